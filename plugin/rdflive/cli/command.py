@@ -1,0 +1,143 @@
+"""The commands, their options, and how a run ends."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+import rdflive
+from rdflive.cli import explain, watch
+from rdflive.cli.load import STORES
+
+if TYPE_CHECKING:
+    # generic for type checkers only
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+__all__ = ["main"]
+
+_BAD_INPUT: Final = 2
+_INTERRUPTED: Final = 130  # as a shell reports SIGINT
+_CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
+
+_WATCH: Final = """\
+Load DATA, subscribe to the query, replay the changes, and print what each one adds to and removes from
+the answer. One batch of the feed (a transaction of RDF Patch, a line of signed N-Quads) is one commit.
+A terminal shows a table; otherwise each solution is a line that begins with + or - (see also --json)."""
+
+_WATCH_EXAMPLES: Final = """\
+examples:
+  rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --pace 0.3
+  tail -f changes.rdfp | rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes -
+
+Bad input ends the replay with its file, line and reason and exit code 2; what was printed before then
+covers all whole batches in front of it. Ctrl-C ends with exit code 130."""
+
+_EXPLAIN: Final = """\
+Show how a query would be kept up to date: its class, its decomposition, what is cached, and what an
+update costs."""
+
+_EXPLAIN_EXAMPLES: Final = """\
+examples:
+  rdflive explain delayed.rq
+  rdflive explain 'SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }' --mermaid"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and give the exit code: 0, 2 for bad input, 130 after Ctrl-C, 141 for a closed pipe."""
+    args = _parser().parse_args(arguments)
+    # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
+    logging.getLogger("rdflib.term").setLevel(logging.ERROR)
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="rdflib")
+            args.run(args)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit, which must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _CLOSED_OUTPUT
+    except rdflive.RdfliveError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return 0
+
+
+def _fail(reason: str) -> int:
+    print(f"rdflive: error: {reason}", file=sys.stderr)
+    return _BAD_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rdflive",
+        description="Live SPARQL queries for RDF graphs.",
+        epilog="`rdflive COMMAND --help` shows the options of a command, with examples.",
+    )
+    parser.add_argument("--version", action="version", version=f"rdflive {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_watch(commands)
+    _add_explain(commands)
+    return parser
+
+
+def _add_watch(commands: _Commands) -> None:
+    command = commands.add_parser(
+        "watch",
+        help="replay changes and print how an answer changes",
+        description=_WATCH,
+        epilog=_WATCH_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=watch.run)
+    add = command.add_argument
+    add("data", nargs="+", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
+    add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
+    add("--changes", required=True, metavar="FILE|-", help="the change feed, also .gz; - is standard input")
+    add("--format", metavar="NAME", help="the feed's format, else by file ending (-: rdf-patch)")
+    add("--json", action="store_true", help="print each delta as one line of JSON")
+    add("--store", choices=STORES, default="memory", help="the store to load into (default: %(default)s)")
+    add("--union", action="store_true", help="query the union of all graphs, not the default graph")
+    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="wait before each batch, to watch it")
+    add("--no-initial", action="store_true", help="do not print the answer before the first change")
+    add("--explain", action="store_true", help="show the plan on standard error first")
+
+
+def _add_explain(commands: _Commands) -> None:
+    command = commands.add_parser(
+        "explain",
+        help="show how a query would be kept up to date",
+        description=_EXPLAIN,
+        epilog=_EXPLAIN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=explain.run)
+    command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
+    command.add_argument("--algorithm", choices=rdflive.ALGORITHMS, default="auto", help="force an algorithm")
+    picture = command.add_mutually_exclusive_group()
+    picture.add_argument("--mermaid", action="store_true", help="print a Mermaid flowchart instead of text")
+    picture.add_argument("--svg", metavar="FILE", help="write an SVG image to FILE instead")
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+def _version() -> str:
+    try:
+        return metadata.version("rdflive")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,171 @@
+"""RDF files into a dataset, with a progress bar where it takes long."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias, TypeVar, cast
+from xml.sax import SAXParseException
+
+import rdflib
+from rdflib.plugins.parsers.notation3 import BadSyntax
+from rdflib.util import SUFFIX_FORMAT_MAP, guess_format
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from rdflive.errors import RdfliveError
+from rdflive.feeds import read_nquads, to_lines
+
+__all__ = ["STORES", "load", "open_dataset"]
+
+STORES: Final = ("memory", "oxigraph")
+
+_LONG: Final = 1.0
+"""Seconds until a load shows its progress."""
+
+Advance: TypeAlias = Callable[[int], object]
+AnyTerm = TypeVar("AnyTerm")
+
+
+def open_dataset(store: str, *, union: bool) -> rdflib.Dataset:
+    """Make an empty dataset; with `union` a query without GRAPH sees all its graphs."""
+    if store == "memory":
+        return rdflib.Dataset(default_union=union)
+    try:
+        return rdflib.Dataset(store="Oxigraph", default_union=union)
+    except (ImportError, rdflib.plugin.PluginException) as error:
+        raise RdfliveError("the store 'oxigraph' needs oxrdflib: pip install 'rdflive[oxigraph]'") from error
+
+
+def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
+    """Read RDF files into the dataset: triples into its default graph, quads into theirs.
+
+    The blank nodes of N-Triples and N-Quads keep their labels, so that a change feed can name them; a
+    label that an earlier file used already means another node and is replaced.
+    """
+    sizes = [os.path.getsize(path) for path in paths]  # a missing file is reported before any is loaded
+    syntaxes = [_syntax(path) for path in paths]
+    owners: dict[rdflib.BNode, str] = {}
+    with _progress() as progress:
+        for path, size, syntax in zip(paths, sizes, syntaxes, strict=True):
+            task = progress.add_task(f"loading {path}", total=size or 1)
+            with _open(path, _advance(progress, task, size)) as stream:
+                if syntax in ("nt", "nquads"):
+                    _load_lines(dataset, stream, path, owners)
+                else:
+                    _load_document(dataset, stream, path, syntax)
+            progress.update(task, total=1, completed=1)
+
+
+def _syntax(path: str) -> str:
+    syntax = guess_format(path.removesuffix(".gz"))
+    if syntax is None:
+        known = " ".join(f".{ending}" for ending, name in SUFFIX_FORMAT_MAP.items() if name != "rdfa")
+        raise RdfliveError(f"{path}: the ending names no RDF syntax; known, also with .gz: {known}")
+    return syntax
+
+
+def _load_lines(
+    dataset: rdflib.Dataset, stream: BinaryIO, path: str, owners: dict[rdflib.BNode, str]
+) -> None:
+    renamed: dict[rdflib.BNode, rdflib.BNode] = {}
+
+    def own(term: AnyTerm) -> AnyTerm | rdflib.BNode:
+        if not isinstance(term, rdflib.BNode) or owners.setdefault(term, path) == path:
+            return term
+        return renamed.setdefault(term, rdflib.BNode())
+
+    graphs = {None: dataset.default_graph}
+    for s, p, o, name in read_nquads(to_lines(stream, path), path):
+        if name not in graphs:
+            graphs[name] = dataset.graph(own(name))
+        graphs[name].add((own(s), p, own(o)))
+
+
+def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax: str) -> None:
+    graph = dataset if syntax in ("trig", "trix", "json-ld") else dataset.default_graph
+    try:
+        graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
+    except OSError:
+        raise
+    except Exception as error:  # each parser of rdflib raises what it likes
+        line, reason = _fault(error)
+        place = f", line {line}" if line else ""
+        raise RdfliveError(f"{path}{place}: {reason}") from error
+
+
+def _fault(error: Exception) -> tuple[int, str]:
+    """Say where (a line from 1, 0 when unknown) and why one of rdflib's parsers failed."""
+    match error:
+        case BadSyntax():
+            reason = str(error).partition("Bad syntax (")[2].partition(") at ^ in:")[0]
+            return error.lines + 1, reason or str(error)
+        case SAXParseException():
+            return error.getLineNumber() or 0, error.getMessage()
+        case json.JSONDecodeError():
+            return error.lineno, error.msg
+        case UnicodeDecodeError():
+            return error.object.count(b"\n", 0, error.start) + 1, "not UTF-8"
+        case _:
+            return 0, " ".join(str(error).split()) or type(error).__name__
+
+
+class _CountedFile(io.FileIO):
+    """A file that reports how many bytes were read from it."""
+
+    def __init__(self, path: str, advance: Advance) -> None:
+        super().__init__(path)
+        self._advance = advance
+
+    def readinto(self, buffer: memoryview | bytearray) -> int | None:  # type: ignore[override] # any buffer
+        count = super().readinto(buffer)
+        self._advance(count or 0)
+        return count
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        self._advance(len(content))
+        return content
+
+
+def _open(path: str, advance: Advance) -> BinaryIO:
+    stream = io.BufferedReader(_CountedFile(path, advance))
+    # both are binary streams, but typeshed does not call them BinaryIO
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
+
+
+def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
+    """Count bytes; when all are read but the parser is still busy, the bar only pulses."""
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        progress.update(task, completed=done, total=size if done < size else None)
+
+    return advance
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show a progress bar on a terminal once it takes long; it leaves no trace."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    timer = threading.Timer(_LONG, progress.start)
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield progress
+    finally:
+        timer.cancel()
+        if timer.is_alive():
+            timer.join()
+        progress.stop()

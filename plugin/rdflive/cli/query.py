@@ -1,0 +1,57 @@
+"""The query a command is given: a file or the text itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import rdflive
+from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.tokens import tokenize
+
+__all__ = ["QueryText", "read_query"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """The text of a query and what to call it in messages."""
+
+    text: str
+    source: str
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Put the file and line in front of what is wrong with the query."""
+        try:
+            yield
+        except (QuerySyntaxError, UnsupportedQueryError) as error:
+            line = f", line {error.line}" if error.line else ""
+            raise RdfliveError(f"{self.source}{line}: {error}") from error
+        except rdflive.PlanError as error:
+            raise RdfliveError(f"{self.source}: {error}") from error
+
+    def prefixes(self) -> dict[str, str]:
+        """List the prefixes that the query declares."""
+        tokens = list(tokenize(self.text))
+        return {
+            name.text.removesuffix(":"): iri.text[1:-1]
+            for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if word.text.upper() == "PREFIX" and name.kind == "prefixed" and iri.kind == "iri"
+        }
+
+
+def read_query(given: str) -> QueryText:
+    """Read the file of that name, or take what has braces for the query itself."""
+    if os.path.isfile(given):
+        with open(given, "rb") as stream:
+            content = stream.read()
+        try:
+            return QueryText(content.decode("utf-8-sig"), given)
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise RdfliveError(f"{given}, line {line}: not UTF-8") from error
+    if "{" not in given:
+        raise RdfliveError(f"{given}: no such file, and not the text of a query (it would have braces)")
+    return QueryText(given, "the query")

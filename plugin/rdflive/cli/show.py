@@ -1,0 +1,117 @@
+"""Deltas on standard output: a table for people, plain lines or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from rdflib.namespace import NamespaceManager
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rdflive.cli.texts import to_compact, to_json, to_ntriples
+from rdflive.model import Delta, Solution
+
+__all__ = ["Show", "TableWriter", "show_json", "show_lines"]
+
+Show: TypeAlias = Callable[[Delta], object]
+
+_GAP: Final = 2
+_LEAST: Final = 8
+"""The width that a column keeps however narrow the terminal is."""
+
+
+def show_lines(delta: Delta) -> None:
+    """Print each solution as a line, `+ ?x=<http://e/a> ?y="b"`; an ASK query as `true` or `false`."""
+    if delta.answer is not None:
+        print(json.dumps(delta.answer), flush=True)
+        return
+    for sign, solution in _signed(delta):
+        bindings = (f"?{name}={to_ntriples(term)}" for name, term in solution.items())
+        print(sign, *bindings)
+    print(end="", flush=True)
+
+
+def show_json(delta: Delta) -> None:
+    """Print a delta as one line of JSON, its terms as in SPARQL results; an ASK query has `boolean`."""
+    line: dict[str, Any] = {"sequence": delta.sequence, "initial": delta.initial}
+    if delta.answer is not None:
+        line["boolean"] = delta.answer
+    else:
+        line["added"] = [_bindings(solution) for solution in delta.added]
+        line["removed"] = [_bindings(solution) for solution in delta.removed]
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+class TableWriter:
+    """Prints deltas as one table that scrolls by: the commit, + or -, and the bindings in colour.
+
+    Columns widen as wider terms come, up to the width of the terminal.
+    """
+
+    def __init__(self, namespaces: NamespaceManager) -> None:
+        self._console = Console(highlight=False)
+        self._namespaces = namespaces
+        self._names: tuple[str, ...] = ()
+        self._widths: list[int] = []
+
+    def __call__(self, delta: Delta) -> None:
+        """Print a delta."""
+        commit = "start" if delta.initial else str(delta.sequence)
+        if delta.answer is not None:
+            style = "green" if delta.answer else "red"
+            self._console.print(Text.assemble(f"{commit:>6}  ", (json.dumps(delta.answer), style)))
+        elif not delta:
+            self._console.print(Text(f"{commit:>6}  no solutions", style="dim"))
+        else:
+            self._print_rows(delta, commit)
+
+    def _print_rows(self, delta: Delta, commit: str) -> None:
+        rows = [
+            (sign, [to_compact(term, self._namespaces) for term in solution.values()])
+            for sign, solution in _signed(delta)
+        ]
+        names = tuple((delta.added or delta.removed)[0])
+        is_new = names != self._names
+        if is_new:
+            self._names, self._widths = names, [len(name) + 1 for name in names]
+        for _, texts in rows:
+            self._widths = list(map(max, self._widths, map(len, texts)))
+        table = self._table(is_new)
+        for sign, texts in rows:
+            table.add_row(commit, sign, *map(Text, texts), style="green" if sign == "+" else "red")
+            commit = ""  # once per delta
+        self._console.print(table)
+
+    def _table(self, headed: bool) -> Table:
+        table = Table(box=None, show_header=headed, padding=(0, _GAP, 0, 0), header_style="bold")
+        table.add_column("commit", width=6, justify="right")
+        table.add_column("±", width=1)
+        room = self._console.width - (6 + _GAP) - (1 + _GAP) - _GAP * len(self._names)
+        for name, width in zip(self._names, _fit(self._widths, room), strict=True):
+            table.add_column(f"?{name}", width=width, no_wrap=True, overflow="ellipsis")
+        return table
+
+
+def _fit(widths: list[int], room: int) -> list[int]:
+    """Narrow the widest columns until all fit.
+
+    >>> _fit([5, 40, 60], 65)
+    [5, 30, 30]
+    """
+    limit = max(widths, default=0)
+    while sum(min(width, limit) for width in widths) > room and limit > _LEAST:
+        limit -= 1
+    return [min(width, limit) for width in widths]
+
+
+def _signed(delta: Delta) -> Iterator[tuple[str, Solution]]:
+    """List what went, then what came."""
+    yield from (("-", solution) for solution in delta.removed)
+    yield from (("+", solution) for solution in delta.added)
+
+
+def _bindings(solution: Solution) -> dict[str, dict[str, str]]:
+    return {name: to_json(term) for name, term in solution.items()}

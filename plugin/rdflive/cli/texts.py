@@ -1,0 +1,67 @@
+"""Terms as text: N-Triples for programs, SPARQL results JSON, and a short form for people."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rdflib import XSD, BNode, Literal, URIRef
+from rdflib.namespace import NamespaceManager
+
+__all__ = ["to_compact", "to_json", "to_ntriples"]
+
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+# what could steer a terminal
+_CONTROLS: Final = {code: f"\\u{code:04X}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_BARE: Final = frozenset({XSD.boolean, XSD.integer, XSD.decimal, XSD.double})
+"""Datatypes whose values SPARQL writes without quotes."""
+
+
+def to_ntriples(term: Any) -> str:
+    """Write a term in one line, as N-Triples does.
+
+    >>> to_ntriples(Literal('a "b"', lang="en"))
+    '"a \\\\"b\\\\""@en'
+    """
+    if isinstance(term, URIRef):
+        return f"<{term}>"
+    if isinstance(term, BNode):
+        return f"_:{term}"
+    return f'"{term.translate(_ESCAPES)}"{_suffix(term, to_ntriples)}'
+
+
+def to_json(term: Any) -> dict[str, str]:
+    """Write a term as the SPARQL 1.1 results format in JSON does.
+
+    >>> to_json(Literal(5))
+    {'type': 'literal', 'value': '5', 'datatype': 'http://www.w3.org/2001/XMLSchema#integer'}
+    """
+    if isinstance(term, URIRef):
+        return {"type": "uri", "value": str(term)}
+    if isinstance(term, BNode):
+        return {"type": "bnode", "value": str(term)}
+    shown = {"type": "literal", "value": str(term)}
+    if term.language:
+        shown["xml:lang"] = term.language
+    elif term.datatype:
+        shown["datatype"] = str(term.datatype)
+    return shown
+
+
+def to_compact(term: Any, namespaces: NamespaceManager) -> str:
+    """Write a term for people: prefixed names, bare numbers, and nothing that steers the terminal."""
+    if isinstance(term, URIRef):
+        text = namespaces.normalizeUri(term)
+    elif isinstance(term, Literal):
+        if term.datatype in _BARE and not term.ill_typed:
+            text = str(term)
+        else:
+            text = f'"{term.translate(_ESCAPES)}"{_suffix(term, namespaces.normalizeUri)}'
+    else:
+        text = f"_:{term}"
+    return text.translate(_CONTROLS)
+
+
+def _suffix(literal: Literal, write: Any) -> str:
+    if literal.language:
+        return f"@{literal.language}"
+    return f"^^{write(literal.datatype)}" if literal.datatype else ""

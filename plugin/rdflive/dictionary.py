@@ -1,0 +1,74 @@
+"""Terms to small integers and back; a term lives exactly as long as something cached refers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TypeAlias
+
+__all__ = ["Dictionary"]
+
+Id: TypeAlias = int
+
+
+class Dictionary:
+    """A reference-counted two-way map between terms and ids (>= 0, reused after release).
+
+    `intern` gives an id without a reference, good until the next `sweep`; `hold` and `drop` count.
+
+    >>> terms = Dictionary()
+    >>> terms.hold([terms.intern("a")]); terms.intern("b"); terms.sweep(); len(terms)
+    1
+    1
+    """
+
+    __slots__ = ("_free", "_loose", "_references", "ids", "terms")
+
+    def __init__(self) -> None:
+        self.ids: dict[Hashable, Id] = {}
+        self.terms: list[Hashable] = []
+        self._references: list[int] = []
+        self._free: list[Id] = []
+        self._loose: list[Id] = []
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def intern(self, term: Hashable) -> Id:
+        """Give the id of a term, new or known."""
+        known = self.ids.get(term)
+        if known is not None:
+            return known
+        if self._free:
+            new = self._free.pop()
+            self.terms[new] = term
+        else:
+            new = len(self.terms)
+            self.terms.append(term)
+            self._references.append(0)
+        self.ids[term] = new
+        self._loose.append(new)
+        return new
+
+    def hold(self, ids: Iterable[Id]) -> None:
+        """Add one reference to each id."""
+        references = self._references
+        for i in ids:
+            references[i] += 1
+
+    def drop(self, ids: Iterable[Id]) -> None:
+        """Take one reference from each id."""
+        references = self._references
+        for i in ids:
+            references[i] -= 1
+            if not references[i]:
+                self._loose.append(i)
+
+    def sweep(self) -> None:
+        """Release what has no reference; until then the terms of a delete can still be read."""
+        for i in self._loose:
+            term = self.terms[i]
+            if not self._references[i] and self.ids.get(term) == i:
+                del self.ids[term]
+                self.terms[i] = None
+                self._free.append(i)
+        self._loose.clear()

@@ -1,0 +1,176 @@
+"""Walks through the star states from an update outwards: Algorithms 6 and 7 of paper 001.
+
+A walk starts at one pattern with the triple that matched it, follows the ordered array of that pattern
+(Proposition 5) and appends one projected tuple per solution. Stars are grouped as Section 6.5 suggests:
+a centre takes part only while its triple match state is full, its neighbours come from access paths.
+
+A triple that matches several patterns of one query must yield each solution once. An insert is stored
+first and walked after, a delete walked first and cleared after, so every walk sees the triple; the walk
+of pattern i then skips the solutions that map an earlier pattern to the same triple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rdflive.engine.pattern import ARGUMENTS, PatternState, Walk, each
+from rdflive.engine.source import Source
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.decompose import OrderedArray
+
+__all__ = ["WalkPlan", "compile_walk", "intersect"]
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPlan:
+    """What a walk needs: patterns over ids, their states, masks by centre, and the projection."""
+
+    patterns: Sequence[TriplePattern]
+    states: Sequence[PatternState]
+    masks: dict[Variable | None, tuple[MutableMapping[Any, int], int]]
+    projection: Sequence[Variable]
+    path: Callable[[int, tuple[int, ...]], Any]
+    """Give the access path of a pattern from some of its slots, making it where it is new."""
+
+
+def intersect(found: list[Any]) -> Collection[Any]:
+    """Intersect what several access paths hold, smallest first; bare values stand for themselves."""
+    sets = []
+    bare: Any = None
+    for values in found:
+        if values is None:
+            return ()
+        if type(values) is set:
+            sets.append(values)
+        elif bare is None or bare == values:
+            bare = values
+        else:
+            return ()
+    if bare is not None:
+        return (bare,) if all(bare in values for values in sets) else ()
+    sets.sort(key=len)
+    common: set[Any] = sets[0].intersection(*sets[1:])
+    return common
+
+
+def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> Walk:
+    """Write and compile the walk of one ordered array.
+
+    With `once` the solutions that map an earlier pattern to the same triple are left to that pattern's
+    walk; without it the walk lists every solution through the triple (for a full evaluation).
+    """
+    return _Writer(plan, array).write(once)
+
+
+class _Writer:
+    def __init__(self, plan: WalkPlan, array: OrderedArray) -> None:
+        self.plan = plan
+        self.array = array
+        self.source = Source("def walk(s, p, o, out):")
+        self.fail = "return"
+        seed = plan.patterns[array.seed]
+        self.names: dict[Variable, str] = {}
+        for argument, term in zip(ARGUMENTS, seed, strict=True):
+            if isinstance(term, Variable):
+                self.names.setdefault(term, argument)
+
+    def write(self, once: bool) -> Walk:
+        self._demand_full(tuple(self.names))
+        for j in self.array.checks:
+            self._check(j)
+        for number, step in enumerate(self.array.steps):
+            if step.scan:
+                self._scan(step.links[0])
+            elif len(step.links) == 1:
+                self._follow(step.links[0], number)
+            else:
+                self._meet(step.binds[0], step.links)
+            self._demand_full(step.binds)
+            for j in step.checks:
+                self._check(j)
+        if once:
+            for j in range(self.array.seed):
+                self._leave_to(j)
+        row = "".join(f"{self.names[v]}, " for v in self.plan.projection)
+        self.source.line(f"out.append(({row}))")
+        walk: Walk = self.source.function("walk")
+        return walk
+
+    def _slots(self, j: int) -> tuple[Variable, ...]:
+        return self.plan.patterns[j].variables
+
+    def _tuple(self, variables: Sequence[Variable]) -> str:
+        names = [self.names[v] for v in variables]
+        return names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
+
+    def _bind(self, variables: Sequence[Variable]) -> str:
+        for variable in variables:
+            self.names[variable] = f"v{len(self.names)}"
+        return self._tuple(variables)
+
+    def _path(self, j: int, bound: Sequence[Variable]) -> str:
+        slots = self._slots(j)
+        return self.source.name(self.plan.path(j, tuple(slots.index(v) for v in bound)))
+
+    def _demand_full(self, variables: Sequence[Variable]) -> None:
+        for variable in variables:
+            if variable in self.plan.masks:
+                mask, full = map(self.source.name, self.plan.masks[variable])
+                self.source.line(f"if {mask}[{self.names[variable]}] != {full}: {self.fail}")
+
+    def _loop(self, target: str, values: str) -> None:
+        self.source.enter(f"for {target} in {values}:")
+        self.fail = "continue"
+
+    def _scan(self, j: int) -> None:
+        slots = self._slots(j)
+        path = self._path(j, slots)
+        self._loop(self._bind(slots), path)
+
+    def _lookup(self, j: int) -> tuple[str, list[Variable]]:
+        """The expression of what pattern j offers next to what is bound, and the variables it offers."""
+        slots = self._slots(j)
+        bound = [v for v in slots if v in self.names]
+        return f"{self._path(j, bound)}.get({self._tuple(bound)})", [v for v in slots if v not in bound]
+
+    def _follow(self, j: int, number: int) -> None:
+        lookup, offered = self._lookup(j)
+        found = f"n{number}"
+        self.source.line(f"{found} = {lookup}")
+        self.source.line(f"if {found} is None: {self.fail}")
+        self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
+
+    def _meet(self, variable: Variable, links: Sequence[int]) -> None:
+        lookups = ", ".join(self._lookup(j)[0] for j in links)
+        helper = self.source.name(intersect)
+        self._loop(self._bind((variable,)), f"{helper}([{lookups}])")
+
+    def _check(self, j: int) -> None:
+        """Test a pattern whose variables are all bound."""
+        slots = self._slots(j)
+        if len(slots) == 1 and slots[0] in self.plan.masks:
+            return  # the full mask of its only variable says so already
+        if len(slots) == 2:
+            lookup = f"{self._path(j, slots[:1])}.get({self.names[slots[0]]})"
+            offered = f"{self.source.name(each)}({lookup})"
+            self.source.line(f"if {self.names[slots[1]]} not in {offered}: {self.fail}")
+        else:
+            row = self._tuple(slots) if slots else "()"
+            self.source.line(f"if {row} not in {self._path(j, slots)}: {self.fail}")
+
+    def _leave_to(self, j: int) -> None:
+        """Skip a solution that maps the earlier pattern j to the triple of this walk."""
+        tests = []
+        for argument, term, seeded in zip(
+            ARGUMENTS, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True
+        ):
+            if isinstance(term, Variable):
+                tests.append(f"{self.names[term]} == {argument}")
+            elif isinstance(seeded, Variable):
+                tests.append(f"{argument} == {self.source.name(term)}")
+            elif term != seeded:
+                return  # two constants that differ: no triple matches both
+        tests = [test for test in tests if len(set(test.split(" == "))) > 1]
+        self.source.line(f"if {' and '.join(tests) or 'True'}: {self.fail}")

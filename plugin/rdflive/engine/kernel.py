@@ -1,0 +1,201 @@
+"""The seam around the inner loop: integer triples in, integer tuples out.
+
+Nothing here knows terms, stores, batches or callbacks. A compiled twin would replace this module and be
+tested by the same suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import Any, TypeAlias
+
+from rdflive.engine.connected import WalkPlan, compile_walk
+from rdflive.engine.pattern import Key, Masks, PatternState, loader, pattern_key
+from rdflive.engine.router import EMPTY, Patterns, Router
+from rdflive.engine.star import NO_CENTRE, Star, star_key
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.plan import Segment
+
+__all__ = ["Kernel", "SegmentState", "Snapshot"]
+
+Row: TypeAlias = tuple[int, ...]
+Snapshot: TypeAlias = Callable[[Key], Iterable[tuple[int, int, int]]]
+"""List the triples of the graph that match a canonical pattern."""
+
+
+class SegmentState:
+    """One segment of one query inside the kernel, and the solutions it gave since last emptied."""
+
+    __slots__ = ("added", "paths", "patterns", "plan", "removed", "segment", "stars")
+
+    plan: WalkPlan
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.added: list[Row] = []
+        self.removed: list[Row] = []
+        self.patterns: list[PatternState] = []
+        self.paths: list[tuple[PatternState, tuple[int, ...]]] = []
+        self.stars: list[Star] = []
+
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets that cache something for this segment (shared ones too)."""
+        paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in self.paths}
+        return [*paths.values(), *(star.mask for star in self.stars)]
+
+
+class Kernel:
+    """Patterns, stars and walks of all segments; equal patterns and stars exist once."""
+
+    def __init__(self, make: Callable[[], MutableMapping[Any, Any]] = dict) -> None:
+        self._make = make
+        self.router = Router(make)
+        self.patterns: dict[Key, PatternState] = {}
+        self.stars: dict[Any, Star] = {}
+        self.dirty: dict[SegmentState, None] = {}
+
+    def apply(self, sign: int, s: int, p: int, o: int) -> Patterns:
+        """Apply one update, and return the patterns that it matched.
+
+        `sign` is +1 for an insert of a triple that was absent, -1 for a delete of one that was present;
+        -1 as an id is a term that no pattern knows. Solutions go to `SegmentState.added` or `removed`.
+        """
+        router = self.router
+        node = router.nodes.get(p, EMPTY)
+        if router.open is EMPTY and not router.guarded:  # the common case of `Router.route`, written out
+            found: Patterns = node[0]
+            _, by_object, by_subject, by_both = node
+            if by_object is not None:
+                found += by_object.get(o, ())
+            if by_subject is not None:
+                found += by_subject.get(s, ())
+            if by_both is not None:
+                found += by_both.get((s, o), ())
+        else:
+            found = router.route(s, p, o)
+        if not found:
+            return found
+        if sign > 0:
+            for pattern in found:
+                pattern.insert(s, p, o)
+            for pattern in found:
+                for walk, state in pattern.walks:
+                    walk(s, p, o, state.added)
+                    if state.added:
+                        self.dirty[state] = None
+        else:
+            for pattern in found:
+                for walk, state in pattern.walks:
+                    walk(s, p, o, state.removed)
+                    if state.removed:
+                        self.dirty[state] = None
+            for pattern in found:
+                pattern.delete(s, p, o)
+        return found
+
+    def add(self, segment: Segment, snapshot: Snapshot) -> SegmentState:
+        """Start maintaining a segment (its constants are ids) on what the snapshot lists."""
+        state = SegmentState(segment)
+        numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
+        state.patterns = [self._pattern(pattern, numbers) for pattern in segment.patterns]
+        fresh = _Fresh()
+        masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
+
+        def path(j: int, slots: tuple[int, ...]) -> Any:
+            pattern = state.patterns[j]
+            if (pattern, slots) not in state.paths:
+                state.paths.append((pattern, slots))
+                if pattern.use(slots):
+                    fresh.paths.setdefault(pattern, []).append(slots)
+            return pattern.paths[slots]
+
+        for centre in segment.centres:  # a path that runs empty clears the bit, so it must be there
+            for j, pattern in enumerate(segment.patterns):
+                if centre in pattern.variables and len(pattern.variables) > 1:
+                    path(j, (pattern.variables.index(centre),))
+        state.plan = WalkPlan(segment.patterns, state.patterns, masks, segment.projection, path)
+        walks = [compile_walk(state.plan, array) for array in segment.arrays]
+        fresh.load(snapshot)
+        for pattern_state, walk in zip(state.patterns, walks, strict=True):
+            pattern_state.walks.append((walk, state))
+        return state
+
+    def solutions(self, state: SegmentState, snapshot: Snapshot) -> list[Row]:
+        """List the current solutions of a segment, starting from its rarest pattern."""
+        seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
+        walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
+        pattern = state.patterns[seed]
+        matches = pattern.matches()
+        triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern.key)
+        rows: list[Row] = []
+        for s, p, o in list(triples):
+            walk(s, p, o, rows)
+        return rows
+
+    def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:
+        """Stop maintaining a segment and free what only it used.
+
+        Returns the patterns that keep nothing any more, with the matches that they kept.
+        """
+        self.dirty.pop(state, None)
+        kept = {pattern: pattern.matches() for pattern in state.patterns}
+        for pattern in state.patterns:
+            pattern.walks = [entry for entry in pattern.walks if entry[1] is not state]
+        for star in state.stars:
+            star.users -= 1
+            if not star.users:
+                star.release()
+                del self.stars[star.key]
+        for pattern, path in state.paths:
+            pattern.leave(path)
+        for pattern in state.patterns:
+            pattern.users -= 1
+            if not pattern.users:
+                self.router.remove(pattern)
+                del self.patterns[pattern.key]
+        return [(pattern, rows) for pattern, rows in kept.items() if rows is not None and not pattern.keeps]
+
+    def _pattern(self, pattern: TriplePattern, numbers: dict[Variable, int]) -> PatternState:
+        s, p, o = (numbers[t] if isinstance(t, Variable) else t for t in pattern)
+        key = pattern_key((s, p, o))  # type: ignore[arg-type]  # the engine has bound constants to ids
+        state = self.patterns.get(key)
+        if state is None:
+            state = self.patterns[key] = PatternState(key, self._make)
+            self.router.add(state)
+        state.users += 1
+        return state
+
+    def _star(
+        self, state: SegmentState, centre: Variable | None, fresh: _Fresh
+    ) -> tuple[MutableMapping[Any, int], int]:
+        members = [
+            (state.patterns[j], pattern.variables.index(centre) if centre else NO_CENTRE)
+            for j, pattern in enumerate(state.segment.patterns)
+            if centre is None or centre in pattern.variables
+        ]
+        star = self.stars.get(star_key(members))
+        if star is None:
+            star = self.stars[star_key(members)] = Star(members, self._make)
+            star.watch()
+            fresh.stars.append(star)
+        star.users += 1
+        state.stars.append(star)
+        return star.mask, star.full
+
+
+class _Fresh:
+    """Paths and masks made for one segment that must be filled before its first update."""
+
+    def __init__(self) -> None:
+        self.paths: dict[PatternState, list[tuple[int, ...]]] = {}
+        self.stars: list[Star] = []
+
+    def load(self, snapshot: Snapshot) -> None:
+        masks: dict[PatternState, Masks] = {}
+        for star in self.stars:
+            for pattern, slot, bit in star.members:
+                masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
+        for pattern in {**self.paths, **masks}:
+            insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
+            for s, p, o in snapshot(pattern.key):
+                insert(s, p, o)

@@ -1,0 +1,56 @@
+"""A multiset of rows that knows which rows its changes bring in and take out (DISTINCT is one)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from rdflive.dictionary import Dictionary
+
+__all__ = ["Multiset", "Row", "Weights", "add_rows"]
+
+Row: TypeAlias = tuple[int, ...]
+Weights: TypeAlias = dict[Row, int]
+"""Rows and their weights, none of them zero."""
+
+
+def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
+    """Add `sign` to the weight of every row; what sums to zero vanishes."""
+    for row in rows:
+        weight = weights.get(row, 0) + sign
+        if weight:
+            weights[row] = weight
+        else:
+            del weights[row]
+
+
+class Multiset:
+    """Counted rows of ids; each distinct row holds its terms in the dictionary."""
+
+    __slots__ = ("_dictionary", "weights")
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self.weights: Weights = {}
+
+    def update(self, delta: Weights) -> Weights:
+        """Add a delta and return the rows that are new (+1) or gone (-1): the delta of DISTINCT."""
+        weights = self.weights
+        turned: Weights = {}
+        for row, change in delta.items():
+            before = weights.get(row, 0)
+            after = before + change
+            if after:
+                weights[row] = after
+                if not before:
+                    turned[row] = 1
+                    self._dictionary.hold(row)
+            else:
+                del weights[row]
+                turned[row] = -1
+                self._dictionary.drop(row)
+        return turned
+
+    def clear(self) -> None:
+        """Forget every row."""
+        self.update({row: -weight for row, weight in self.weights.items()})

@@ -1,0 +1,237 @@
+"""The state kept for one distinct triple pattern, shared by every subscription that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from rdflive.engine.source import Source
+
+__all__ = ["Key", "Masks", "Neighbours", "PatternState", "Walk", "each", "loader", "pattern_key"]
+
+Key: TypeAlias = tuple[int, int, int]
+"""A canonical pattern: constants are ids (>= 0), variables -1, -2, -3 in order of first position."""
+Neighbours: TypeAlias = MutableMapping[Any, Any]
+"""An access path: bound slots -> the value of the open ones, bare when alone, in a set from two on."""
+Masks: TypeAlias = dict[int, list[tuple[MutableMapping[Any, int], int]]]
+"""The star masks that follow each slot of a pattern, with the pattern's bit in them."""
+Update: TypeAlias = Callable[[int, int, int], None]
+Walk: TypeAlias = Callable[[int, int, int, list[tuple[int, ...]]], None]
+
+ARGUMENTS: Final = ("s", "p", "o")
+
+
+def pattern_key(terms: tuple[int, int, int]) -> Key:
+    """Number the variables (negative ids) of a pattern by first position.
+
+    >>> pattern_key((-7, 3, -7)), pattern_key((5, -2, -1))
+    ((-1, 3, -1), (5, -1, -2))
+    """
+    slots: dict[int, int] = {}
+    s, p, o = (t if t >= 0 else slots.setdefault(t, -1 - len(slots)) for t in terms)
+    return s, p, o
+
+
+def each(found: Any) -> tuple[Any, ...] | set[Any]:
+    """Iterate what an access path holds under one key."""
+    if found is None:
+        return ()
+    return found if type(found) is set else (found,)
+
+
+class PatternState:
+    """Access paths and star masks of one pattern, and the walks that its updates start.
+
+    A *slot* is a distinct variable of the pattern. A path from slots K lists, per value of K, the
+    values of the other slots; the path from all slots is the plain set of matches. `insert` and
+    `delete` keep them, `walks` are called with the triple and the list that collects solutions.
+    """
+
+    __slots__ = (
+        "_make", "arity", "delete", "guard", "held", "hits", "insert", "keeps", "key", "masks", "paths",
+        "places", "users", "uses", "walks",
+    )  # fmt: skip
+
+    def __init__(self, key: Key, make: Callable[[], Neighbours] = dict) -> None:
+        self.key = key
+        self.arity = len({t for t in key if t < 0})
+        self.places = tuple(key.index(-1 - slot) for slot in range(self.arity))
+        self.guard = _guard(key)
+        self.paths: dict[tuple[int, ...], Any] = {}
+        self.masks: Masks = {}
+        self.walks: list[tuple[Walk, Any]] = []
+        self.uses: dict[tuple[int, ...], int] = {}
+        self.users = 0
+        self.hits = 0
+        """How many updates matched, counted by the caller of the kernel."""
+        self.keeps = False
+        """True when an update of this pattern leaves something behind."""
+        self.held = False
+        """True while the dictionary holds the terms of every match."""
+        self._make = make
+        self._write()
+
+    def use(self, path: tuple[int, ...]) -> bool:
+        """Count one more user of a path; True when the path is new, hence still empty."""
+        self.uses[path] = self.uses.get(path, 0) + 1
+        if path in self.paths:
+            return False
+        self.paths[path] = set() if len(path) == self.arity else self._make()
+        self._write()
+        return True
+
+    def leave(self, path: tuple[int, ...]) -> None:
+        """Count one user less; the last one frees the path."""
+        self.uses[path] -= 1
+        if not self.uses[path]:
+            del self.uses[path], self.paths[path]
+            self._write()
+
+    def join_star(self, slot: int, mask: MutableMapping[Any, int], bit: int) -> None:
+        """Let a star's mask follow the values of one slot."""
+        self.masks.setdefault(slot, []).append((mask, bit))
+        self._write()
+
+    def leave_star(self, slot: int, mask: MutableMapping[Any, int]) -> None:
+        """Stop following: undoes `join_star`."""
+        kept = [entry for entry in self.masks[slot] if entry[0] is not mask]
+        if kept:
+            self.masks[slot] = kept
+        else:
+            del self.masks[slot]
+        self._write()
+
+    def matches(self) -> Iterator[tuple[int, ...]] | None:
+        """Iterate the cached matches as slot values; None when nothing lists them."""
+        for path, found in self.paths.items():
+            return _matches(path, found, self.arity)
+        for entries in self.masks.values():
+            mask, bit = entries[0]
+            return ((value,) if self.arity else () for value, bits in mask.items() if bits & bit)
+        return None
+
+    def size(self) -> tuple[int, int]:
+        """Rank patterns by how few matches a full evaluation would start from: variables, then keys."""
+        return self.arity, min(map(len, self.paths.values()), default=0)
+
+    def triple(self, values: tuple[int, ...]) -> tuple[int, int, int]:
+        """Put slot values back into the pattern."""
+        s, p, o = (t if t >= 0 else values[-1 - t] for t in self.key)
+        return s, p, o
+
+    def _write(self) -> None:
+        self.keeps = bool(self.paths or self.masks)
+        self.insert = _writer(self, "insert")
+        self.delete = _writer(self, "delete")
+
+
+def _guard(key: Key) -> Callable[[int, int, int], bool] | None:
+    """Test what repeated variables demand of a triple (`?x p ?x`); None where nothing repeats."""
+    pairs = [(i, j) for i in range(3) for j in range(i) if key[i] < 0 and key[i] == key[j]]
+    if not pairs:
+        return None
+    source = Source("def guard(s, p, o):")
+    source.line("return " + " and ".join(f"{ARGUMENTS[i]} == {ARGUMENTS[j]}" for i, j in pairs))
+    return source.function("guard")
+
+
+def _matches(path: tuple[int, ...], found: Any, arity: int) -> Iterator[tuple[int, ...]]:
+    if len(path) == arity:
+        yield from (found if arity != 1 else ((value,) for value in found))
+        return
+    rest = tuple(slot for slot in range(arity) if slot not in path)
+    order = [(path + rest).index(slot) for slot in range(arity)]
+    for key, values in found.items():
+        head = key if len(path) > 1 else (key,)
+        for value in each(values):
+            row = head + (value if len(rest) > 1 else (value,))
+            yield tuple(row[i] for i in order)
+
+
+def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
+    names = [ARGUMENTS[pattern.places[slot]] for slot in slots if slot >= 0]
+    return names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
+
+
+def _writer(pattern: PatternState, operation: str) -> Update:
+    """Write the function that puts one match into every path and mask, or takes it out."""
+    source = Source(f"def {operation}(s, p, o):")
+    source.line("pass")
+    pending = dict(pattern.masks)
+    for path, found in pattern.paths.items():
+        masks = pending.pop(path[0], []) if len(path) == 1 else []
+        _write_path(source, pattern, path, found, masks, operation)
+    for slot, masks in pending.items():  # a pattern of one variable needs no path: its bit is its match
+        _write_masks(source, masks, _expression(pattern, (slot,)), operation)
+    return source.function(operation)
+
+
+def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:
+    """Write the function that puts one match into these new paths and masks only."""
+    source = Source("def insert(s, p, o):")
+    source.line("pass")
+    for path in paths:
+        _write_path(source, pattern, path, pattern.paths[path], [], "insert")
+    for slot, entries in masks.items():
+        _write_masks(source, entries, _expression(pattern, (slot,)), "insert")
+    return source.function("insert")
+
+
+def _write_path(
+    source: Source, pattern: PatternState, path: tuple[int, ...], found: Any, masks: list[Any], operation: str
+) -> None:
+    key = _expression(pattern, path)
+    name = source.name(found)
+    rest = [slot for slot in range(pattern.arity) if slot not in path]
+    if not rest:
+        source.line(f"{name}.{'add' if operation == 'insert' else 'discard'}({key})")
+        _write_masks(source, masks, key, operation)
+    elif operation == "insert":
+        _write_insert(source, name, key, _expression(pattern, rest), masks)
+    else:
+        _write_delete(source, name, key, _expression(pattern, rest), masks)
+
+
+def _write_insert(source: Source, name: str, key: str, value: str, masks: list[Any]) -> None:
+    source.line(f"found = {name}.get({key})")
+    with source.block("if found is None:"):
+        source.line(f"{name}[{key}] = {value}")
+        _write_masks(source, masks, key, "insert")
+    with source.block("elif type(found) is set:"):
+        source.line(f"found.add({value})")
+    with source.block("else:"):
+        source.line(f"{name}[{key}] = {{found, {value}}}")
+
+
+def _write_delete(source: Source, name: str, key: str, value: str, masks: list[Any]) -> None:
+    source.line(f"found = {name}[{key}]")
+    with source.block("if type(found) is set:"):
+        source.line(f"found.discard({value})")
+        with source.block("if len(found) == 1:"):
+            source.line(f"{name}[{key}] = found.pop()")
+    with source.block("else:"):
+        source.line(f"del {name}[{key}]")
+        _write_masks(source, masks, key, "delete")
+
+
+def _write_masks(source: Source, masks: list[Any], key: str, operation: str) -> None:
+    """Set or clear the bit of this pattern at a centre (the triple match state of Algorithm 2)."""
+    if not masks:
+        return
+    if len(masks) == 1:
+        mask, bit = source.name(masks[0][0]), source.name(masks[0][1])
+        _write_mask(source, mask, bit, key, operation)
+    else:  # many stars: a loop, so that the text does not grow with the subscriptions
+        with source.block(f"for mask, bit in {source.name(tuple(masks))}:"):
+            _write_mask(source, "mask", "bit", key, operation)
+
+
+def _write_mask(source: Source, mask: str, bit: str, key: str, operation: str) -> None:
+    if operation == "insert":
+        source.line(f"{mask}[{key}] = {mask}.get({key}, 0) | {bit}")
+        return
+    source.line(f"left = {mask}[{key}] & ~{bit}")
+    with source.block("if left:"):
+        source.line(f"{mask}[{key}] = left")
+    with source.block("else:"):
+        source.line(f"del {mask}[{key}]")

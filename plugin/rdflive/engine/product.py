@@ -1,0 +1,47 @@
+"""Algorithm 3 and the generic procedure of Section 6.1: a Cartesian product listed only for its delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from rdflive.engine.multiset import Multiset, Row, Weights
+
+__all__ = ["Combined", "advance", "combine"]
+
+Combined: TypeAlias = dict[tuple[Row, ...], int]
+"""Weights of combined rows: one row per factor."""
+
+
+def combine(factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]:
+    """List a product: every combination of rows, with the product of their weights.
+
+    >>> dict(combine([{(1,): 1}, {(7,): 2}]))
+    {((1,), (7,)): 2}
+    """
+    for entries in product(*(factor.items() for factor in factors)):
+        yield tuple(row for row, _ in entries), prod(weight for _, weight in entries)
+
+
+def advance(answers: Sequence[Multiset], deltas: Sequence[Weights], *, distinct: bool) -> Combined:
+    """Bring the factors' answers up to date and give the delta of their product.
+
+    Telescoped: the delta of a factor meets the factors before it as they are now and those after it as
+    they were, so a change of several factors counts once. Nothing is listed while a factor is empty.
+    With `distinct` every row weighs one, and a factor's delta is what turned up or vanished in it.
+    """
+    total: Combined = {}
+    for i, delta in enumerate(deltas):
+        turned = answers[i].update(delta)
+        changed = turned if distinct else delta
+        if not changed or not all(answer.weights for j, answer in enumerate(answers) if j != i):
+            continue
+        factors = [
+            changed if j == i else dict.fromkeys(answer.weights, 1) if distinct else answer.weights
+            for j, answer in enumerate(answers)
+        ]
+        for rows, weight in combine(factors):
+            total[rows] = total.get(rows, 0) + weight
+    return {rows: weight for rows, weight in total.items() if weight}

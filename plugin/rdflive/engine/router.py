@@ -1,0 +1,77 @@
+"""Which patterns can a triple match? Keyed by constants: all eight shapes of bound positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from rdflive.engine.pattern import PatternState
+
+__all__ = ["EMPTY", "Patterns", "Router"]
+
+Patterns: TypeAlias = tuple[PatternState, ...]
+Shelves: TypeAlias = tuple[Any, ...]
+EMPTY: Final[Shelves] = ((), None, None, None)
+
+
+class Router:
+    """At most eight probes per triple, however many patterns stand behind them.
+
+    `nodes` maps a predicate to its shelves: the patterns without other constants, then dictionaries by
+    object, by subject, and by both, each None while empty. `open` holds the shelves of the patterns
+    whose predicate is a variable. So a triple whose predicate no pattern names costs one probe, or at
+    most five. Ids are >= 0; -1 stands for a term that no pattern knows.
+    """
+
+    __slots__ = ("_make", "guarded", "nodes", "open")
+
+    def __init__(self, make: Callable[[], Any] = dict) -> None:
+        self._make = make
+        self.nodes: Any = make()
+        self.open: Shelves = EMPTY
+        self.guarded = 0
+        """How many patterns repeat a variable, so that constants alone do not decide."""
+
+    def route(self, s: int, p: int, o: int) -> Patterns:
+        """Return the distinct patterns that the triple matches."""
+        found: Patterns = ()
+        for free, by_object, by_subject, by_both in (self.nodes.get(p, EMPTY), self.open):
+            found += free
+            if by_object is not None:
+                found += by_object.get(o, ())
+            if by_subject is not None:
+                found += by_subject.get(s, ())
+            if by_both is not None:
+                found += by_both.get((s, o), ())
+        if self.guarded and found:
+            return tuple(q for q in found if q.guard is None or q.guard(s, p, o))
+        return found
+
+    def add(self, pattern: PatternState) -> None:
+        """Start routing to a pattern."""
+        self.guarded += pattern.guard is not None
+        self._put(pattern, lambda patterns: (*patterns, pattern))
+
+    def remove(self, pattern: PatternState) -> None:
+        """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
+        self.guarded -= pattern.guard is not None
+        self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))
+
+    def _put(self, pattern: PatternState, change: Callable[[Patterns], Patterns]) -> None:
+        s, p, o = pattern.key
+        shelves = list(self.nodes.get(p, EMPTY) if p >= 0 else self.open)
+        if s < 0 and o < 0:
+            shelves[0] = change(shelves[0])
+        else:
+            place, key = (1, o) if s < 0 else (2, s) if o < 0 else (3, (s, o))
+            shelf = self._make() if shelves[place] is None else shelves[place]
+            shelf[key] = change(shelf.get(key, ()))
+            if not shelf[key]:
+                del shelf[key]
+            shelves[place] = shelf or None
+        if p < 0:
+            self.open = tuple(shelves) if any(shelves) else EMPTY
+        elif any(shelves):
+            self.nodes[p] = tuple(shelves)
+        else:
+            del self.nodes[p]

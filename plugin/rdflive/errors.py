@@ -1,0 +1,60 @@
+"""Every error of rdflive has one root; each also derives from the builtin that callers expect."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "FeedError",
+    "PlanError",
+    "QuerySyntaxError",
+    "RdfliveError",
+    "UnsupportedQueryError",
+    "UnsupportedStoreError",
+]
+
+
+class RdfliveError(Exception):
+    """The root of all errors of rdflive."""
+
+
+class _PositionedError(RdfliveError, ValueError):
+    """An error at a place of a query: `line` and `column` count from 1, 0 when unknown."""
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class QuerySyntaxError(_PositionedError):
+    """The text is not SPARQL."""
+
+
+class UnsupportedQueryError(_PositionedError):
+    """The query is SPARQL, but it cannot be maintained exactly; `construct` names what stands in the way."""
+
+    def __init__(self, message: str, *, construct: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message, line=line, column=column)
+        self.construct = construct
+
+
+class PlanError(RdfliveError, ValueError):
+    """The algorithm asked for does not apply to the query."""
+
+
+class UnsupportedStoreError(RdfliveError, TypeError):
+    """No adapter can watch this store exactly."""
+
+
+class ClosedError(RdfliveError, RuntimeError):
+    """The subscription was closed."""
+
+
+class FeedError(RdfliveError, ValueError):
+    """A change feed is malformed; `source` and `line` (from 1) say where, `reason` what is wrong."""
+
+    def __init__(self, source: str, line: int, reason: str) -> None:
+        super().__init__(f"{source}, line {line}: {reason}")
+        self.source = source
+        self.line = line
+        self.reason = reason

@@ -1,0 +1,184 @@
+"""The terms of one row of an N-Triples-like format: rdflib's grammar, behind stricter checks.
+
+rdflib takes `<a> <http://b>` for one IRI, leaves bad escapes as they are and gives every blank node a new
+label; a feed must not be misread, and its labels are how later changes name a node.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+from rdflib.plugins.parsers.ntriples import r_literal, r_nodeid, r_tail, r_uriref, unquote
+from rdflib.term import BNode, Literal, URIRef
+
+from rdflive.model import Quad
+
+__all__ = ["RowError", "RowReader", "Term"]
+
+Term: TypeAlias = URIRef | BNode | Literal
+
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.?)", re.DOTALL)
+_SHORT_ESCAPES: Final = frozenset(rf"\{char}" for char in "tbnrf\"'\\")
+_AFTER_LITERAL: Final = " \t.<#"
+_SHOWN: Final = 40
+
+
+class RowError(ValueError):
+    """A row is malformed; the decoder that knows its place makes a `FeedError` of it."""
+
+
+class RowReader:
+    """Reads one row from left to right; what it cannot take raises a `RowError` that says why.
+
+    >>> row = RowReader('<http://e/s> <http://e/p> "o"@en .')
+    >>> row.quad().object
+    rdflib.term.Literal('o', lang='en')
+    """
+
+    __slots__ = ("rest",)
+
+    def __init__(self, text: str) -> None:
+        self.rest = text.strip(" \t\r\n")
+        """What has not been read yet."""
+
+    @property
+    def has_term(self) -> bool:
+        """False where the dot, a comment or the end of the row comes next."""
+        return not self.rest.startswith((".", "#")) and bool(self.rest)
+
+    def take(self, pattern: re.Pattern[str]) -> str | None:
+        """Read what the pattern matches here, and the space behind it; None where it does not match."""
+        match = pattern.match(self.rest)
+        if match is None:
+            return None
+        self._skip(match.end())
+        return match.group()
+
+    def quad(self) -> Quad:
+        """Read subject, predicate, object, perhaps a graph, and the end of the row."""
+        subject, predicate = self.node("subject"), self.node("predicate", blank=False)
+        object_ = self.term("object")
+        graph = self.node("graph") if self.has_term else None
+        self.end()
+        return Quad(subject, predicate, object_, graph)
+
+    def node(self, role: str, *, blank: bool = True) -> URIRef | BNode:
+        """Read a term that may not be a literal, nor a blank node unless `blank`."""
+        text = self.rest
+        term = self.term(role)
+        if isinstance(term, URIRef) or (blank and isinstance(term, BNode)):
+            return term
+        kind = "literal" if isinstance(term, Literal) else "blank node"
+        accepted = "an IRI or a blank node" if blank else "an IRI"
+        raise RowError(f"the {role} is the {kind} {_show(text)}; it must be {accepted}")
+
+    def term(self, role: str) -> Term:
+        """Read an IRI, a blank node (`_:x` or `<_:x>`; both keep the label) or a literal."""
+        if not self.has_term:
+            raise RowError(f"the {role} is missing")
+        try:
+            return self._term()
+        except RowError as error:
+            raise RowError(f"the {role} {error}") from error
+
+    def end(self) -> None:
+        """Read the dot that ends the row; only a comment may follow it."""
+        rest = self.rest
+        tail = r_tail.match(rest)
+        if tail is None:
+            if not rest or rest.startswith("#"):
+                raise RowError("the dot that ends the row is missing")
+            raise RowError(f"expected the dot that ends the row, not {_show(rest)}")
+        if tail.end() < len(rest):
+            raise RowError(f"the row goes on behind its dot: {_show(rest[tail.end() :])}")
+
+    def _term(self) -> Term:
+        text = self.rest
+        if text.startswith("<<"):
+            raise RowError("is a quoted triple; RDF-star is not supported")
+        match text[0]:
+            case "<":
+                return self._iri()
+            case "_":
+                return self._label()
+            case '"':
+                return self._literal()
+            case _:
+                raise RowError(
+                    "must be an IRI in angle brackets, a blank node or a literal in double quotes, "
+                    f"not {_show(text)}"
+                )
+
+    def _iri(self) -> URIRef | BNode:
+        match = r_uriref.match(self.rest)
+        if match is not None and match.group(1).startswith("_:"):
+            node = _blank_node(r_nodeid.fullmatch(match.group(1)), self.rest)
+            self._skip(match.end())
+            return node
+        iri, length = _leading_iri(self.rest)
+        self._skip(length)
+        return iri
+
+    def _label(self) -> BNode:
+        match = r_nodeid.match(self.rest)
+        node = _blank_node(match, self.rest)
+        self._skip(match.end() if match else 0)
+        return node
+
+    def _literal(self) -> Literal:
+        text = self.rest
+        match = r_literal.match(text)
+        if match is None:
+            raise RowError(f"is a literal without its closing quote: {_show(text)}")
+        lexical, language, datatype = match.groups()
+        _check_escapes(lexical)
+        length = match.end()
+        if text.startswith("^^", match.end(1) + 1):
+            datatype, extent = _leading_iri(text[match.end(1) + 3 :])
+            length = match.end(1) + 3 + extent
+        elif text[length : length + 1] not in _AFTER_LITERAL:  # nothing is in everything
+            what = "a malformed language tag" if language or text[length] == "@" else "something"
+            raise RowError(f"has {what} behind its closing quote: {_show(text[match.end(1) + 1 :])}")
+        self._skip(length)
+        return Literal(unquote(lexical), language, datatype)
+
+    def _skip(self, length: int) -> None:
+        self.rest = self.rest[length:].lstrip(" \t")
+
+
+def _blank_node(label: re.Match[str] | None, text: str) -> BNode:
+    if label is None:
+        raise RowError(f"is not a valid blank node label: {_show(text)}")
+    return BNode(label.group(1))
+
+
+def _leading_iri(text: str) -> tuple[URIRef, int]:
+    """Read the absolute IRI in angle brackets that the text begins with; give its length too."""
+    end = text.find(">")
+    if end < 0 or not text.startswith("<"):
+        raise RowError(f"is an IRI without its angle brackets: {_show(text)}")
+    quoted, iri = text[: end + 1], text[1:end]
+    _check_escapes(iri)
+    if ":" not in iri:
+        raise RowError(f"is a relative IRI: {_show(quoted)}")
+    if _ABSOLUTE.fullmatch(unquote(iri)) is None:
+        raise RowError(f"is not a valid absolute IRI: {_show(quoted)}")
+    return URIRef(unquote(iri)), end + 1
+
+
+def _check_escapes(text: str) -> None:
+    """Refuse an escape that rdflib would leave as it is, or turn into no character."""
+    if "\\" not in text:
+        return
+    for escape in _ESCAPE.finditer(text):
+        code = escape.group(1) or escape.group(2)
+        if code is None and escape.group() not in _SHORT_ESCAPES:
+            raise RowError(f"has a bad escape: {_show(escape.group())}")
+        if code is not None and (int(code, 16) > 0x10FFFF or 0xD800 <= int(code, 16) <= 0xDFFF):
+            raise RowError(f"has an escape that is no character: {_show(escape.group())}")
+
+
+def _show(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

@@ -1,0 +1,175 @@
+"""How a user meets rdflive: `subscribe`, `batch` and `explain`, as functions and as methods of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import rdflib
+
+from rdflive import manager
+from rdflive.errors import RdfliveError, UnsupportedStoreError
+from rdflive.model import Delta
+from rdflive.query.explain import Explanation
+from rdflive.query.parse import ParsedQuery, parse_query
+from rdflive.query.plan import Algorithm, make_plan
+from rdflive.subscription import OnError, Subscription
+
+if TYPE_CHECKING:
+    import pyoxigraph
+
+__all__ = ["LiveDataset", "LiveGraph", "LiveStore", "batch", "explain", "install", "subscribe"]
+
+
+def subscribe(
+    graph: Any,
+    query: str,
+    callback: Callable[[Delta], object] | None = None,
+    *,
+    initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
+    initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+    initial: bool = True,
+    name: str | None = None,
+    on_error: OnError = "log",
+    algorithm: Algorithm = "auto",
+) -> Subscription:
+    """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
+
+    `graph` is an `rdflib.Graph` or `Dataset` over a store that some adapter can watch, or a `LiveStore`.
+    `query` is SPARQL; the prefixes bound on the graph and those of `initNs` may be used, and
+    `initBindings` fixes variables, as in `Graph.query`. `callback(delta)` runs in the writing thread
+    before the write returns; what it raises is kept as `last_error` and treated as `on_error` says
+    ("log", "ignore", or a function of the subscription and the exception). The first delta holds the
+    current answers (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
+
+    Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError` or `PlanError`, before
+    anything is changed.
+
+    >>> graph = rdflib.Graph()
+    >>> subscription = subscribe(graph, "SELECT ?s { ?s a <http://e/Train> }", initial=False)
+    >>> _ = graph.update("INSERT DATA { <http://e/IC5> a <http://e/Train> }")
+    >>> next(subscription.deltas()).added[0].s
+    rdflib.term.URIRef('http://e/IC5')
+    >>> subscription.close()
+    """
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if on_error not in ("log", "ignore") and not callable(on_error):
+        raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
+    parsed = _parse(graph, query, initNs, initBindings)
+    plan = make_plan(parsed, algorithm)
+    adapter = manager.attach(_store(graph))
+    with adapter.capture.lock:
+        try:
+            key = adapter.graph_key(graph)
+            subscription = Subscription(
+                adapter, key, plan, callback=callback, initial=initial, name=name, on_error=on_error
+            )
+        except BaseException:
+            if adapter.capture.idle:
+                adapter.detach()
+            raise
+        if manager.listens("rdflive_batch"):
+            adapter.capture.on_batch = partial(_announce, _store(graph))
+    adapter.capture.deliver()
+    return subscription
+
+
+@contextmanager
+def batch(graph: Any) -> Iterator[None]:
+    """Make all changes inside the block one commit, with one net delta per subscription.
+
+    Other threads that write to the store wait until the block ends. After an exception the changes made
+    so far are delivered: a store keeps them.
+
+    >>> graph = rdflib.Graph()
+    >>> with batch(graph):
+    ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
+    """
+    adapter = manager.attach(_store(graph))
+    try:
+        with adapter.capture:
+            yield
+    finally:
+        with adapter.capture.lock:
+            if adapter.capture.idle:
+                adapter.detach()
+
+
+def explain(
+    query: str,
+    *,
+    initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
+    initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+    algorithm: Algorithm = "auto",
+) -> Explanation:
+    """Show how a query would be maintained, without any data.
+
+    >>> print(explain("ASK { <http://e/a> <http://e/p> <http://e/b> }").pattern_class)
+    ground
+    """
+    return Explanation(make_plan(_parse(None, query, initNs, initBindings), algorithm))
+
+
+def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - used as the class it stands for
+    """Make a stand-in for a `pyoxigraph.Store` that can be subscribed to; use it instead of the store.
+
+    It has every method of the store. What is written through the store itself, past the stand-in, is
+    not seen (`Subscription.resync` reads it again). Without a store a new one in memory is made.
+    """
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise RdfliveError("LiveStore needs pyoxigraph: pip install 'rdflive[oxigraph]'") from error
+    native = pyoxigraph.Store() if store is None else store
+    stand_in = manager.plugin_manager().hook.rdflive_wrap(store=native)
+    if stand_in is None:
+        raise UnsupportedStoreError(f"LiveStore takes a pyoxigraph.Store, got {store!r}")
+    return stand_in
+
+
+def install() -> None:
+    """Give every rdflib graph the methods `subscribe` and `batch`.
+
+    >>> install()
+    >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
+    []
+    """
+    for method in (subscribe, batch):
+        setattr(rdflib.Graph, method.__name__, method)
+
+
+class _LiveMethods:
+    """The methods `subscribe` and `batch`, as `install` gives them to every graph."""
+
+    subscribe = subscribe
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Make all changes inside the block one commit; see `rdflive.batch`."""
+        return batch(self)
+
+
+class LiveGraph(_LiveMethods, rdflib.Graph):
+    """An `rdflib.Graph` with the methods `subscribe` and `batch`."""
+
+
+class LiveDataset(_LiveMethods, rdflib.Dataset):
+    """An `rdflib.Dataset` with the methods `subscribe` and `batch`."""
+
+
+def _parse(
+    graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
+) -> ParsedQuery:
+    """Parse with the namespaces that `Graph.query` would use."""
+    namespaces = dict(graph.namespaces()) if init_ns is None and isinstance(graph, rdflib.Graph) else init_ns
+    return parse_query(query, init_ns=namespaces, init_bindings=init_bindings)
+
+
+def _store(graph: Any) -> Any:
+    return graph.store if isinstance(graph, rdflib.Graph) else graph
+
+
+def _announce(store: Any, captured: Any) -> None:
+    manager.call_safely("rdflive_batch", store=store, batch=captured)

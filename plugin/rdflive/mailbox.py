@@ -1,0 +1,58 @@
+"""What a consumer has not taken yet: at most one delta, into which later ones are added."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from rdflive.model import Delta
+
+__all__ = ["Mailbox"]
+
+
+class Mailbox:
+    """A queue of deltas for a consumer of its own pace; what it has not taken merges.
+
+    So a slow consumer never loses anything, and what waits for it is never larger than the answer
+    before and after.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: Delta | None = None
+        self._closed = False
+        self._wake: Callable[[], None] | None = None
+
+    def put(self, delta: Delta) -> None:
+        """Add a delta to what waits; an initial one replaces it."""
+        with self._changed:
+            merged = delta if self._waiting is None or delta.initial else self._waiting + delta
+            self._waiting = merged if merged or merged.initial else None
+            self._notify()
+
+    def close(self) -> None:
+        """Let the consumer finish: it still gets what waits, then the end."""
+        with self._changed:
+            self._closed = True
+            self._notify()
+
+    def take(self, timeout: float | None = None) -> Delta | None:
+        """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting is not None or self._closed, timeout):
+                raise TimeoutError(f"no delta within {timeout} s")
+            delta, self._waiting = self._waiting, None
+            return delta
+
+    def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
+        with self._changed:
+            delta, self._waiting = self._waiting, None
+            self._wake = wake if delta is None and not self._closed else None
+            return delta, not self._closed
+
+    def _notify(self) -> None:
+        self._changed.notify_all()
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            wake()

@@ -1,0 +1,91 @@
+"""Basic graph patterns and their classes (paper 001, Section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+__all__ = ["BGP", "PatternClass", "Term", "TriplePattern", "Variable", "classify", "to_text"]
+
+PatternClass: TypeAlias = Literal[
+    "ground", "simple var-centric star", "loosely-connected", "var-connected", "general"
+]
+
+POSITIONS: Final = ("subject", "predicate", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a pattern; a blank node of the query is one that cannot be projected."""
+
+    name: str
+    distinguished: bool = True
+
+    def __str__(self) -> str:
+        return f"?{self.name}" if self.distinguished else f"_:{self.name}"
+
+
+Term: TypeAlias = Hashable
+"""A `Variable` or a constant of any hashable type."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    """One query triple; each position holds a `Variable` or a constant."""
+
+    subject: Term
+    predicate: Term
+    object: Term
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter((self.subject, self.predicate, self.object))
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The distinct variables, in order of position."""
+        return tuple(dict.fromkeys(term for term in self if isinstance(term, Variable)))
+
+    def __str__(self) -> str:
+        return " ".join(to_text(term) for term in self)
+
+
+def to_text(term: Term) -> str:
+    """Write a term of a pattern the way SPARQL does."""
+    n3 = getattr(term, "n3", None)
+    return str(n3()) if callable(n3) else str(term)
+
+
+class BGP:
+    """A set of triple patterns in query order; a repeated pattern counts once.
+
+    >>> x = Variable("x")
+    >>> len(BGP([TriplePattern(x, "p", "a"), TriplePattern(x, "p", "a")]).patterns)
+    1
+    """
+
+    __slots__ = ("patterns", "variables")
+
+    def __init__(self, patterns: Iterable[TriplePattern]) -> None:
+        self.patterns: tuple[TriplePattern, ...] = tuple(dict.fromkeys(patterns))
+        self.variables: tuple[Variable, ...] = tuple(
+            dict.fromkeys(v for pattern in self.patterns for v in pattern.variables)
+        )
+
+
+def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass:
+    """Name the smallest class of paper 001 that holds the pattern.
+
+    Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition`
+    is the connected-variable partition of Definition 9. A variable in predicate position is a node
+    like any other, and `?x p ?x` is a simple star (the paper has no name for either).
+    """
+    sizes = [len(part) for part in partition]
+    if not sizes:
+        return "ground"
+    ground = any(not pattern.variables for pattern in bgp.patterns)
+    if sizes == [1] and not ground:
+        return "simple var-centric star"
+    if all(size == 1 for size in sizes):
+        return "loosely-connected"
+    return "general" if len(sizes) > 1 or ground else "var-connected"

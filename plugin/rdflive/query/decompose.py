@@ -1,0 +1,144 @@
+"""Decompositions of basic graph patterns: connected-variable, star, ordered arrays (paper 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rdflive.query.bgp import BGP, TriplePattern, Variable
+
+__all__ = [
+    "Decomposition",
+    "OrderedArray",
+    "StarQuery",
+    "Step",
+    "connected_variable_decomposition",
+    "connected_variable_partition",
+    "ordered_array",
+    "overlapping_subqueries_graph",
+    "star_decomposition",
+]
+
+
+def connected_variable_partition(bgp: BGP) -> tuple[frozenset[Variable], ...]:
+    """Partition the variables into the sets that patterns link (Definition 9), in query order."""
+    parts: list[set[Variable]] = []
+    for pattern in bgp.patterns:
+        linked = set(pattern.variables)
+        if not linked:
+            continue
+        touching = [part for part in parts if part & linked]
+        parts = [part for part in parts if not part & linked]
+        parts.append(linked.union(*touching))
+    rank = {variable: i for i, variable in enumerate(bgp.variables)}
+    return tuple(frozenset(part) for part in sorted(parts, key=lambda p: min(rank[v] for v in p)))
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """The connected-variable decomposition: disjoint segments, and the ground one if there is any."""
+
+    segments: tuple[tuple[TriplePattern, ...], ...]
+    ground: tuple[TriplePattern, ...]
+
+
+def connected_variable_decomposition(bgp: BGP) -> Decomposition:
+    """Split the patterns into segments that share no variable (Definition 10)."""
+    segments = tuple(
+        tuple(pattern for pattern in bgp.patterns if part & set(pattern.variables))
+        for part in connected_variable_partition(bgp)
+    )
+    return Decomposition(segments, tuple(p for p in bgp.patterns if not p.variables))
+
+
+@dataclass(frozen=True, slots=True)
+class StarQuery:
+    """A var-centric generalised star: every pattern that mentions the centre (Definition 6)."""
+
+    centre: Variable
+    patterns: tuple[TriplePattern, ...]
+
+
+def star_decomposition(patterns: Iterable[TriplePattern]) -> tuple[StarQuery, ...]:
+    """Give one star per variable (Definition 13); a pattern of two variables is replicated."""
+    bgp = BGP(patterns)
+    return tuple(
+        StarQuery(centre, tuple(p for p in bgp.patterns if centre in p.variables)) for centre in bgp.variables
+    )
+
+
+def overlapping_subqueries_graph(stars: Sequence[StarQuery]) -> dict[Variable, tuple[Variable, ...]]:
+    """Link the stars that share a pattern, named by their centres (Section 6.5, Figure 4b)."""
+    return {
+        star.centre: tuple(
+            other.centre for other in stars if other is not star and set(star.patterns) & set(other.patterns)
+        )
+        for star in stars
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One place of an ordered array: which variables it binds, and from which patterns.
+
+    `links` are the patterns (by index) whose matches propose values, `checks` those that become
+    ground by this step and are only tested. Without links to anything bound before, the step starts
+    a new segment and scans `links[0]`.
+    """
+
+    binds: tuple[Variable, ...]
+    links: tuple[int, ...]
+    checks: tuple[int, ...]
+    scan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedArray:
+    """The order in which an update of the pattern `seed` visits the other variables (Proposition 5)."""
+
+    seed: int
+    checks: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+
+def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
+    """Order the variables from those of `seed` outwards, best linked first (findOrderedArray).
+
+    Each step takes the variable with the most links to bound ones, then with the most patterns that
+    only it can fail; so every pattern is met exactly once.
+    """
+    bound = set(patterns[seed].variables)
+    open_ = [j for j in range(len(patterns)) if j != seed]
+    first = tuple(j for j in open_ if bound.issuperset(patterns[j].variables))
+    open_ = [j for j in open_ if j not in first]
+    steps: list[Step] = []
+    while open_:
+        binds, links, scan = _next(patterns, open_, bound)
+        bound.update(binds)
+        checks = tuple(j for j in open_ if j not in links and bound.issuperset(patterns[j].variables))
+        open_ = [j for j in open_ if j not in links and j not in checks]
+        steps.append(Step(binds, links, checks, scan))
+    return OrderedArray(seed, first, tuple(steps))
+
+
+def _next(
+    patterns: Sequence[TriplePattern], open_: Sequence[int], bound: set[Variable]
+) -> tuple[tuple[Variable, ...], tuple[int, ...], bool]:
+    """Choose what to bind next: a variable by its links, a pair by one link, or a new segment."""
+    missing = {j: tuple(v for v in patterns[j].variables if v not in bound) for j in open_}
+    links: dict[Variable, list[int]] = {}
+    alone: dict[Variable, int] = {}
+    for j, variables in missing.items():
+        if len(variables) == 1:
+            if len(patterns[j].variables) > 1:
+                links.setdefault(variables[0], []).append(j)
+            else:
+                alone[variables[0]] = alone.get(variables[0], 0) + 1
+    if links:
+        best = max(links, key=lambda v: (len(links[v]), alone.get(v, 0)))
+        return (best,), tuple(links[best]), False
+    for j, variables in missing.items():
+        if len(variables) < len(patterns[j].variables):
+            return variables, (j,), False
+    j = min(open_, key=lambda j: len(missing[j]))
+    return missing[j], (j,), True

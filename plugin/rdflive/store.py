@@ -1,0 +1,201 @@
+"""The adapter contract: what rdflive asks of a store, and what it offers to whoever hooks one.
+
+An adapter makes every change of a store pass through its `Capture`: exactly the quads that came and
+went, once, whatever the operation. `rdflive.testing` holds the suite that an adapter must pass.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from enum import Enum
+from types import TracebackType
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+from rdflive.model import Batch, Change, Quad
+
+__all__ = ["UNION", "Adapter", "Capture", "GraphKey", "Listener", "Snapshottable", "Watchable"]
+
+
+class _Union(Enum):
+    UNION = "union of all graphs"
+
+
+UNION: Final = _Union.UNION
+"""The key of the union of all graphs: it holds a triple once however many graphs do."""
+
+GraphKey: TypeAlias = Hashable
+"""How an adapter names a graph: any hashable value of its own, or `UNION`."""
+
+PATIENCE: Final = 1.0
+"""Seconds to wait for a thread that committed but has not begun to deliver."""
+
+Triple: TypeAlias = tuple[Any, Any, Any]
+
+
+class Listener(Protocol):
+    """Whoever follows one graph of a store. Called under the store's lock, in the writing thread."""
+
+    def apply(self, sign: Literal[1, -1], triple: Triple) -> None:
+        """Take one exact change: +1 for a triple that was absent, -1 for one that was present."""
+
+    def commit(self, sequence: int) -> None:
+        """The batch is complete and the store's state is the one after it."""
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    """An adapter whose `capture` sees every change of the store."""
+
+    capture: Capture
+
+    def graph_key(self, graph: Any) -> GraphKey:
+        """Name the graph that queries on this object see (a union for a conjunctive graph)."""
+
+    def detach(self) -> None:
+        """Unhook the store: the last subscription is gone."""
+
+
+@runtime_checkable
+class Snapshottable(Protocol):
+    """An adapter that can list the store's current triples, under the capture's lock."""
+
+    def triples(self, key: GraphKey, pattern: tuple[Any, Any, Any]) -> Iterator[Triple]:
+        """List the distinct triples of a graph that match; None in the pattern matches anything."""
+
+    def to_native(self, term: Any) -> Any:
+        """Turn an rdflib term of a query into the store's own canonical term."""
+
+    def from_native(self) -> Callable[[Any], Any] | None:
+        """Give the function that turns a store term into the user's; None where they are the same."""
+
+
+@runtime_checkable
+class Adapter(Watchable, Snapshottable, Protocol):
+    """What `rdflive_attach` returns."""
+
+
+class Capture:
+    """Collects the exact changes of one store into net batches and hands them on in commit order.
+
+    Use it as a context manager around one operation (they nest; the outermost is the batch). Inside,
+    `record` each change that really happened. On leaving, +1 and -1 of the same quad have cancelled,
+    listeners have seen the rest, and whatever they put into `deliver` runs after the lock is released,
+    in the thread that wrote and in commit order.
+    """
+
+    __slots__ = (
+        "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners", "lock", "on_batch", "sequence",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.sequence = 0
+        """The number of the last commit that changed something."""
+        self.listeners: dict[GraphKey, Listener] = {}
+        self.on_batch: Callable[[Batch], None] | None = None
+        """Called with every batch, under the lock; set only while somebody asked for batches."""
+        self.deliveries: deque[tuple[int, Callable[[], None]]] = deque()
+        self._depth = 0
+        self._net: dict[tuple[Any, Any, Any, GraphKey], Literal[1, -1]] = {}
+        self._turn = threading.Condition(threading.Lock())
+        self._delivering = 0
+
+    @property
+    def idle(self) -> bool:
+        """True when nobody listens and no batch is open, so the store need not be hooked."""
+        return not self.listeners and self.on_batch is None and not self._depth
+
+    @property
+    def wants_union(self) -> bool:
+        """True while somebody listens to the union of all graphs, so its changes must be recorded."""
+        return UNION in self.listeners
+
+    def record(self, sign: Literal[1, -1], s: Any, p: Any, o: Any, graph: GraphKey) -> None:
+        """Take one change that happened, under the lock; outside any batch it is one by itself.
+
+        A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when
+        the first graph takes the triple or the last one lets it go.
+        """
+        if self._depth:
+            quad = (s, p, o, graph)
+            if self._net.get(quad) == -sign:
+                del self._net[quad]
+            else:
+                self._net[quad] = sign
+            return
+        self._commit({(s, p, o, graph): sign})
+
+    def __enter__(self) -> Capture:
+        self.lock.acquire()
+        self._depth += 1
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._depth -= 1
+            if not self._depth and self._net:
+                net, self._net = self._net, {}
+                self._commit(net)
+        finally:
+            self.lock.release()
+        if self.deliveries:
+            self.deliver()
+
+    def _commit(self, net: dict[tuple[Any, Any, Any, GraphKey], Literal[1, -1]]) -> None:
+        self.sequence += 1
+        touched: dict[GraphKey, Listener] = {}
+        for (s, p, o, graph), sign in net.items():
+            listener = self.listeners.get(graph)
+            if listener is not None:
+                touched[graph] = listener
+                listener.apply(sign, (s, p, o))
+        for listener in touched.values():
+            listener.commit(self.sequence)
+        if self.on_batch is not None:
+            changes = (Change(sign, Quad(*quad)) for quad, sign in net.items() if quad[3] is not UNION)
+            self.on_batch(Batch(tuple(changes), self.sequence))
+
+    def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
+        """Give the changes of one graph that the open batch has not committed yet."""
+        return {(s, p, o): sign for (s, p, o, key), sign in self._net.items() if key == graph}
+
+    def enqueue(self, delivery: Callable[[], None]) -> None:
+        """Queue a call for after the lock's release, behind what is queued already."""
+        with self._turn:
+            self.deliveries.append((threading.get_ident(), delivery))
+
+    def deliver(self) -> None:
+        """Run this thread's queued deliveries, each in its turn; a nested call leaves them to the outer.
+
+        Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
+        another one. Should that thread be gone, the waiting one delivers in its place.
+        """
+        me = threading.get_ident()
+        if self._delivering == me:
+            return
+        while (delivery := self._next_delivery(me)) is not None:
+            try:
+                delivery()
+            finally:
+                with self._turn:
+                    self._delivering = 0
+                    self._turn.notify_all()
+
+    def _next_delivery(self, me: int) -> Callable[[], None] | None:
+        with self._turn:
+            while any(owner == me for owner, _ in self.deliveries):
+                if not self._delivering and (self.deliveries[0][0] == me or not self._turn.wait(PATIENCE)):
+                    if self._delivering:
+                        continue
+                    self._delivering = me
+                    return self.deliveries.popleft()[1]
+                if self._delivering:
+                    self._turn.wait()
+        return None

@@ -1,0 +1,289 @@
+"""A subscription: one query on one graph, and the ways to follow its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from types import TracebackType
+from typing import Literal, TypeAlias
+
+from rdflive import manager
+from rdflive.engine.graph import GraphState
+from rdflive.engine.query import QueryState, TermWeights
+from rdflive.errors import ClosedError
+from rdflive.mailbox import Mailbox
+from rdflive.model import Delta, Header, Solution
+from rdflive.query.explain import Explanation
+from rdflive.query.plan import Plan
+from rdflive.snapshot import committed_triples
+from rdflive.store import Adapter, GraphKey
+
+__all__ = ["Callback", "OnError", "Stats", "Subscription"]
+
+log = logging.getLogger("rdflive")
+
+Callback: TypeAlias = Callable[[Delta], object]
+OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Exception], object]"
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a subscription has seen and costs. Indexes that subscriptions share count for each of them."""
+
+    algorithms: tuple[str, ...]
+    """What runs: one entry per segment, behind `product` where segments are combined."""
+    updates: int
+    """Changes of the graph since the subscription began, or was last resynchronised."""
+    matched: int
+    """Matches of such a change with a pattern of the query."""
+    deltas: int
+    """Deltas delivered, the initial one included."""
+    entries: int
+    """Cached entries: keys of access paths and of masks, and rows kept above them."""
+    size: int
+    """Bytes of the containers behind `entries`, without the terms."""
+    seconds: float
+    """Time the engine spent on changes of the graph that matched any of its subscriptions."""
+    callback_seconds: float
+    """Time spent in this subscription's callback."""
+
+
+class Subscription:
+    """A query kept up to date. Made by `subscribe`; close it, or use it as a context manager.
+
+    Follow it by callback, by iterating `deltas()`, by `async for delta in subscription`, or ask for its
+    `answers()`.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        key: GraphKey,
+        plan: Plan,
+        *,
+        callback: Callback | None,
+        initial: bool,
+        name: str | None,
+        on_error: OnError,
+    ) -> None:
+        self.name = name
+        self.last_error: Exception | None = None
+        """What the callback raised last."""
+        self._adapter = adapter
+        self._capture = adapter.capture
+        self._key = key
+        self._plan = plan
+        self._callback = callback
+        self._initial = initial
+        self._on_error = on_error
+        self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
+        self._mailboxes: dict[Mailbox, int] = {}
+        self._untaken: Mailbox | None = None
+        if callback is None:
+            self._untaken = Mailbox()
+            self._mailboxes[self._untaken] = -1
+        self._delivered = 0
+        self._callback_seconds = 0.0
+        self._graph: GraphState | None = None
+        self._query: QueryState
+        with self._capture as capture:
+            self._open()
+            if initial:
+                self._emit(self._live().answers(self._query), capture.sequence, True)
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+        return self._plan.query.text
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._graph is None
+
+    def answers(self) -> list[Solution]:
+        """List the current answer, each solution as often as it occurs (ASK: one empty one if true)."""
+        with self._capture.lock:
+            weights = self._live().answers(self._query)
+        return list(Delta(self._header, weights, sequence=0).added)
+
+    def deltas(self, timeout: float | None = None) -> Iterator[Delta]:
+        """Iterate the deltas from now on, blocking; ends when the subscription closes.
+
+        Without a callback the first iterator starts where the subscription did; any other starts with
+        the current answers (unless `initial=False`). What its consumer has not taken yet merges into
+        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`.
+        """
+        mailbox = self._open_mailbox()
+
+        def iterate() -> Iterator[Delta]:
+            try:
+                while (delta := mailbox.take(timeout)) is not None:
+                    yield delta
+            finally:
+                self._mailboxes.pop(mailbox, None)
+
+        return iterate()
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self._iterate(self._open_mailbox())
+
+    async def _iterate(self, mailbox: Mailbox) -> AsyncIterator[Delta]:
+        arrived = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(arrived.set)
+
+        try:
+            while True:
+                arrived.clear()
+                delta, more = mailbox.take_now(wake)
+                if delta is not None:
+                    yield delta
+                elif more:
+                    await arrived.wait()
+                else:
+                    return
+        finally:
+            self._mailboxes.pop(mailbox, None)
+
+    def explain(self) -> Explanation:
+        """Show the class of the query, its decomposition, what is cached and what an update costs."""
+        return Explanation(self._plan)
+
+    @property
+    def stats(self) -> Stats:
+        """Count what the subscription has seen and what it keeps."""
+        with self._capture.lock:
+            graph = self._live()
+            containers = self._query.containers()
+            segments = tuple(segment.algorithm for segment in self._plan.segments)
+            return Stats(
+                algorithms=("product", *segments) if self._plan.algorithm == "product" else segments,
+                updates=graph.seen - self._seen,
+                matched=self._query.hits() - self._hits,
+                deltas=self._delivered,
+                entries=sum(map(len, containers)),
+                size=sum(map(_size, containers)),
+                seconds=graph.seconds,
+                callback_seconds=self._callback_seconds,
+            )
+
+    def resync(self) -> None:
+        """Read the graph again, after changes that were made behind rdflive's back.
+
+        Every subscription on the graph gets a new initial delta, which replaces what it had.
+        """
+        with self._capture as capture:
+            self._live().reload(capture.sequence)
+
+    def close(self) -> None:
+        """Stop, free what only this subscription used, and let its iterators end. May be repeated.
+
+        A delta that is still queued for the callback is dropped.
+        """
+        capture = self._capture
+        with capture.lock:
+            graph, self._graph = self._graph, None
+            if graph is None:
+                return
+            graph.remove(self._query)
+            if not len(graph):
+                del capture.listeners[self._key]
+            if not capture.listeners:
+                capture.on_batch = None
+            if capture.idle:
+                self._adapter.detach()
+        for mailbox in tuple(self._mailboxes):
+            mailbox.close()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Subscription {self.name or self.query!r} {'closed' if self.closed else 'open'}>"
+
+    def _open(self) -> None:
+        """Join the graph's engine, starting it for the first subscription."""
+        listeners = self._capture.listeners
+        graph = listeners.get(self._key)
+        if not isinstance(graph, GraphState):
+            graph = GraphState(committed_triples(self._adapter, self._key), self._adapter.to_native)
+        self._query = graph.add(self._plan, self._emit)
+        listeners[self._key] = self._graph = graph
+        self._begin()
+
+    def _begin(self) -> None:
+        """Count updates and matches from here."""
+        self._seen, self._hits = self._live().seen, self._query.hits()
+
+    def _live(self) -> GraphState:
+        if self._graph is None:
+            raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
+        return self._graph
+
+    def _open_mailbox(self) -> Mailbox:
+        mailbox, self._untaken = self._untaken, None
+        if mailbox is not None:
+            return mailbox
+        mailbox = Mailbox()
+        with self._capture.lock:
+            graph, sequence = self._live(), self._capture.sequence
+            if self._initial:
+                weights = graph.answers(self._query)
+                mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True))
+            self._mailboxes[mailbox] = sequence
+        return mailbox
+
+    def _emit(self, weights: TermWeights, sequence: int, initial: bool) -> None:
+        """Queue a delta; called under the store's lock."""
+        if initial:
+            self._begin()
+        delta = Delta(self._header, weights, sequence=sequence, initial=initial)
+        self._capture.enqueue(partial(self._deliver, delta))
+
+    def _deliver(self, delta: Delta) -> None:
+        """Hand a delta to plugins, mailboxes and the callback; called outside the store's lock."""
+        if self.closed:
+            return
+        self._delivered += 1
+        if manager.listens("rdflive_delta"):
+            manager.call_safely("rdflive_delta", subscription=self, delta=delta)
+        for mailbox, since in tuple(self._mailboxes.items()):
+            if delta.sequence > since or (delta.initial and delta.sequence == since):
+                mailbox.put(delta)
+        if self._callback is not None:
+            start = perf_counter()
+            try:
+                self._callback(delta)
+            except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+                self._failed(error)
+            finally:
+                self._callback_seconds += perf_counter() - start
+
+    def _failed(self, error: Exception) -> None:
+        self.last_error = error
+        if self._on_error == "log":
+            log.exception("the callback of subscription %r failed", self.name or self.query)
+        elif callable(self._on_error):
+            try:
+                self._on_error(self, error)
+            except Exception:
+                log.exception("on_error of subscription %r failed", self.name or self.query)
+
+
+def _size(container: dict[object, object] | set[object]) -> int:
+    """Measure a container of the engine, with the sets that are its values."""
+    inner = container.values() if isinstance(container, dict) else ()
+    return sys.getsizeof(container) + sum(sys.getsizeof(value) for value in inner if type(value) is set)

@@ -1,0 +1,60 @@
+"""SPARQL tokens with their places: enough to point at a clause, not a parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+__all__ = ["Token", "tokenize"]
+
+
+class Token(NamedTuple):
+    """A token, what kind it is, and where it starts (`line` and `column` from 1, `offset` from 0)."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+    offset: int
+
+
+_NAME: Final = r"[^\W_](?:[\w\-.·]*[\w\-·])?"
+_LOCAL: Final = (
+    r"(?:[\w:·]|%[0-9A-Fa-f]{2}|\\.)"
+    r"(?:(?:[\w\-:.·]|%[0-9A-Fa-f]{2}|\\.)*(?:[\w\-:·]|%[0-9A-Fa-f]{2}|\\.))?"
+)
+
+_TOKEN: Final = re.compile(
+    rf"""
+      (?P<space>\s+|\#[^\n\r]*)
+    | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*(?:\\[uU][^<>"{{}}|^`\\\x00-\x20]*)*>)
+    | (?P<string>\"\"\"(?:\"{{0,2}}(?:[^"\\]|\\.))*\"\"\"|'''(?:'{{0,2}}(?:[^'\\]|\\.))*'''
+                |"(?:[^"\\\n\r]|\\.)*"|'(?:[^'\\\n\r]|\\.)*')
+    | (?P<variable>[?$]\w+)
+    | (?P<blank>_:[\w](?:[\w\-.·]*[\w\-·])?)
+    | (?P<prefixed>(?:{_NAME})?:(?:{_LOCAL})?)
+    | (?P<language>@[A-Za-z]+(?:-[A-Za-z0-9-]+)*)
+    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<mark>\^\^|<<\(?|\)?>>|&&|\|\||[<>!]=|\{{\||\|\}}|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """Split SPARQL text into tokens, without white space and comments.
+
+    >>> [token.text for token in tokenize("ASK { ?s a <http://e/C> } # all")]
+    ['ASK', '{', '?s', 'a', '<http://e/C>', '}']
+    """
+    line, start = 1, 0
+    for match in _TOKEN.finditer(text):
+        kind, found = str(match.lastgroup), match.group()
+        if kind != "space":
+            yield Token(kind, found, line, match.start() - start + 1, match.start())
+        breaks = found.count("\n")
+        if breaks:
+            line += breaks
+            start = match.start() + found.rindex("\n") + 1

@@ -1,0 +1,97 @@
+"""Terms for Oxigraph: from rdflib's to pyoxigraph's, and from any spelling to the one the store keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import rdflib.term
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
+
+__all__ = ["Term", "canonical", "is_possible", "to_native"]
+
+Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_PLAIN: Final = frozenset({NamedNode(_XSD + "string"), NamedNode(_XSD + "anyURI")})
+
+# Spellings that Oxigraph gives back unchanged: the canonical ones, and some invalid ones, which it keeps
+# as they are. They only save a round trip: what does not match makes one.
+_ZONE: Final = r"(?:Z|[+-](?!00:00)\d\d:\d\d)?"
+_DATE: Final = r"(?!0000)\d{4}-\d\d-\d\d"
+_UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
+    NamedNode(_XSD + name): re.compile(shape, re.ASCII).fullmatch
+    for name, shape in {
+        "integer": r"0|-?[1-9]\d{0,16}",
+        "boolean": r"true|false",
+        "decimal": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,8})\.\d{0,6}[1-9]",
+        "double": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,7})\.\d{0,5}[1-9]",
+        "date": _DATE + _ZONE,
+        "dateTime": rf"{_DATE}T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{{0,8}}[1-9])?{_ZONE}",
+    }.items()
+}
+
+
+def canonical(term: Any) -> Any:
+    """Spell a term as the store gives it back: `"01"^^xsd:integer` is `"1"^^xsd:integer` there.
+
+    >>> str(canonical(Literal("01", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#byte"))))
+    '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if type(term) is Literal:
+        datatype = term.datatype
+        if datatype in _PLAIN:
+            return term
+        is_unchanged = _UNCHANGED.get(datatype)
+        if is_unchanged is not None:
+            return term if is_unchanged(term.value) else _stored(term)
+        return _stored(term) if datatype.value.startswith(_XSD) else term
+    return _stored(term) if type(term) is Triple else term
+
+
+@lru_cache(4096)
+def _stored(term: Literal | Triple) -> Any:
+    """Put a term into a store and take it out again: the store's own word on how it is spelled."""
+    store = Store()
+    store.add(Quad(_ANY, _ANY, term))
+    return next(store.quads_for_pattern(None, None, None, None)).object
+
+
+_ANY: Final = NamedNode("urn:x-rdflive:any")
+
+
+def to_native(term: Any) -> Any:
+    """Turn a term of rdflib or pyoxigraph into the store's canonical term.
+
+    A term that no Oxigraph store can hold, such as a variable or a relative IRI, raises ValueError.
+
+    >>> str(to_native(rdflib.term.Literal(True)))
+    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
+    """
+    if isinstance(term, (NamedNode, BlankNode, Literal, Triple)):
+        return canonical(term)
+    if isinstance(term, rdflib.term.URIRef):
+        return NamedNode(term)
+    if isinstance(term, rdflib.term.BNode):
+        return BlankNode(term)
+    if isinstance(term, rdflib.term.Literal):
+        datatype = NamedNode(term.datatype) if term.datatype else None
+        return canonical(Literal(term, datatype=datatype, language=term.language))
+    raise ValueError(
+        f"{term!r} is no term of a triple in Oxigraph; give an IRI, a blank node or a literal, "
+        "of rdflib or of pyoxigraph"
+    )
+
+
+def is_possible(s: Any, p: Any, o: Any) -> bool:
+    """True when a triple can match the pattern: no literal as subject, only an IRI as predicate.
+
+    None stands for anything.
+    """
+    return (
+        (s is None or isinstance(s, (NamedNode, BlankNode)))
+        and (p is None or isinstance(p, NamedNode))
+        and (o is None or isinstance(o, (NamedNode, BlankNode, Literal, Triple)))
+    )

@@ -1,0 +1,106 @@
+"""What every adapter of an rdflib store needs: graph keys, and batches around rdflib's own loops.
+
+rdflib's parsers and its SPARQL engine write triple by triple, so a store alone cannot tell where one
+`parse` or `update` begins and ends. rdflib's plugin registry can: once a store is watched, each parser
+and the update processor that rdflib finds by name is wrapped to open a batch first. On stores that
+nobody watches the wrappers pass straight through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from rdflib import plugin
+from rdflib.graph import ConjunctiveGraph, Dataset, Graph, QuotedGraph, ReadOnlyGraphAggregate
+from rdflib.parser import Parser
+from rdflib.query import UpdateProcessor
+
+from rdflive.errors import UnsupportedStoreError
+from rdflive.store import UNION, Capture, GraphKey
+
+__all__ = ["ADAPTER", "batch_of", "graph_key", "open_batches"]
+
+ADAPTER: Final = "_rdflive"
+"""The attribute of a watched store that holds its adapter."""
+
+
+def graph_key(graph: Any) -> GraphKey:
+    """Name the graph that rdflib's queries on this object see: its identifier, or the union."""
+    if isinstance(graph, QuotedGraph | ReadOnlyGraphAggregate):
+        raise UnsupportedStoreError(
+            f"cannot subscribe to a {type(graph).__name__}: its triples are not asserted in a store of its "
+            "own; subscribe to the Graph or Dataset that holds the data"
+        )
+    if isinstance(graph, Dataset):
+        return UNION if graph.default_union else graph.default_graph.identifier
+    if isinstance(graph, ConjunctiveGraph):
+        return UNION if graph.default_union else graph.default_context.identifier
+    if isinstance(graph, Graph):
+        return graph.identifier
+    raise UnsupportedStoreError(f"expected an rdflib Graph or Dataset, got {graph!r}")
+
+
+def batch_of(graph: Any) -> AbstractContextManager[object]:
+    """Give the batch to open around an operation on a graph; nothing where its store is not watched."""
+    store = getattr(graph, "store", None)
+    while store is not None and not hasattr(store, ADAPTER):
+        store = getattr(store, "store", None)  # a wrapper such as AuditableStore
+    capture: Capture | None = getattr(getattr(store, ADAPTER, None), "capture", None)
+    return nullcontext() if capture is None else capture
+
+
+_wrapped: dict[str, type[Any]] = {}
+"""The wrappers by the name under which rdflib's registry loads them from this module."""
+
+
+def open_batches() -> None:
+    """Wrap the registered parsers and the update processor, once each."""
+    for parser in list(plugin.plugins(None, Parser)):
+        _wrap(parser, Parser, _batching_parser)
+    for processor in list(plugin.plugins("sparql", UpdateProcessor)):
+        _wrap(processor, UpdateProcessor, _batching_processor)
+
+
+def _wrap(entry: Any, kind: type[Any], wrap: Callable[[Any], type[Any]]) -> None:
+    if getattr(entry, "module_path", None) != __name__:
+        name = f"{kind.__name__} {entry.name}"
+        _wrapped[name] = wrap(entry)
+        plugin.register(entry.name, kind, __name__, name)
+
+
+def _batching_parser(entry: Any) -> type[Parser]:
+    class BatchingParser(Parser):
+        """Runs the parser it stands for inside one batch of the graph's store."""
+
+        def __init__(self) -> None:
+            self._parser = entry.getClass()()
+
+        def parse(self, source: Any, sink: Graph, *args: Any, **options: Any) -> Any:
+            with batch_of(sink):
+                return self._parser.parse(source, sink, *args, **options)
+
+    return BatchingParser
+
+
+def _batching_processor(entry: Any) -> type[UpdateProcessor]:
+    class BatchingUpdateProcessor(UpdateProcessor):
+        """Runs an update request inside one batch of the graph's store."""
+
+        def __init__(self, graph: Graph) -> None:
+            self._graph = graph
+            self._processor = entry.getClass()(graph)
+
+        def update(self, *args: Any, **options: Any) -> Any:
+            with batch_of(self._graph):
+                return self._processor.update(*args, **options)
+
+    return BatchingUpdateProcessor
+
+
+def __getattr__(name: str) -> type[Any]:
+    try:
+        return _wrapped[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

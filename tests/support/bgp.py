@@ -1,0 +1,87 @@
+"""Random basic graph patterns over small integers, and the plainest evaluation of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from hypothesis import strategies as st
+from rdflive.engine.kernel import Kernel, SegmentState
+from rdflive.query.bgp import BGP, TriplePattern, Variable
+from rdflive.query.parse import ParsedQuery
+
+Triple = tuple[int, int, int]
+
+NODES = st.integers(1, 4)
+PREDICATES = st.integers(11, 13)
+TRIPLES = st.tuples(NODES, PREDICATES, NODES)
+VARIABLES = st.sampled_from([Variable(name) for name in "xyzw"])
+
+
+def _patterns(predicates: st.SearchStrategy[object]) -> st.SearchStrategy[TriplePattern]:
+    ends = st.one_of(VARIABLES, VARIABLES, NODES)
+    return st.builds(TriplePattern, ends, predicates, ends)
+
+
+PATTERNS = st.one_of(
+    _patterns(PREDICATES),
+    _patterns(PREDICATES),
+    _patterns(PREDICATES),
+    _patterns(st.one_of(VARIABLES, PREDICATES)),
+)
+PATTERN_LISTS = st.lists(PATTERNS, min_size=1, max_size=6, unique=True)
+UPDATES = st.lists(TRIPLES, max_size=60)
+"""Each update toggles its triple: an insert where it is absent, else a delete."""
+
+
+def query(patterns: Sequence[TriplePattern], *, distinct: bool = False, names: Sequence[str] | None = None) -> ParsedQuery:
+    """Make the parsed query that a SELECT over these patterns would give."""
+    bgp = BGP(patterns)
+    shown = [v.name for v in bgp.variables if v.distinguished] if names is None else names
+    return ParsedQuery("", "SELECT", bgp, tuple(shown), distinct, {})
+
+
+def evaluate(
+    patterns: Iterable[TriplePattern], triples: Iterable[Triple], projection: Sequence[Variable]
+) -> Counter[tuple[object, ...]]:
+    """Join the patterns by trying every triple for each: slow, and hard to get wrong."""
+    triples = list(triples)
+    solutions: list[dict[Variable, int]] = [{}]
+    for pattern in dict.fromkeys(patterns):
+        solutions = [
+            extended
+            for solution in solutions
+            for triple in triples
+            if (extended := _match(pattern, triple, solution)) is not None
+        ]
+    return Counter(tuple(solution[v] for v in projection) for solution in solutions)
+
+
+def _match(pattern: TriplePattern, triple: Triple, solution: dict[Variable, int]) -> dict[Variable, int] | None:
+    extended = dict(solution)
+    for term, value in zip(pattern, triple, strict=True):
+        if isinstance(term, Variable):
+            if extended.setdefault(term, value) != value:
+                return None
+        elif term != value:
+            return None
+    return extended
+
+
+def drain(state: SegmentState) -> Counter[tuple[int, ...]]:
+    """Take a segment's solutions since the last call, as signed weights."""
+    weights: Counter[tuple[int, ...]] = Counter(state.added)
+    weights.subtract(state.removed)
+    state.added.clear()
+    state.removed.clear()
+    return Counter({row: weight for row, weight in weights.items() if weight})
+
+
+def toggles(kernel: Kernel, updates: Iterable[Triple], present: set[Triple]) -> Iterable[int]:
+    """Apply each update as an insert or a delete; yields its number after each."""
+    for number, triple in zip(count(), updates, strict=False):
+        sign = -1 if triple in present else 1
+        kernel.apply(sign, *triple)
+        (present.discard if sign < 0 else present.add)(triple)
+        yield number
