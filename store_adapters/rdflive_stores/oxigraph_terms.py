@@ -17,8 +17,10 @@ Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _PLAIN: Final = frozenset({NamedNode(_XSD + "string"), NamedNode(_XSD + "anyURI")})
 
+
 # Spellings that Oxigraph gives back unchanged: the canonical ones, and some invalid ones, which it keeps
-# as they are. They only save a round trip: what does not match makes one.
+# as they are. They only save a round trip: what does not match makes one. Doubles of up to 15 digits:
+# beyond, several spellings may be shortest, and Oxigraph and Python choose differently.
 _ZONE: Final = r"(?:Z|[+-](?!00:00)\d\d:\d\d)?"
 _DATE: Final = r"(?!0000)\d{4}-\d\d-\d\d"
 _UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
@@ -27,7 +29,7 @@ _UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
         "integer": r"0|-?[1-9]\d{0,16}",
         "boolean": r"true|false",
         "decimal": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,8})\.\d{0,6}[1-9]",
-        "double": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,7})\.\d{0,5}[1-9]",
+        "double": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,7})\.\d{0,6}[1-9]",
         "date": _DATE + _ZONE,
         "dateTime": rf"{_DATE}T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{{0,8}}[1-9])?{_ZONE}",
     }.items()

@@ -130,9 +130,12 @@ def _add_explain(commands: _Commands) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"a number of seconds from 0, not {text!r}")
     return seconds
 
 

@@ -26,6 +26,7 @@ from rdflive.feeds import read_nquads, to_lines
 __all__ = ["STORES", "load", "open_dataset"]
 
 STORES: Final = ("memory", "oxigraph")
+_RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
 
 _LONG: Final = 1.0
 """Seconds until a load shows its progress."""
@@ -66,7 +67,7 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
 
 def _syntax(path: str) -> str:
     syntax = guess_format(path.removesuffix(".gz"))
-    if syntax is None:
+    if syntax is None or syntax == "rdfa":  # rdflib knows the ending but has no parser for it
         known = " ".join(f".{ending}" for ending, name in SUFFIX_FORMAT_MAP.items() if name != "rdfa")
         raise RdfliveError(f"{path}: the ending names no RDF syntax; known, also with .gz: {known}")
     return syntax
@@ -93,12 +94,12 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
     graph = dataset if syntax in ("trig", "trix", "json-ld") else dataset.default_graph
     try:
         graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
-    except OSError:
-        raise
     except Exception as error:  # each parser of rdflib raises what it likes
         line, reason = _fault(error)
         place = f", line {line}" if line else ""
         raise RdfliveError(f"{path}{place}: {reason}") from error
+    if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
+        raise RdfliveError(f"{path}: formulas and variables of N3 are not RDF; take them out")
 
 
 def _fault(error: Exception) -> tuple[int, str]:
@@ -135,10 +136,11 @@ class _CountedFile(io.FileIO):
         return content
 
 
-def _open(path: str, advance: Advance) -> BinaryIO:
-    stream = io.BufferedReader(_CountedFile(path, advance))
-    # both are binary streams, but typeshed does not call them BinaryIO
-    return cast(BinaryIO, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
+@contextmanager
+def _open(path: str, advance: Advance) -> Iterator[BinaryIO]:
+    with io.BufferedReader(_CountedFile(path, advance)) as stream:
+        # both are binary streams, but typeshed does not call them BinaryIO
+        yield cast(BinaryIO, gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream)
 
 
 def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
@@ -156,7 +158,12 @@ def _advance(progress: Progress, task: TaskID, size: int) -> Advance:
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """Show a progress bar on a terminal once it takes long; it leaves no trace."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
     timer = threading.Timer(_LONG, progress.start)
     timer.daemon = True
@@ -168,4 +175,5 @@ def _progress() -> Iterator[Progress]:
         timer.cancel()
         if timer.is_alive():
             timer.join()
-        progress.stop()
+        if progress.live.is_started:  # stopping one that is not prints an empty line
+            progress.stop()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from rdflib.namespace import NamespaceManager
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +21,7 @@ __all__ = ["Show", "TableWriter", "show_json", "show_lines"]
 Show: TypeAlias = Callable[[Delta], object]
 
 _GAP: Final = 2
-_LEAST: Final = 8
+_LEAST: Final = 4
 """The width that a column keeps however narrow the terminal is."""
 
 
@@ -28,10 +30,9 @@ def show_lines(delta: Delta) -> None:
     if delta.answer is not None:
         print(json.dumps(delta.answer), flush=True)
         return
-    for sign, solution in _signed(delta):
-        bindings = (f"?{name}={to_ntriples(term)}" for name, term in solution.items())
-        print(sign, *bindings)
-    print(end="", flush=True)
+    for sign, texts in _rows(delta, lambda name, term: f"?{name}={to_ntriples(term)}"):
+        print(sign, *texts)
+    sys.stdout.flush()
 
 
 def show_json(delta: Delta) -> None:
@@ -69,16 +70,14 @@ class TableWriter:
             self._print_rows(delta, commit)
 
     def _print_rows(self, delta: Delta, commit: str) -> None:
-        rows = [
-            (sign, [to_compact(term, self._namespaces) for term in solution.values()])
-            for sign, solution in _signed(delta)
-        ]
+        cut = self._console.width + 1  # whatever is longer gets its ellipsis all the same
+        rows = _rows(delta, lambda _, term: to_compact(term, self._namespaces)[:cut])
         names = tuple((delta.added or delta.removed)[0])
         is_new = names != self._names
         if is_new:
             self._names, self._widths = names, [len(name) + 1 for name in names]
         for _, texts in rows:
-            self._widths = list(map(max, self._widths, map(len, texts)))
+            self._widths = list(map(max, self._widths, map(cell_len, texts)))
         table = self._table(is_new)
         for sign, texts in rows:
             table.add_row(commit, sign, *map(Text, texts), style="green" if sign == "+" else "red")
@@ -107,10 +106,13 @@ def _fit(widths: list[int], room: int) -> list[int]:
     return [min(width, limit) for width in widths]
 
 
-def _signed(delta: Delta) -> Iterator[tuple[str, Solution]]:
-    """List what went, then what came."""
-    yield from (("-", solution) for solution in delta.removed)
-    yield from (("+", solution) for solution in delta.added)
+def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, list[str]]]:
+    """Write what went, then what came, each sorted: equal runs print equal text."""
+    return [
+        (sign, row)
+        for sign, solutions in (("-", delta.removed), ("+", delta.added))
+        for row in sorted([write(name, term) for name, term in solution.items()] for solution in solutions)
+    ]
 
 
 def _bindings(solution: Solution) -> dict[str, dict[str, str]]:

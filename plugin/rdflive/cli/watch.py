@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import rdflib
 
 import rdflive
 from rdflive.cli.load import load, open_dataset
 from rdflive.cli.query import QueryText, read_query
+from rdflive.cli.replay import Replay
 from rdflive.cli.show import Show, TableWriter, show_json, show_lines
 from rdflive.errors import QuerySyntaxError, RdfliveError
 from rdflive.feeds import STDIN, FeedFormat, feed_format, feed_format_of, open_lines
-from rdflive.model import Batch, Delta
 
 __all__ = ["run"]
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a replay has done."""
-
-    batches: int = 0
-    changes: int = 0
-    deltas: int = 0
-    start: float = field(default_factory=time.perf_counter)
-
-    def __str__(self) -> str:
-        seconds = time.perf_counter() - self.start
-        return f"{self.batches} batches, {self.changes} changes, {self.deltas} deltas in {seconds:.2f} s"
 
 
 def run(args: argparse.Namespace) -> None:
@@ -46,62 +28,21 @@ def run(args: argparse.Namespace) -> None:
         load(dataset, args.data)
         for prefix, namespace in query.prefixes().items():
             dataset.bind(prefix, namespace, override=False)
-        batches = feed.decode(lines, "standard input" if args.changes == STDIN else args.changes)
-        _watch(dataset, query, batches, args)
-
-
-def _watch(
-    dataset: rdflib.Dataset, query: QueryText, batches: Iterator[Batch], args: argparse.Namespace
-) -> None:
-    show = _writer(dataset, args)
-    deltas: deque[Delta] = deque()  # a callback that prints would have its errors (a closed pipe) logged
-    with query.placed():
-        subscription = rdflive.subscribe(dataset, query.text, deltas.append, initial=not args.no_initial)
-    with subscription:
-        if args.explain:
-            print(subscription.explain(), file=sys.stderr)
-        while deltas:
-            show(deltas.popleft())
-        tally = Tally()
-        try:
-            _replay(dataset, batches, args.pace, deltas, show, tally)
-        except (KeyboardInterrupt, RdfliveError):
-            print(f"stopped: {tally}", file=sys.stderr)
-            raise
-        print(tally, file=sys.stderr)
-
-
-def _replay(
-    dataset: rdflib.Dataset,
-    batches: Iterator[Batch],
-    pace: float,
-    deltas: deque[Delta],
-    show: Show,
-    tally: Tally,
-) -> None:
-    for batch in batches:
-        time.sleep(pace)
-        _apply(dataset, batch)
-        tally.batches += 1
-        tally.changes += len(batch.changes)
-        tally.deltas += len(deltas)
-        while deltas:
-            show(deltas.popleft())
-
-
-def _apply(dataset: rdflib.Dataset, batch: Batch) -> None:
-    """Make the changes of a feed's batch one commit."""
-    with rdflive.batch(dataset):
-        for sign, (s, p, o, name) in batch.changes:
-            graph = dataset.default_graph if name is None else dataset.graph(name)
+        source = "standard input" if args.changes == STDIN else args.changes
+        replay = Replay(dataset, source, _writer(dataset, args))
+        with query.placed():
+            subscription = rdflive.subscribe(
+                dataset, query.text, replay.received.append, initial=not args.no_initial
+            )
+        with subscription:
+            if args.explain:
+                print(subscription.explain(), file=sys.stderr)
             try:
-                if sign > 0:
-                    graph.add((s, p, o))
-                else:
-                    graph.remove((s, p, o))
-            except ValueError as error:  # Oxigraph is stricter about IRIs and language tags
-                reason = f"the store refuses {s.n3()} {p.n3()} {o.n3()}: {error}"
-                raise RdfliveError(f"batch {batch.sequence}: {reason}") from error
+                replay.run(feed.decode(lines, source), pace=args.pace)
+            except (KeyboardInterrupt, RdfliveError):
+                print(f"stopped: {replay}", file=sys.stderr)
+                raise
+            print(replay, file=sys.stderr)
 
 
 def _check(query: QueryText) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from rdflib.plugins.parsers.ntriples import r_literal, r_nodeid, r_tail, r_uriref, unquote
+from rdflib.plugins.parsers.ntriples import r_literal, r_nodeid, r_tail, unquote
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.model import Quad
@@ -72,7 +72,8 @@ class RowReader:
             return term
         kind = "literal" if isinstance(term, Literal) else "blank node"
         accepted = "an IRI or a blank node" if blank else "an IRI"
-        raise RowError(f"the {role} is the {kind} {_show(text)}; it must be {accepted}")
+        shown = _show(text[: len(text) - len(self.rest)].rstrip())
+        raise RowError(f"the {role} is the {kind} {shown}; it must be {accepted}")
 
     def term(self, role: str) -> Term:
         """Read an IRI, a blank node (`_:x` or `<_:x>`; both keep the label) or a literal."""
@@ -99,10 +100,14 @@ class RowReader:
         if text.startswith("<<"):
             raise RowError("is a quoted triple; RDF-star is not supported")
         match text[0]:
+            case "<" if text.startswith("<_:"):
+                return self._label(">")
             case "<":
-                return self._iri()
+                iri, length = _leading_iri(text)
+                self._skip(length)
+                return iri
             case "_":
-                return self._label()
+                return self._label("")
             case '"':
                 return self._literal()
             case _:
@@ -111,21 +116,13 @@ class RowReader:
                     f"not {_show(text)}"
                 )
 
-    def _iri(self) -> URIRef | BNode:
-        match = r_uriref.match(self.rest)
-        if match is not None and match.group(1).startswith("_:"):
-            node = _blank_node(r_nodeid.fullmatch(match.group(1)), self.rest)
-            self._skip(match.end())
-            return node
-        iri, length = _leading_iri(self.rest)
-        self._skip(length)
-        return iri
-
-    def _label(self) -> BNode:
-        match = r_nodeid.match(self.rest)
-        node = _blank_node(match, self.rest)
-        self._skip(match.end() if match else 0)
-        return node
+    def _label(self, close: str) -> BNode:
+        """Read `_:x`, or `<_:x>` where `close` is the bracket."""
+        match = r_nodeid.match(self.rest, len(close))
+        if match is None or not self.rest.startswith(close, match.end()):
+            raise RowError(f"is not a valid blank node label: {_show(self.rest)}")
+        self._skip(match.end() + len(close))
+        return BNode(match.group(1))
 
     def _literal(self) -> Literal:
         text = self.rest
@@ -133,7 +130,6 @@ class RowReader:
         if match is None:
             raise RowError(f"is a literal without its closing quote: {_show(text)}")
         lexical, language, datatype = match.groups()
-        _check_escapes(lexical)
         length = match.end()
         if text.startswith("^^", match.end(1) + 1):
             datatype, extent = _leading_iri(text[match.end(1) + 3 :])
@@ -142,16 +138,10 @@ class RowReader:
             what = "a malformed language tag" if language or text[length] == "@" else "something"
             raise RowError(f"has {what} behind its closing quote: {_show(text[match.end(1) + 1 :])}")
         self._skip(length)
-        return Literal(unquote(lexical), language, datatype)
+        return Literal(_unescape(lexical), language, datatype)
 
     def _skip(self, length: int) -> None:
         self.rest = self.rest[length:].lstrip(" \t")
-
-
-def _blank_node(label: re.Match[str] | None, text: str) -> BNode:
-    if label is None:
-        raise RowError(f"is not a valid blank node label: {_show(text)}")
-    return BNode(label.group(1))
 
 
 def _leading_iri(text: str) -> tuple[URIRef, int]:
@@ -159,25 +149,24 @@ def _leading_iri(text: str) -> tuple[URIRef, int]:
     end = text.find(">")
     if end < 0 or not text.startswith("<"):
         raise RowError(f"is an IRI without its angle brackets: {_show(text)}")
-    quoted, iri = text[: end + 1], text[1:end]
-    _check_escapes(iri)
-    if ":" not in iri:
-        raise RowError(f"is a relative IRI: {_show(quoted)}")
-    if _ABSOLUTE.fullmatch(unquote(iri)) is None:
-        raise RowError(f"is not a valid absolute IRI: {_show(quoted)}")
-    return URIRef(unquote(iri)), end + 1
+    iri = _unescape(text[1:end])
+    if _ABSOLUTE.fullmatch(iri) is None:
+        fault = "a relative IRI" if ":" not in iri else "not a valid absolute IRI"
+        raise RowError(f"is {fault}: {_show(text[: end + 1])}")
+    return URIRef(iri), end + 1
 
 
-def _check_escapes(text: str) -> None:
-    """Refuse an escape that rdflib would leave as it is, or turn into no character."""
+def _unescape(text: str) -> str:
+    """Decode escapes; refuse one that rdflib would leave as it is, or turn into no character."""
     if "\\" not in text:
-        return
+        return text
     for escape in _ESCAPE.finditer(text):
         code = escape.group(1) or escape.group(2)
         if code is None and escape.group() not in _SHORT_ESCAPES:
             raise RowError(f"has a bad escape: {_show(escape.group())}")
         if code is not None and (int(code, 16) > 0x10FFFF or 0xD800 <= int(code, 16) <= 0xDFFF):
             raise RowError(f"has an escape that is no character: {_show(escape.group())}")
+    return unquote(text)
 
 
 def _show(text: str) -> str:

@@ -1,0 +1,209 @@
+"""The contract test-suite for adapters of rdflib stores: subclass `AdapterContract` and run pytest.
+
+    class TestMyStore(AdapterContract):
+        def make_store(self):
+            return MyStore()
+
+Every operation runs on a watched store and on an unwatched twin. On the watched one the delta of each
+graph, and of the union, must equal the difference of its content before and after, in one commit where
+the operation is one; both must end the same way, also when the operation fails.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import rdflib
+from rdflib.store import Store
+
+from rdflive.live import batch, subscribe
+from rdflive.model import Delta
+from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES, Operation, World, term
+
+__all__ = ["AdapterContract", "Watch", "check_fuzz", "check_operation"]
+
+Content = Counter[tuple[Any, ...]]
+
+
+class Watch:
+    """Follows the whole content of a graph by subscription and compares it with the graph itself."""
+
+    def __init__(self, graph: rdflib.Graph) -> None:
+        self.graph = graph
+        self.deltas: list[Delta] = []
+        self.content: Content = Counter()
+        self.subscription = subscribe(graph, "SELECT ?s ?p ?o { ?s ?p ?o }", self._take)
+        self.deltas.clear()
+
+    def _take(self, delta: Delta) -> None:
+        self.deltas.append(delta)
+        for solution, weight in delta.weights().items():
+            row = (solution.s, solution.p, solution.o)
+            if weight != (1 if not self.content[row] else -1):
+                raise AssertionError(f"{row} came with weight {weight} on top of {self.content[row]}")
+            self.content[row] += weight
+        self.content = +self.content
+
+    def check(self, commits: int | None) -> None:
+        """Compare what the deltas add up to with the graph, and forget the deltas."""
+        if self.subscription.last_error is not None:
+            raise self.subscription.last_error
+        held = Counter(set(self.graph.triples((None, None, None))))
+        if self.content != held:
+            raise AssertionError(
+                f"{self.graph!r}: the deltas miss {held - self.content} and have {self.content - held} beyond it"
+            )
+        if commits is not None and len(self.deltas) > commits:
+            raise AssertionError(f"{self.graph!r}: {len(self.deltas)} deltas for one commit: {self.deltas}")
+        self.deltas.clear()
+
+
+def _watch(world: World) -> list[Watch]:
+    return [Watch(graph) for graph in world.views()]
+
+
+def _run(operation: Operation, world: World) -> type[BaseException] | None:
+    try:
+        operation.run(world)
+    except Exception as error:  # noqa: BLE001 - whatever the store raises must be raised on both sides
+        return type(error)
+    return None
+
+
+def check_operation(make_store: Callable[[], Store], operation: Operation) -> None:
+    """Check one operation on a prepared store: exact deltas, one commit, and the outcome of its twin."""
+    world, twin = World(make_store()), World(make_store())
+    world.prepare()
+    twin.prepare()
+    watches = _watch(world)
+    for _ in range(2):  # the second run meets what the first one left
+        outcome, expected = _run(operation, world), _run(operation, twin)
+        if outcome is not expected:
+            raise AssertionError(f"{operation.name}: {outcome} on a watched store, {expected} otherwise")
+        for watch in watches:
+            watch.check(1 if operation.one_commit else None)
+        for mine, other in zip(world.views(), twin.views(), strict=True):
+            if len(mine) != len(other):
+                raise AssertionError(f"{operation.name}: {len(mine)} triples in {mine!r}, {len(other)} in its twin")
+    for watch in watches:
+        watch.subscription.close()
+
+
+def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int = 25, seed: int = 0) -> float:
+    """Check random sequences of operations; returns the share of operations that changed something."""
+    operations = GRAPH_OPERATIONS
+    if make_store().graph_aware:
+        operations += DATASET_OPERATIONS
+    changing = 0
+    for number in range(sequences):
+        choice = random.Random(f"{seed}-{number}")  # noqa: S311 - a seeded test
+        world = World(make_store(), choice)
+        watches = _watch(world)
+        for operation in choice.choices(operations, k=length):
+            _run(operation, world)
+            changing += any(watch.deltas for watch in watches)
+            for watch in watches:
+                watch.check(1 if operation.one_commit else None)
+        for watch in watches:
+            watch.subscription.close()
+    return changing / (sequences * length)
+
+
+class AdapterContract:
+    """Facts that must hold for a store that an adapter watches; `make_store` gives an empty one."""
+
+    sequences: ClassVar[int] = 40
+    """How many random sequences of 25 operations `test_random_sequences` tries."""
+
+    def make_store(self) -> Store:
+        """Make an empty store of the kind under test."""
+        raise NotImplementedError("return an empty store of the kind under test")
+
+    def test_random_sequences(self) -> None:
+        """Random sequences of operations give exact deltas, and enough of them change something."""
+        share = check_fuzz(self.make_store, sequences=self.sequences)
+        if share < 0.3:
+            raise AssertionError(f"only {share:.0%} of the operations changed anything")
+
+    def test_insert_then_delete_returns_to_empty(self) -> None:
+        """After everything is removed nothing stays cached, and the answer is empty."""
+        world = World(self.make_store())
+        with subscribe(world.graph, "SELECT ?s ?o { ?s ?p ?o . ?o ?q ?z }") as subscription:
+            world.prepare()
+            for graph in world.views():
+                graph.remove((None, None, None))
+            if subscription.answers() or subscription.stats.entries:
+                raise AssertionError(f"left behind: {subscription.answers()}, {subscription.stats}")
+
+    def test_batch_is_one_net_commit(self) -> None:
+        """A batch gives one delta, without what cancelled inside it, also when it ends in an exception."""
+        world = World(self.make_store())
+        watch = Watch(world.graph)
+        try:
+            with batch(world.graph):
+                world.graph.add(term("a p b"))
+                world.graph.add(term("a p c"))
+                world.graph.remove(term("a p b"))
+                raise KeyError("after the changes")
+        except KeyError:
+            pass
+        if [len(delta.weights()) for delta in watch.deltas] != [1]:
+            raise AssertionError(f"expected one net delta of one triple, got {watch.deltas}")
+        watch.check(1)
+
+    def test_closing_leaves_no_trace(self) -> None:
+        """The last close gives the store its own class and attributes back."""
+        store = self.make_store()
+        graph = rdflib.Graph(store, NAMES[0])
+        graph.add(term("a p b"))
+        before = (type(store), set(vars(store)))
+        first, second = subscribe(graph, "ASK { ?s ?p ?o }"), subscribe(graph, "ASK { ?s ?p ?o }")
+        first.close()
+        graph.remove(term("a p b"))
+        if second.answers():
+            raise AssertionError("closing one subscription stopped another")
+        second.close()
+        if (type(store), set(vars(store))) != before:
+            raise AssertionError(f"left on the store: {type(store)}, {set(vars(store)) - before[1]}")
+
+    def test_threads_write_at_once(self) -> None:
+        """Threads that write at once give deltas that add up, in commit order."""
+        world = World(self.make_store())
+        watch = Watch(world.graph)
+        triples = [term(f"s{i} p o{i % 7}") for i in range(60)]
+
+        def write(part: Iterable[Any]) -> None:
+            for triple in part:
+                world.graph.add(triple)
+                world.graph.remove(triple)
+                world.graph.add(triple)
+
+        threads = [threading.Thread(target=write, args=(triples[i::4],)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sequences = [delta.sequence for delta in watch.deltas]
+        if sequences != sorted(sequences):
+            raise AssertionError(f"deltas came out of order: {sequences}")
+        watch.check(None)
+
+
+def _add_operation(operation: Operation, *, dataset: bool) -> None:
+    def test(self: AdapterContract) -> None:
+        if not dataset or self.make_store().graph_aware:
+            check_operation(self.make_store, operation)
+
+    test.__doc__ = f"Exact deltas: {operation.name}."
+    name = "".join(c if c.isalnum() else "_" for c in operation.name.lower())
+    setattr(AdapterContract, f"test_operation_{name}", test)
+
+
+for _operation in GRAPH_OPERATIONS:
+    _add_operation(_operation, dataset=False)
+for _operation in DATASET_OPERATIONS:
+    _add_operation(_operation, dataset=True)

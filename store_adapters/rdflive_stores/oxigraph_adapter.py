@@ -1,0 +1,190 @@
+"""What `rdflive_attach` gives for Oxigraph: one adapter for a `LiveStore`, one for an `OxigraphStore`."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from pyoxigraph import DefaultGraph, Store
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+from rdflive.errors import UnsupportedStoreError
+from rdflive.store import UNION, Adapter, GraphKey, Triple
+from rdflive_stores.oxigraph_store import LiveStore
+from rdflive_stores.oxigraph_terms import is_possible, to_native
+from rdflive_stores.rdflib_graphs import ADAPTER, graph_key, open_batches
+
+if TYPE_CHECKING:
+    from oxrdflib import OxigraphStore
+
+__all__ = ["LiveStoreAdapter", "OxigraphStoreAdapter", "attach"]
+
+_swap: Final = threading.Lock()
+"""Held while a store is hooked or unhooked; taken after the capture's lock where both are held."""
+
+
+def attach(store: Any) -> Adapter | None:
+    """Watch a store of pyoxigraph or oxrdflib; the same adapter comes back while it is watched."""
+    if isinstance(store, Store):
+        raise UnsupportedStoreError(
+            f"{store!r} cannot be watched from outside: wrap it once, live = rdflive.LiveStore(store), "
+            "and use live instead of store from then on"
+        )
+    with _swap:
+        if isinstance(store, LiveStore):
+            if store.adapter is None:
+                store.adapter = LiveStoreAdapter(store)
+            return store.adapter
+        return _attach_oxrdflib(store)
+
+
+def _attach_oxrdflib(store: Any) -> Adapter | None:
+    try:
+        from oxrdflib import OxigraphStore
+    except ImportError:
+        return None
+    if not isinstance(store, OxigraphStore):
+        return None
+    adapter: Adapter | None = vars(store).get(ADAPTER)
+    if adapter is None:
+        open_batches()
+        adapter = OxigraphStoreAdapter(store)
+    return adapter
+
+
+class LiveStoreAdapter:
+    """Watches a `LiveStore`: its users speak pyoxigraph, and its queries see the default graph."""
+
+    def __init__(self, live: LiveStore) -> None:
+        self.capture = live.capture
+        self._native = live.native
+
+    def graph_key(self, graph: Any) -> GraphKey:
+        """Name the default graph, which a query on the store sees."""
+        if not isinstance(graph, LiveStore):
+            raise UnsupportedStoreError(f"expected a LiveStore, got {graph!r}")
+        return DefaultGraph()
+
+    def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
+        """List the triples of one graph, or of the union, that match."""
+        s, p, o = pattern
+        if not is_possible(s, p, o):
+            return
+        if key is not UNION:
+            graph: Any = key
+            for quad in self._native.quads_for_pattern(s, p, o, graph):
+                yield quad.subject, quad.predicate, quad.object
+            return
+        seen = set()
+        for quad in self._native.quads_for_pattern(s, p, o, None):
+            triple = quad.triple
+            if triple not in seen:
+                seen.add(triple)
+                yield triple.subject, triple.predicate, triple.object
+
+    def to_native(self, term: Any) -> Any:
+        """Turn a term of rdflib or pyoxigraph into the store's canonical one."""
+        return to_native(term)
+
+    def from_native(self) -> Callable[[Any], Any] | None:
+        """Say that the store's terms are the user's."""
+        return None
+
+    def detach(self) -> None:
+        """Leave the stand-in as it is: its user holds it, and unheard it passes everything on."""
+
+
+class OxigraphStoreAdapter(LiveStoreAdapter):
+    """Watches an `OxigraphStore`: a `LiveStore` takes the place of the native store inside it.
+
+    Everything in oxrdflib reaches the native store through that one attribute, its parsers and other
+    graphs over the same store too. Attach before other threads write: a write that has already begun
+    goes past the stand-in.
+    """
+
+    def __init__(self, store: OxigraphStore) -> None:
+        try:
+            self._inner: Any = store._inner
+        except AttributeError:
+            raise UnsupportedStoreError(
+                f"{store!r} was closed: open a new store and subscribe to a graph over that"
+            ) from None
+        live = self._inner if isinstance(self._inner, LiveStore) else LiveStore(self._inner)
+        super().__init__(live)
+        self._store = weakref.ref(store)  # weak: the store holds its adapter
+        plain: Any = type(store)
+        self._plain = plain
+        vars(store).update({"_store": live, ADAPTER: self})
+        store.__class__ = _watched_class(plain)
+
+    def graph_key(self, graph: Any) -> GraphKey:
+        """Name the graph that queries on an rdflib graph see, by pyoxigraph's term for it."""
+        key = graph_key(graph)
+        if key is UNION:
+            return UNION
+        return DefaultGraph() if key == DATASET_DEFAULT_GRAPH_ID else to_native(key)
+
+    def from_native(self) -> Callable[[Any], Any] | None:
+        """Give oxrdflib's conversion to rdflib's terms."""
+        from oxrdflib._converter import from_ox
+
+        return from_ox
+
+    def detach(self) -> None:
+        """Give the store its class and its native store back; without effect when that has been done."""
+        with self.capture.lock, _swap:
+            store = self._store()
+            if store is None or vars(store).get(ADAPTER) is not self:
+                return
+            del vars(store)[ADAPTER]
+            vars(store)["_store"] = self._inner
+            store.__class__ = self._plain
+
+    def release(self) -> None:
+        """Let go of the native store, so that closing a store on disk unlocks its directory."""
+        self.detach()
+        del self._native, self._inner
+
+
+@cache
+def _watched_class(plain: Any) -> Any:
+    """Make the class of a watched store: operations of several native writes become one batch.
+
+    Of oxrdflib's own operations that is `remove` alone; what a subclass overrides may be another.
+    """
+    from oxrdflib import OxigraphStore
+
+    operations = {
+        name: _in_batch(getattr(plain, name))
+        for name in ("add", "addN", "remove", "remove_graph", "update")
+        if name == "remove" or getattr(plain, name) is not getattr(OxigraphStore, name)
+    }
+
+    def close(store: Any, *args: Any, **options: Any) -> None:
+        adapter = vars(store).get(ADAPTER)  # None: unhooked by another thread a moment ago
+        if adapter is not None:
+            adapter.release()
+        plain.close(store, *args, **options)
+
+    def reduce_plain(store: Any, protocol: Any) -> Any:
+        """Be copied and pickled as the plain store would be."""
+        twin = object.__new__(plain)
+        vars(twin).update({name: value for name, value in vars(store).items() if name != ADAPTER})
+        return twin.__reduce_ex__(protocol)
+
+    namespace = {"__module__": plain.__module__, "__reduce_ex__": reduce_plain, "close": close}
+    return type(plain)(f"Live{plain.__name__}", (plain,), namespace | operations)
+
+
+def _in_batch(operation: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(operation)
+    def watched(store: Any, *args: Any, **options: Any) -> Any:
+        adapter = vars(store).get(ADAPTER)  # None: as in close
+        with nullcontext() if adapter is None else adapter.capture:
+            return operation(store, *args, **options)
+
+    return watched

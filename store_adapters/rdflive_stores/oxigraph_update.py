@@ -1,0 +1,257 @@
+"""Which quads a SPARQL update can touch: a scanner of its templates, not a parser.
+
+The scanner may say more than the truth, never less: the store is compared before and after the update
+on the patterns given here, so a pattern too many costs time and one too few loses a change. Only what
+Oxigraph accepts matters; a request that it refuses changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, RdfFormat, Triple, parse
+
+from rdflive.tokens import Token, tokenize
+
+__all__ = ["ANYTHING", "Pattern", "touched_patterns"]
+
+Pattern: TypeAlias = tuple[
+    NamedNode | BlankNode | None,
+    NamedNode | None,
+    NamedNode | BlankNode | Literal | Triple | None,
+    NamedNode | BlankNode | DefaultGraph | None,
+]
+"""Subject, predicate, object and graph; None matches anything."""
+
+ANYTHING: Final[Pattern] = (None, None, None, None)
+
+_DEFAULT: Final = DefaultGraph()
+_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_END: Final = Token("end", "", 0, 0, 0)
+_CLOSING: Final = {"{": "}", "(": ")", "[": "]"}
+
+# Where these occur, tokens may not be what they seem: unfinished strings, escapes, RDF 1.2 syntax.
+_DOUBTFUL: Final = frozenset({'"', "'", "\\", "{|", "|}", "<<", "<<(", ")>>", ">>"})
+_OPERANDS: Final = frozenset({"variable", "string", "number", "blank", "iri", "prefixed", "language", "word"})
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_CERTAIN_IRI: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def touched_patterns(
+    update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
+) -> list[Pattern]:
+    """List quad patterns that cover whatever an update request can insert or delete.
+
+    >>> touched_patterns("DELETE WHERE { <http://e/IC5> ?p 7 }")
+    [(<NamedNode value=http://e/IC5>, None, None, <DefaultGraph>)]
+    """
+    try:
+        patterns = _Scanner(update, base_iri, prefixes).scan()
+    except (_UnclearError, TypeError):  # TypeError: arguments that the store refuses itself
+        return [ANYTHING]
+    return [ANYTHING] if ANYTHING in patterns else list(patterns)
+
+
+class _UnclearError(Exception):
+    """The scanner does not understand the request."""
+
+
+class _Scanner:
+    def __init__(self, update: str, base_iri: str | None, prefixes: Mapping[str, str] | None) -> None:
+        self._tokens = [*tokenize(update), _END]
+        self._at = 0
+        self._base = base_iri
+        self._prefixes: dict[str, str | None] = {**(prefixes or {})}
+        self._patterns: dict[Pattern, None] = {}
+
+    def scan(self) -> dict[Pattern, None]:
+        """Read the request to its end."""
+        self._prologue()
+        while self._tokens[self._at] is not _END:
+            if not self._accept(";"):
+                self._operation()
+            self._prologue()
+        return self._patterns
+
+    def _take(self) -> Token:
+        token = self._tokens[self._at]
+        if token is _END:
+            raise _UnclearError
+        self._at += 1
+        return token
+
+    def _accept(self, *texts: str) -> str:
+        """Take the next token if it is one of these keywords or marks, and say which one it was."""
+        token = self._tokens[self._at]
+        text = token.text.upper()
+        if token.kind in ("word", "mark") and text in texts:
+            self._at += 1
+            return text
+        return ""
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise _UnclearError
+
+    def _prologue(self) -> None:
+        while keyword := self._accept("BASE", "PREFIX", "VERSION"):
+            name = self._take().text
+            if keyword == "BASE":
+                self._base = self._resolved(name)
+            elif keyword == "PREFIX":
+                self._prefixes[name.removesuffix(":")] = self._resolved(self._take().text)
+
+    def _operation(self) -> None:
+        keyword = self._accept(*_OPERATIONS)
+        if keyword in ("INSERT", "DELETE"):
+            is_single = self._accept("DATA") or (keyword == "DELETE" and self._accept("WHERE"))
+            self._template(_DEFAULT)
+            if not is_single:
+                self._modify(_DEFAULT)
+        elif keyword == "WITH":
+            self._modify(self._graph())
+        elif keyword:
+            self._accept("SILENT")
+            self._graph_operation(keyword)
+        else:
+            raise _UnclearError
+
+    def _graph_operation(self, keyword: str) -> None:
+        """Read what CLEAR, DROP, CREATE, LOAD, COPY, MOVE and ADD are about: whole graphs."""
+        if keyword == "LOAD":
+            self._term()
+            touched = [self._graph() if self._accept("INTO") else _DEFAULT]
+        elif keyword in ("COPY", "MOVE", "ADD"):
+            source = self._graph()
+            self._expect("TO")
+            touched = [self._graph(), source] if keyword == "MOVE" else [self._graph()]
+        else:
+            touched = [self._graph()]
+        if keyword != "CREATE":
+            self._patterns.update(dict.fromkeys((None, None, None, graph) for graph in touched))
+
+    def _graph(self) -> NamedNode | DefaultGraph | None:
+        """Read the name of a graph or of several; None may be any."""
+        if self._accept("DEFAULT"):
+            return _DEFAULT
+        if self._accept("NAMED", "ALL"):
+            return None
+        self._accept("GRAPH")
+        return self._term()
+
+    def _modify(self, graph: NamedNode | DefaultGraph | None) -> None:
+        while self._accept("DELETE", "INSERT"):
+            self._template(graph)
+        while self._accept("USING"):
+            self._accept("NAMED")
+            self._term()
+        self._expect("WHERE")
+        self._skip_group()
+
+    def _template(self, graph: NamedNode | DefaultGraph | None, *, inside_graph: bool = False) -> None:
+        """Read quads in braces; `graph` is that of the triples outside a GRAPH block."""
+        self._expect("{")
+        while not self._accept("}"):
+            if not inside_graph and self._accept("GRAPH"):
+                self._template(self._term(), inside_graph=True)
+            elif not self._accept("."):
+                self._triples(graph)
+
+    def _triples(self, graph: NamedNode | DefaultGraph | None) -> None:
+        """Read the triples of one subject."""
+        subject = self._term()
+        while True:
+            predicate = self._term()
+            while True:
+                self._patterns[subject, predicate, self._term(), graph] = None
+                if not self._accept(","):
+                    break
+            if not self._accept(";"):
+                return
+            while self._accept(";"):
+                pass
+            if self._tokens[self._at].text.upper() in (".", "}", "GRAPH"):
+                return
+
+    def _term(self) -> NamedNode | None:
+        """Read a term: an IRI, or None for what may stand for several or is spelled in many ways."""
+        token = self._take()
+        match token.kind:
+            case "iri":
+                return _named_node(self._resolved(token.text))
+            case "prefixed":
+                prefix, _, local = token.text.partition(":")
+                namespace = self._prefixes.get(prefix)
+                return None if namespace is None or "\\" in local else _named_node(namespace + local)
+            case "variable" | "blank" | "number":
+                return None
+            case "string":
+                if self._accept("^^"):
+                    self._term()
+                elif self._tokens[self._at].kind == "language":
+                    self._take()
+                return None
+            case "word" if token.text == "a":
+                return _TYPE
+            case "word" if token.text.upper() in ("TRUE", "FALSE"):
+                return None
+            case "mark" if token.text in "+-" and self._take().kind == "number":
+                return None
+        raise _UnclearError
+
+    def _resolved(self, text: str) -> str | None:
+        """Resolve an IRI in angle brackets as Oxigraph does; None where that is unclear."""
+        iri = text[1:-1]
+        if "\\" in iri:
+            return None
+        if _ABSOLUTE.match(iri):
+            return iri
+        if self._base is None:
+            return None
+        try:
+            turtle = parse(f"<{iri}> a <{iri}> .", RdfFormat.TURTLE, base_iri=self._base)
+            subject = next(turtle).subject
+        except (SyntaxError, ValueError):
+            return None
+        return subject.value if isinstance(subject, NamedNode) else None
+
+    def _skip_group(self) -> None:
+        """Pass over a group pattern: what it matches is bound to the variables of the templates."""
+        self._expect("{")
+        closing = ["}"]
+        previous = _END
+        while closing:
+            token = self._take()
+            if token.kind == "mark":
+                if token.text in _DOUBTFUL:
+                    raise _UnclearError
+                if token.text in _CLOSING:
+                    closing.append(_CLOSING[token.text])
+                elif token.text in _CLOSING.values() and closing.pop() != token.text:
+                    raise _UnclearError
+            elif token.kind == "iri" and closing[-1] == ")" and _may_compare(previous, token):
+                raise _UnclearError
+            previous = token
+
+
+def _may_compare(previous: Token, iri: Token) -> bool:
+    """True where `<…>` may be two comparisons, with a string or a comment between, as in `?a<?b# >`."""
+    return (
+        (previous.kind in _OPERANDS or previous.text == ")")
+        and not _CERTAIN_IRI.match(iri.text)
+        and ("#" in iri.text or "'" in iri.text)
+    )
+
+
+def _named_node(iri: str | None) -> NamedNode | None:
+    try:
+        return None if iri is None else NamedNode(iri)
+    except ValueError:
+        return None
+
+
+_OPERATIONS: Final = (
+    "INSERT", "DELETE", "WITH", "CLEAR", "DROP", "CREATE", "LOAD", "COPY", "MOVE", "ADD",
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Every built-in adapter passes the suite that it asks of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib.plugins.stores.auditable import AuditableStore
+from rdflib.plugins.stores.memory import Memory, SimpleMemory
+from rdflive.testing import AdapterContract
+
+
+def oxigraph() -> Any:
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    return rdflib.plugin.get("Oxigraph", rdflib.store.Store)()
+
+
+class TestMemory(AdapterContract):
+    sequences = 400
+
+    def make_store(self) -> Any:
+        return Memory()
+
+
+class TestSimpleMemory(AdapterContract):
+    def make_store(self) -> Any:
+        return SimpleMemory()
+
+
+class TestAuditableMemory(AdapterContract):
+    def make_store(self) -> Any:
+        return AuditableStore(Memory())
+
+
+class TestOxigraph(AdapterContract):
+    sequences = 400
+
+    def make_store(self) -> Any:
+        return oxigraph()
+
+
+class TestAuditableOxigraph(AdapterContract):
+    def make_store(self) -> Any:
+        return AuditableStore(oxigraph())
+
+
+class TestSubclassOfMemory(AdapterContract):
+    def make_store(self) -> Any:
+        class Mine(Memory):
+            def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+                super().add(triple, context, quoted)
+
+        return Mine()
+
+

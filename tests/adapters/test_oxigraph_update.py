@@ -1,0 +1,237 @@
+"""The template scanner covers whatever a SPARQL update changes, and no more than it must."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+
+from pyoxigraph import DefaultGraph, NamedNode, Quad, Store  # noqa: E402 - only where it is installed
+from rdflive_stores.oxigraph_update import ANYTHING, touched_patterns  # noqa: E402
+
+EX = "urn:example:"
+EVERYTHING = ["* * * *"]
+
+# Update request -> what it may touch: subject, predicate, object, graph; `-` is the default graph.
+TOUCHED: dict[str, list[str]] = {
+    # data
+    "INSERT DATA { e:a e:p e:b }": ["a p b -"],
+    "insert data { e:a a e:b }": ["a type b -"],
+    "DELETE DATA { e:a e:p e:b . e:a e:q e:b . }": ["a p b -", "a q b -"],
+    "INSERT DATA { e:a e:p e:b, e:c ; e:q e:b ; }": ["a p b -", "a p c -", "a q b -"],
+    "INSERT DATA { GRAPH e:g { e:a e:p e:b . } . e:c e:p e:d }": ["a p b g", "c p d -"],
+    "INSERT DATA { e:a e:p e:b ; GRAPH e:g { } }": ["a p b -"],
+    "INSERT DATA { }": [],
+    # literals are spelled in many ways, blank nodes are new ones
+    "INSERT DATA { e:a e:p 1 }": ["a p * -"],
+    "INSERT DATA { e:a e:p 1. e:b e:p 1.5 }": ["a p * -", "b p * -"],
+    "INSERT DATA { e:a e:p -5, +1e3, true, false }": ["a p * -"],
+    "INSERT DATA { e:a e:p 'x'@en, \"y\"@en--ltr, '''z'''^^e:t, 'w'^^<urn:t> }": ["a p * -"],
+    "INSERT DATA { e:a e:p '} ; DELETE DATA { e:c e:p e:d' }": ["a p * -"],
+    "INSERT DATA { _:b e:p e:c }": ["* p c -"],
+    # templates
+    "DELETE WHERE { ?s e:p ?o }": ["* p * -"],
+    "DELETE WHERE { GRAPH ?g { e:a ?p ?o } }": ["a * * *"],
+    "DELETE { ?s e:p ?o } INSERT { ?s e:q ?o } WHERE { ?s e:p ?o }": ["* p * -", "* q * -"],
+    "INSERT { ?s e:q e:b } WHERE { { ?s e:p ?o } UNION { ?s a [ e:q (1 2) ] } }": ["* q b -"],
+    "WITH e:g DELETE { ?s e:p ?o } INSERT { GRAPH e:h { ?s e:q ?o } } WHERE { ?s e:p ?o }": [
+        "* p * g",
+        "* q * h",
+    ],
+    "DELETE { e:a e:p ?o } USING e:g USING NAMED <urn:example:h> WHERE { ?s ?p ?o }": ["a p * -"],
+    "INSERT { e:a e:p ?o } WHERE { ?o e:p '}' FILTER(?o != e:b && ?o < 5) }": ["a p * -"],
+    "INSERT { e:a e:p ?o } WHERE { VALUES (?o ?x) { (<http://e/x#1> <http://e/y#2>) } }": ["a p * -"],
+    "DELETE { e:a e:p ?o } WHERE { ?s e:p/e:q*|^<urn:example:p> ?o . # } ; CLEAR ALL\n }": ["a p * -"],
+    # whole graphs
+    "CLEAR ALL": EVERYTHING,
+    "CLEAR NAMED": EVERYTHING,
+    "CLEAR DEFAULT": ["* * * -"],
+    "CLEAR SILENT GRAPH e:g": ["* * * g"],
+    "DROP GRAPH <urn:example:g>": ["* * * g"],
+    "DROP SILENT DEFAULT": ["* * * -"],
+    "CREATE GRAPH e:new": [],
+    "CREATE SILENT GRAPH e:g": [],
+    "COPY e:g TO DEFAULT": ["* * * -"],
+    "COPY SILENT GRAPH e:g TO GRAPH e:h": ["* * * h"],
+    "MOVE DEFAULT TO e:h": ["* * * h", "* * * -"],
+    "ADD e:g TO e:h": ["* * * h"],
+    "LOAD SILENT <http://e.invalid/x>": ["* * * -"],
+    "LOAD SILENT <http://e.invalid/x> INTO GRAPH e:g": ["* * * g"],
+    # several operations, and their names
+    "INSERT DATA { e:a e:p e:b } ; DELETE WHERE { e:c ?p ?o } ;": ["a p b -", "c * * -"],
+    "INSERT DATA { e:a e:p e:b } ; CLEAR GRAPH e:g ; CLEAR ALL": EVERYTHING,
+    "PREFIX x: <urn:example:> INSERT DATA { x:a x:p x:b }": ["a p b -"],
+    "PREFIX e: <urn:example:x> INSERT DATA { e:a <urn:example:p> e:b }": ["xa p xb -"],
+    "PREFIX : <urn:example:> INSERT DATA { :a :p :b.c }": ["a p b.c -"],
+    "BASE <urn:example:x> INSERT DATA { <#a> <urn:example:p> <> }": ["x#a p x -"],
+    "BASE <http://e/a/b> PREFIX x: <../c/> INSERT DATA { x:d <//f/g> <?h> }": [
+        "http://e/c/d http://f/g http://e/a/b?h -"
+    ],
+    "BASE <http://e/a/> INSERT DATA { <http://e/b/../c> <../d/./e> <f> }": [
+        "http://e/b/../c http://e/d/e http://e/a/f -"
+    ],
+    'VERSION "1.2" INSERT DATA { e:a e:p e:b }': ["a p b -"],
+    r"INSERT DATA { e:a\,b e:p <urn:example:\u0062> }": ["* p * -"],
+    "": [],
+    ";": [],
+    "# INSERT DATA { e:a e:p e:b }": [],
+    # not understood: everything
+    "INSERT DATA { [] e:p e:b }": EVERYTHING,
+    "INSERT DATA { e:a e:p [ e:q 1 ] }": EVERYTHING,
+    "INSERT DATA { e:a e:p (1 2) }": EVERYTHING,
+    "INSERT DATA { e:a e:p <<( e:a e:p e:b )>> }": EVERYTHING,
+    "INSERT DATA { << e:a e:p e:b >> e:q 1 }": EVERYTHING,
+    "INSERT DATA { e:a e:p e:b {| e:q 1 |} }": EVERYTHING,
+    "INSERT DATA { e:a e:p e:b ~ e:r }": EVERYTHING,
+    "INSERT { ?r e:q 1 } WHERE { << ?s ?p ?o ~ ?r >> e:q ?x }": EVERYTHING,
+    # this hides an operation from whoever takes `<?o#>` for an IRI
+    "INSERT { e:a e:p 1 } WHERE { FILTER(?s<?o#>'''\n) } ; "
+    "INSERT { e:x e:p 1 } WHERE { FILTER(1=1 #'''\n) }": EVERYTHING,
+    "INSERT { e:a e:p 1 } WHERE { FILTER('a'<'x>') }": EVERYTHING,
+}
+
+REFUSED = (
+    "INSERT DATA { e:a e:p }",
+    "INSERT DATA { e:a e:p e:b",
+    "INSERT DATA { e:a e:p e:b } INSERT DATA { e:c e:p e:d }",
+    "INSERT DATA { e:a e:p 'unfinished }",
+    "DELETE WHERE { e:a e:p/e:q ?o }",
+    "DELETE { ?s ?p ?o } WHERE { ( }",
+    "SELECT ?s { ?s ?p ?o }",
+    "ADD e:g INTO e:h",
+    "INSERT",
+    "WITH",
+)
+
+
+def show(pattern: Any) -> str:
+    """Write a pattern in the short form of the tables."""
+    rdf_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    names = {None: "*", DefaultGraph(): "-", NamedNode(rdf_type): "type"}
+    return " ".join(names.get(term) or term.value.removeprefix(EX) for term in pattern)
+
+
+def small_store() -> Store:
+    store = Store()
+    names = {name: NamedNode(EX + name) for name in "abcdpqgh"}
+    for s, p, o, g in ("apbg", "apc-", "aqb-", "cpd-", "cpdg", "bpch", "apbh", "gpa-"):
+        store.add(Quad(names[s], names[p], names[o], names.get(g, DefaultGraph())))
+    return store
+
+
+def uncovered(update: str) -> list[Quad] | None:
+    """Run an update natively and list the changed quads that no pattern covers; None if it fails."""
+    store = small_store()
+    before = set(store)
+    patterns = touched_patterns(update, prefixes={"e": EX})
+    try:
+        store.update(update, prefixes={"e": EX})
+    except (SyntaxError, RuntimeError, OSError):
+        assert set(store) == before
+        return None
+    return [
+        quad
+        for quad in before ^ set(store)
+        if not any(all(p in (None, t) for p, t in zip(pattern, quad, strict=True)) for pattern in patterns)
+    ]
+
+
+@pytest.mark.parametrize(("update", "expected"), TOUCHED.items())
+def test_patterns_are_as_narrow_as_the_templates(update: str, expected: list[str]) -> None:
+    """A template's IRIs stay in its pattern, everything else is a wildcard."""
+    assert sorted(map(show, touched_patterns(update, prefixes={"e": EX}))) == sorted(expected)
+
+
+@pytest.mark.parametrize("update", TOUCHED)
+def test_oxigraph_accepts_the_table_and_changes_nothing_else(update: str) -> None:
+    """Every request of the table is valid, and all it changes is covered by its patterns."""
+    assert uncovered(update) == []
+
+
+@pytest.mark.parametrize("update", REFUSED)
+def test_a_refused_update_may_be_scanned_as_anything(update: str) -> None:
+    """What Oxigraph refuses changes nothing, and the scanner takes it without an error."""
+    assert uncovered(update) is None
+
+
+def test_a_base_given_as_argument_resolves_relative_iris() -> None:
+    """`base_iri` resolves as in the store, and without it a relative IRI is a wildcard."""
+    update, base = "INSERT DATA { <s> <urn:example:p> <../o> }", "http://e/a/b"
+    assert [show(p) for p in touched_patterns(update, base_iri=base)] == ["http://e/a/s p http://e/o -"]
+    assert [show(p) for p in touched_patterns(update)] == ["* p * -"]
+    assert [show(p) for p in touched_patterns(update, base_iri="no base")] == ["* p * -"]
+    store = Store()
+    store.update(update, base_iri=base)
+    assert [(q.subject.value, q.object.value) for q in store] == [("http://e/a/s", "http://e/o")]
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"update": 5}, {"update": "CLEAR ALL", "prefixes": {"e": 5}}, {"update": "", "prefixes": 5}]
+)
+def test_arguments_of_wrong_types_are_left_to_the_store(arguments: Any) -> None:
+    """The scanner raises nothing for what the native call refuses with its own error."""
+    assert touched_patterns(**arguments) in ([ANYTHING], [])
+
+
+def random_update(choice: random.Random) -> str:
+    """Make a request of one to three operations, most of them valid."""
+
+    def term(kinds: str) -> str:
+        return {
+            "i": lambda: "e:" + choice.choice("abcdpqgh"),
+            "f": lambda: f"<{EX}{choice.choice('abcd')}>",
+            "v": lambda: choice.choice(("?s", "?p", "?o", "$g")),
+            "l": lambda: choice.choice(("1", "'}'", '"x"@en', "2.5", "true", "'1'^^<urn:t>", "'''\n'''")),
+            "b": lambda: "_:b",
+        }[choice.choice(kinds)]()
+
+    def triples(kinds: str) -> str:
+        verbs = [
+            f"{choice.choice(('e:p', 'e:q', 'a'))} "
+            + choice.choice((", ", " ,")).join(term(kinds + "if") for _ in range(choice.randint(1, 2)))
+            for _ in range(choice.randint(1, 2))
+        ]
+        return f"{term(kinds.replace('l', '') + 'i')} {choice.choice((';', ' ; ; ')).join(verbs)}"
+
+    def block(kinds: str) -> str:
+        parts = [triples(kinds)]
+        if choice.random() < 0.5:
+            graph = term("iv" if "v" in kinds else "i")
+            parts.append(f"GRAPH {graph} {{ {triples(kinds)} {choice.choice(('', '.'))} }}")
+        choice.shuffle(parts)
+        return "{ " + choice.choice((" . ", " .# }\n")).join(parts) + " }"
+
+    def operation() -> str:
+        where = choice.choice(
+            ("?s ?p ?o", "GRAPH ?g { ?s ?p ?o }", "?s ?p ?o FILTER(?o != '}' || ?s<e:z)", "")
+        )
+        graph = choice.choice(("DEFAULT", "GRAPH e:g", "GRAPH e:h"))
+        return choice.choice(
+            (
+                f"INSERT DATA {block('ilb')}",
+                f"DELETE DATA {block('il')}",
+                f"DELETE WHERE {block('iv')}",
+                f"{choice.choice(('', 'WITH e:g '))}DELETE {block('ilv')} INSERT {block('ilvb')}"
+                f"{choice.choice(('', ' USING e:h'))} WHERE {{ {where} }}",
+                f"{choice.choice(('CLEAR', 'DROP'))} SILENT {choice.choice((graph, 'NAMED', 'ALL'))}",
+                f"{choice.choice(('COPY', 'MOVE', 'ADD'))} {graph} TO {choice.choice(('DEFAULT', 'e:h'))}",
+                "CREATE SILENT GRAPH e:new",
+            )
+        )
+
+    return " ; ".join(operation() for _ in range(choice.randint(1, 3)))
+
+
+def test_random_updates_change_only_what_the_patterns_cover() -> None:
+    """Over 3,000 random requests the store never changes outside the patterns."""
+    choice = random.Random(11)
+    updates = [random_update(choice) for _ in range(3000)]
+    outcomes = {update: uncovered(update) for update in updates}
+    assert not [update for update, missed in outcomes.items() if missed]
+    accepted = [update for update, missed in outcomes.items() if missed is not None]
+    assert len(accepted) > 1500
+    narrow = [u for u in accepted if ANYTHING not in touched_patterns(u, prefixes={"e": EX})]
+    assert len(narrow) > 700

@@ -1,0 +1,93 @@
+"""`rdflive explain`, `--version` and `--help`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from rdflive.cli import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATH = "SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }"
+
+
+def test_a_query_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan of the text or of a file is printed."""
+    assert main(["explain", PATH]) == 0
+    assert "class: var-connected" in capsys.readouterr().out
+    assert main(["explain", str(EXAMPLES / "delayed.rq")]) == 0
+    assert "?train <http://example.org/railway/delay> ?minutes" in capsys.readouterr().out
+
+
+def test_the_prefixes_of_rdflib_may_be_used(capsys: pytest.CaptureFixture[str]) -> None:
+    """A query that `watch` takes without declaring them is explained as well."""
+    assert main(["explain", "ASK { ?x a foaf:Person }"]) == 0
+    assert "<http://xmlns.com/foaf/0.1/Person>" in capsys.readouterr().out
+
+
+def test_mermaid_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """--mermaid prints a flowchart instead of text."""
+    assert main(["explain", PATH, "--mermaid"]) == 0
+    assert capsys.readouterr().out.startswith("flowchart LR\n")
+
+
+def test_svg_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--svg writes a well-formed image and prints nothing."""
+    path = tmp_path / "plan.svg"
+    assert main(["explain", PATH, "--svg", str(path)]) == 0
+    assert capsys.readouterr().out == ""
+    assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
+    """--algorithm takes what applies to the query, and says what would where it does not."""
+    assert main(["explain", PATH, "--algorithm", "join"]) == 0
+    assert "plain delta join" in capsys.readouterr().out
+    assert main(["explain", PATH, "--algorithm", "ground"]) == 2
+    assert (
+        "the query: algorithm 'ground' does not apply to a var-connected pattern" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
+        (["SELECT ?s { ?s ?p }"], "the query, line 1: not SPARQL"),
+        (["SELECT ?s {\n ?s ?p ?o\n FILTER(?o > 1) }"], "the query, line 3: FILTER"),
+        ([PATH, "--svg", "no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
+    ],
+)
+def test_bad_input_ends_with_code_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is wrong and where."""
+    assert main(["explain", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"rdflive: error: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [[], ["watch"], ["explain"]])
+def test_help_shows_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """--help of a command has examples that name the program."""
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "rdflive" in out
+    assert ("examples:" in out) == bool(command)
+
+
+def test_the_module_is_the_program() -> None:
+    """`python -m rdflive` runs it, and no command is an error."""
+    version = subprocess.run([sys.executable, "-m", "rdflive", "--version"], capture_output=True, check=True)
+    assert version.stdout.startswith(b"rdflive ")
+    nothing = subprocess.run([sys.executable, "-m", "rdflive"], capture_output=True, check=False)
+    assert nothing.returncode == 2
+    assert b"required: COMMAND" in nothing.stderr

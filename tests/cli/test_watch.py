@@ -1,0 +1,150 @@
+"""`rdflive watch`: what it prints."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from support.cli import watch
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_lines_show_the_answer_and_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal each solution is one line of N-Triples terms, the initial answer first."""
+    assert watch() == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        '+ ?s=<http://e/a> ?o="1"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        "+ ?s=<http://e/a> ?o=<http://e/b>",
+        "- ?s=<http://e/a> ?o=<http://e/b>",
+        '+ ?s=<http://e/c> ?o="x\\ny"@en',
+    ]
+    assert re.fullmatch(r"2 batches, 3 changes, 1 deltas in \d+\.\d\d s\n", err)
+
+
+def test_json_has_one_object_per_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each line is a delta with its terms as in SPARQL results JSON."""
+    assert watch("--json") == 0
+    initial, delta = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (initial["initial"], len(initial["added"]), initial["removed"]) == (True, 2, [])
+    assert delta == {
+        "sequence": 1,
+        "initial": False,
+        "added": [
+            {
+                "s": {"type": "uri", "value": "http://e/c"},
+                "o": {"type": "literal", "value": "x\ny", "xml:lang": "en"},
+            }
+        ],
+        "removed": [
+            {"s": {"type": "uri", "value": "http://e/a"}, "o": {"type": "uri", "value": "http://e/b"}}
+        ],
+    }
+
+
+def test_ask_shows_each_new_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ASK query prints true or false, and `boolean` in JSON."""
+    query = "ASK { <http://e/a> <http://e/p> <http://e/b> }"
+    assert watch(query=query) == 0
+    assert capsys.readouterr().out == "true\nfalse\n"
+    assert watch("--json", query=query) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["boolean"] for line in lines] == [True, False]
+
+
+def test_no_initial_leaves_the_first_answer_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what changes is printed."""
+    assert watch("--no-initial", "--json") == 0
+    assert [json.loads(line)["initial"] for line in capsys.readouterr().out.splitlines()] == [False]
+
+
+def test_explain_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan is shown without spoiling the output."""
+    assert watch("--explain", "--json") == 0
+    out, err = capsys.readouterr()
+    assert "class: " in err
+    assert all(json.loads(line) for line in out.splitlines())
+
+
+@pytest.mark.parametrize("store", ["memory", "oxigraph"])
+def test_both_stores_print_the_same(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example replays with the same deltas on every store, and in the same text each time."""
+    if store == "oxigraph":
+        pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    railway = {"data": str(EXAMPLES / "railway.ttl"), "query": str(EXAMPLES / "delayed.rq")}
+    assert watch("--store", store, changes=str(EXAMPLES / "railway.rdfp"), **railway) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith("25 batches, 50 changes, 20 deltas")
+    net = Counter[str]()
+    for line in out.splitlines():
+        net[line[2:]] += 1 if line[0] == "+" else -1
+    assert set(net.values()) == {0}  # at the end no train is late
+    assert len(out.splitlines()) == 70
+
+
+def test_the_missing_extra_names_its_installation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without oxrdflib the store oxigraph says what to install."""
+    monkeypatch.delitem(rdflib.plugin._plugins, ("Oxigraph", rdflib.store.Store), raising=False)
+    assert watch("--store", "oxigraph") == 2
+    assert "pip install 'rdflive[oxigraph]'" in capsys.readouterr().err
+
+
+NAMED = "<http://e/n> { <http://e/n1> <http://e/p> 1 } <http://e/d1> <http://e/p> 1 ."
+IN_GRAPH = (
+    "A <http://e/n2> <http://e/p> <http://e/o> <http://e/n> .\nA <http://e/d2> <http://e/p> <http://e/o> .\n"
+)
+
+
+@pytest.mark.parametrize(("union", "subjects"), [(False, ["d1", "d2"]), (True, ["d1", "d2", "n1", "n2"])])
+def test_a_query_sees_the_default_graph_or_the_union(
+    union: bool, subjects: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Quads go to their graphs, triples to the default graph; --union shows them all."""
+    Path("data.trig").write_text(NAMED)
+    Path("c.rdfp").write_text(IN_GRAPH)
+    assert watch(*["--union"] * union, data="data.trig") == 0
+    assert sorted(re.findall(r"\?s=<http://e/(\w+)>", capsys.readouterr().out)) == subjects
+
+
+def test_several_files_are_loaded_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """Turtle, compressed N-Triples and N-Quads end up in one dataset."""
+    Path("more.nt.gz").write_bytes(gzip.compress(b"<http://e/x> <http://e/p> _:b .\n"))
+    Path("more.nq").write_text(
+        "<http://e/y> <http://e/p> _:b <http://e/g> .\n<http://e/z> <http://e/p> _:b .\n"
+    )
+    Path("none.rdfp").write_text("")
+    assert watch(data="data.ttl more.nt.gz more.nq", changes="none.rdfp") == 0
+    out, err = capsys.readouterr()
+    assert Counter(re.findall(r"\?s=<http://e/(\w+)>", out)) == {"a": 2, "x": 1, "z": 1}
+    assert err.startswith("0 batches, 0 changes, 0 deltas")
+
+
+def test_a_feed_names_the_blank_nodes_of_nquads(capsys: pytest.CaptureFixture[str]) -> None:
+    """The labels of the first file that has them are kept; in a later file they mean other nodes."""
+    Path("one.nt").write_text("_:b <http://e/p> <http://e/one> .\n")
+    Path("two.nt").write_text("_:b <http://e/p> <http://e/two> .\n")
+    Path("c.rdfp").write_text("D _:b <http://e/p> <http://e/one> .\nD <_:b> <http://e/p> <http://e/two> .\n")
+    assert watch(data="one.nt two.nt") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert len({re.search(r"\?s=(\S+)", line)[1] for line in out[:2]}) == 2
+    assert out[2:] == ["- ?s=_:b ?o=<http://e/one>"]
+
+
+def test_signed_nquads_are_a_batch_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each line of the feed is a commit of its own."""
+    Path("c.nq").write_text(
+        "- <http://e/a> <http://e/p> <http://e/b> .\n+ <http://e/a> <http://e/p> <http://e/b> .\n"
+    )
+    assert watch("--json", changes="c.nq") == 0
+    assert [json.loads(line)["sequence"] for line in capsys.readouterr().out.splitlines()] == [0, 1, 2]
+    Path("c.txt").write_text(Path("c.nq").read_text())
+    assert watch("--format", "nquads", changes="c.txt") == 0

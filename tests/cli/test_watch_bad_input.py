@@ -1,0 +1,110 @@
+"""`rdflive watch`: what it says of bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.cli import DATA, PATCH, watch
+
+BAD = [
+    ({"data": "none.ttl"}, "none.ttl: No such file or directory"),
+    ({"data": "data.ttl none.ttl"}, "none.ttl: No such file or directory"),
+    ({"data": "q.rq"}, "q.rq: the ending names no RDF syntax; known, also with .gz: "),
+    ({"data": "bad.ttl"}, "bad.ttl, line 2: "),
+    ({"data": "bad.rdf"}, "bad.rdf, line 1: mismatched tag"),
+    ({"data": "bad.jsonld"}, "bad.jsonld, line 2: "),
+    (
+        {"data": "bad.nt"},
+        "bad.nt, line 2: the subject is the literal '\"s\"'; it must be an IRI or a blank node",
+    ),
+    ({"data": "latin.nt"}, "latin.nt, line 2: not UTF-8"),
+    ({"data": "latin.ttl"}, "latin.ttl, line 2: not UTF-8"),
+    ({"data": "data.ttl.gz"}, "data.ttl.gz: Not a gzipped file"),
+    ({"data": "formula.n3"}, "formula.n3: formulas and variables of N3 are not RDF"),
+    ({"data": "page.html"}, "page.html: the ending names no RDF syntax"),
+    ({"query": "none.rq"}, "none.rq: no such file, and not the text of a query"),
+    ({"query": "latin.nt"}, "latin.nt, line 2: not UTF-8"),
+    ({"query": "bad.rq"}, "bad.rq, line 2: not SPARQL"),
+    ({"query": "SELECT ?s { ?s e:p }"}, "the query, line 1: not SPARQL"),
+    (
+        {"query": "SELECT ?s { ?s nope:p ?o }"},
+        "the query: not a valid SPARQL query: Unknown namespace prefix",
+    ),
+    ({"query": "optional.rq"}, "optional.rq, line 3: OPTIONAL"),
+    ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),
+    ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: nquads"),
+    ({"changes": "."}, ".: no change-feed format ends in ''"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_input_ends_with_its_place(
+    given: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong with a file or the query is one line on standard error, with exit code 2."""
+    Path("bad.ttl").write_text("@prefix e: <http://e/> .\ne:a e:p [ .\n")
+    Path("bad.rdf").write_text("<a><b></a>")
+    Path("bad.jsonld").write_text('{"a":\n [1,}')
+    Path("bad.nt").write_text('# fine\n"s" <http://e/p> <http://e/o> .\n')
+    Path("latin.nt").write_bytes(b"# fine\n# \xe9\n")
+    Path("latin.ttl").write_bytes(b"# fine\n# \xe9\n")
+    Path("data.ttl.gz").write_text(DATA)
+    Path("formula.n3").write_text("{ <e:a> <e:b> <e:c> } <e:implies> <e:d> .")
+    Path("page.html").write_text("<p>")
+    Path("bad.rq").write_text("SELECT ?s\n{ ?s ?p }")
+    Path("optional.rq").write_text("SELECT ?s {\n ?s ?p ?o\n OPTIONAL { ?s ?q ?r } }")
+    assert watch(**given) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rdflive: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """--format takes what the plugins offer."""
+    assert watch("--format", "turtle") == 2
+    assert "unknown change-feed format 'turtle'; offered: nquads" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--store", "redis"], ["--pace", "-1"], ["--pace", "soon"], ["--nope"]])
+def test_bad_options_end_with_code_2(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """An option that cannot be is refused with the usage."""
+    with pytest.raises(SystemExit) as caught:
+        watch(*options)
+    assert caught.value.code == 2
+    assert "usage: rdflive" in capsys.readouterr().err
+
+
+def test_a_bad_patch_leaves_the_last_whole_transaction(capsys: pytest.CaptureFixture[str]) -> None:
+    """Deltas of the transactions in front of the bad row are printed, then its line and reason."""
+    Path("c.rdfp").write_text(PATCH + "TX .\nD <http://e/a> <http://e/p> 1 .\nTC .\n")
+    assert watch() == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4
+    summary, error = err.splitlines()
+    assert summary.startswith("stopped: 2 batches, 3 changes, 1 deltas in ")
+    assert error.startswith("rdflive: error: c.rdfp, line 9: the object must be an IRI in angle brackets")
+
+
+def test_an_unfinished_transaction_is_not_applied(capsys: pytest.CaptureFixture[str]) -> None:
+    """A feed that ends inside a transaction is an error and changes nothing more."""
+    Path("c.rdfp").write_text(PATCH.removesuffix("TC .\n"))
+    assert watch("--no-initial", "--json") == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "c.rdfp, line 6: the feed ends inside the transaction of line 5" in err
+
+
+def test_a_term_that_the_store_refuses_names_its_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    """Oxigraph takes fewer IRIs than N-Triples allows; nothing of that batch is printed."""
+    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    Path("c.rdfp").write_text(PATCH + 'A <http://e/f> <http://e/p> "x"@abcdefghij .\n')
+    assert watch("--store", "oxigraph", "--json") == 2
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert (
+        'rdflive: error: c.rdfp, batch 3: the store refuses <http://e/f> <http://e/p> "x"@abcdefghij: ' in err
+    )

@@ -1,0 +1,186 @@
+"""`rdflive watch` as a program: pipes, signals and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cli import ON_DATA, QUERY
+
+
+def test_ill_typed_literals_pass_quietly() -> None:
+    """What rdflib logs and warns about ill-typed literals does not reach the user."""
+    Path("c.rdfp").write_text(
+        'A <http://e/a> <http://e/p> "x"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    )
+    done = subprocess.run([sys.executable, *ON_DATA], capture_output=True, check=True)
+    assert done.stderr.startswith(b"1 batches")
+    assert b'?o="x"^^<http://www.w3.org/2001/XMLSchema#integer>' in done.stdout
+
+
+def test_the_output_is_utf8_whatever_the_locale() -> None:
+    """Programs read UTF-8, also where the locale is ASCII."""
+    Path("c.rdfp").write_text('A <http://e/a> <http://e/p> "é😀" .\n', encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, *ON_DATA, "--json", "--no-initial"]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert json.loads(done.stdout.decode())["added"][0]["o"]["value"] == "é😀"
+
+
+@pytest.fixture
+def program() -> Iterator[subprocess.Popen[bytes]]:
+    """Run `rdflive watch` on standard input; it is killed if a test leaves it."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "rdflive",
+            "watch",
+            "data.ttl",
+            "--query",
+            QUERY,
+            "--changes",
+            "-",
+            "--no-initial",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        yield process
+        process.kill()
+
+
+def test_standard_input_is_followed(program: subprocess.Popen[bytes]) -> None:
+    """A delta is printed as soon as its transaction has arrived, while the feed stays open."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    for number in range(3):
+        program.stdin.write(f'TX .\nA <http://e/a> <http://e/p> "{number}" .\nTC .\n'.encode())
+        program.stdin.flush()
+        assert program.stdout.readline() == f'+ ?s=<http://e/a> ?o="{number}"\n'.encode()
+    _, err = program.communicate(b"oops\n", timeout=20)
+    assert program.returncode == 2
+    assert b"rdflive: error: standard input, line 10: a row begins with one of" in err
+
+
+def test_control_c_ends_with_a_summary(program: subprocess.Popen[bytes]) -> None:
+    """SIGINT ends the program with exit code 130, a summary and no traceback."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(b'A <http://e/a> <http://e/p> "x" .\nTX .\nTC .\nTX .\n')
+    program.stdin.flush()
+    program.stdout.readline()
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=20)
+    assert program.returncode == 130
+    assert re.fullmatch(rb"stopped: [12] batches, 1 changes, 1 deltas in \d+\.\d\d s\n", err)
+
+
+def test_a_closed_output_ends_quietly() -> None:
+    """`rdflive watch ... | head -1` prints no traceback."""
+    Path("big.nt").write_text("".join(f'<http://e/{n}> <http://e/p> "{n}" .\n' for n in range(5000)))
+    for json_option in ([], ["--json"]):
+        command = [
+            sys.executable,
+            "-m",
+            "rdflive",
+            "watch",
+            "big.nt",
+            "--query",
+            QUERY,
+            "--changes",
+            "c.rdfp",
+            *json_option,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(10)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait(20) == 141
+
+
+def on_terminal(arguments: list[str], columns: int) -> str:
+    """Run Python with standard output and error on a terminal; give what it shows, without colours."""
+    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [sys.executable, *arguments], stdout=theirs, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:  # how Linux reports that the other side is closed
+            pass
+        os.close(ours)
+    assert process.returncode == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+
+
+def test_a_terminal_shows_a_table() -> None:
+    """Rows have the commit, a sign and compact terms, green for + and red for -."""
+    shown = on_terminal(ON_DATA, 80)
+    rows = [line.rstrip() for line in without_colours(shown).splitlines()]
+    assert rows[:5] == [
+        "commit  ±  ?s   ?o",
+        " start  +  e:a  1",
+        "        +  e:a  e:b",
+        "     1  -  e:a  e:b",
+        '        +  e:c  "x\\ny"@en',
+    ]
+    assert "\x1b[32m" in shown
+    assert "\x1b[31m" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_table_keeps_to_the_width(columns: int) -> None:
+    """Long terms are cut with an ellipsis, and control characters cannot reach the terminal."""
+    Path("c.rdfp").write_text(
+        f'A <http://e/a> <http://e/p> "{"long " * 50}" .\nA <http://e/a> <http://e/p> "\x1b[2J" .\n'
+    )
+    shown = on_terminal(ON_DATA, columns)
+    table = [line for line in without_colours(shown).splitlines() if "batches" not in line]
+    assert max(map(len, table)) <= columns
+    assert "…" in shown
+    assert "\\u001B[2J" in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_a_terminal_shows_ask_and_an_empty_answer() -> None:
+    """ASK shows each new answer; a SELECT without solutions says so."""
+    command = ["-m", "rdflive", "watch", "data.ttl", "--changes", "c.rdfp", "--query"]
+    ask = without_colours(on_terminal([*command, "ASK { ?s <http://e/q> ?o }"], 80))
+    assert ask.splitlines()[:2] == [" start  false", "     2  true"]
+    select = without_colours(on_terminal([*command, "SELECT ?s { ?s <http://e/none> ?o }"], 80))
+    assert select.startswith(" start  no solutions\n")
+
+
+def test_a_long_load_shows_its_progress() -> None:
+    """A load that takes long shows a bar with the percentage of bytes, and removes it."""
+    Path("big.nt").write_text("".join(f'<http://e/{n}> <http://e/p> "{n}" .\n' for n in range(30_000)))
+    code = (
+        "import rdflive.cli.load as load; load._LONG = 0.05; from rdflive.cli import main; "
+        "main(['watch', 'big.nt', '--query', 'ASK { ?s <http://e/q> ?o }', '--changes', 'c.rdfp'])"
+    )
+    shown = on_terminal(["-c", code], 80)
+    assert re.search(r"loading big\.nt .*\d+%", without_colours(shown))
+    assert "loading" not in on_terminal(ON_DATA, 80)

@@ -1,0 +1,85 @@
+"""Feed formats by name and ending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import rdflive
+from rdflive.feeds import (
+    FeedFormat,
+    FeedFormatError,
+    decode_nquads,
+    feed_format,
+    feed_format_of,
+    feed_formats,
+)
+
+
+class Plugin:
+    """A plugin that offers one format."""
+
+    def __init__(self, offered: FeedFormat) -> None:
+        self.offered = offered
+
+    @rdflive.hookimpl
+    def rdflive_feed_formats(self) -> list[FeedFormat]:
+        return [self.offered]
+
+
+@pytest.fixture
+def plugin(request: pytest.FixtureRequest) -> Iterator[None]:
+    registered = Plugin(request.param)
+    rdflive.register_plugin(registered)
+    yield
+    rdflive.unregister_plugin(registered)
+
+
+def test_the_built_in_formats_come_through_the_hook() -> None:
+    """RDF Patch and signed N-Quads are offered by a plugin like any other."""
+    assert set(feed_formats()) == {"nquads", "rdf-patch"}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("changes.rdfp", "rdf-patch"),
+        ("a.b/changes.rdfp.gz", "rdf-patch"),
+        ("CHANGES.PATCH", "rdf-patch"),
+        ("log.nq", "nquads"),
+        ("log.nquads.gz", "nquads"),
+    ],
+)
+def test_a_file_ending_names_a_format(path: str, name: str) -> None:
+    """The ending decides, whatever its case and with or without .gz."""
+    assert feed_format_of(path) is feed_format(name)
+
+
+@pytest.mark.parametrize("path", ["changes.txt", "changes", ".gz", "changes.gz", "rdfp"])
+def test_an_unknown_ending_lists_what_is_offered(path: str) -> None:
+    """The error names the file and every format."""
+    with pytest.raises(
+        FeedFormatError, match=r"nquads \(\.nq, \.nquads\), rdf-patch \(\.rdfp, \.patch\)"
+    ) as caught:
+        feed_format_of(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_an_unknown_name_lists_what_is_offered() -> None:
+    """The error is also a LookupError and names every format."""
+    with pytest.raises(LookupError, match="unknown change-feed format 'turtle'; offered: nquads"):
+        feed_format("turtle")
+
+
+@pytest.mark.parametrize("plugin", [FeedFormat("mine", (".mine",), decode_nquads)], indirect=True)
+def test_hook_rdflive_feed_formats(plugin: None) -> None:
+    """A plugin's format is found by name and by ending."""
+    assert feed_format("mine") is feed_format_of("x.mine.gz")
+
+
+@pytest.mark.parametrize("plugin", [FeedFormat("nquads", (".q",), decode_nquads)], indirect=True)
+def test_two_formats_of_one_name_are_an_error(plugin: None) -> None:
+    """The error names the format and where both come from."""
+    with pytest.raises(FeedFormatError, match=r"two plugins offer the change-feed format 'nquads'"):
+        feed_format("rdf-patch")

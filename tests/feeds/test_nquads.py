@@ -1,0 +1,117 @@
+"""N-Quads, with and without signs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import BNode, URIRef
+
+from rdflive import Batch, Change, FeedError, Quad
+from rdflive.feeds import decode_nquads, read_nquads, to_lines
+from support.feeds import CHANGES, QUADS, write_quad
+
+TRIPLE = "<http://e/s> <http://e/p> _:o"
+QUAD = Quad(URIRef("http://e/s"), URIRef("http://e/p"), BNode("o"))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (f"+ {TRIPLE} .", Change(1, QUAD)),
+        (f"- {TRIPLE} .", Change(-1, QUAD)),
+        (f"+{TRIPLE} . # why", Change(1, QUAD)),
+        (f"  -\t{TRIPLE}\t.\r\n", Change(-1, QUAD)),
+        (f"+ {TRIPLE} <http://e/g> .", Change(1, QUAD._replace(graph=URIRef("http://e/g")))),
+        (f"+ {TRIPLE} _:g .", Change(1, QUAD._replace(graph=BNode("g")))),
+    ],
+)
+def test_a_line_is_a_batch(line: str, expected: Change) -> None:
+    """Each signed line is one batch with one change, numbered from 1."""
+    assert list(decode_nquads([line, line])) == [Batch((expected,), 1), Batch((expected,), 2)]
+
+
+def test_empty_lines_and_comments_group_nothing() -> None:
+    """They are skipped, and count as lines only."""
+    lines = ["# first", f"+ {TRIPLE} .", "", "   ", "# + nothing", f"- {TRIPLE} ."]
+    assert [[change.sign for change in batch.changes] for batch in decode_nquads(lines)] == [[1], [-1]]
+    assert list(decode_nquads([])) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (f"{TRIPLE} .", "a line begins with + or -, not '<http://e/s> <http:/'"),
+        (f"A {TRIPLE} .", "a line begins with + or -"),
+        (f"+ {TRIPLE}", "the dot that ends the row is missing"),
+        (f"+ + {TRIPLE} .", "the subject must be an IRI"),
+        ("+", "the subject is missing"),
+        ("- .", "the subject is missing"),
+        (f'+ "s" {TRIPLE} .', "the subject is the literal '\"s\"'; it must be an IRI or a blank node"),
+        (f"+ {TRIPLE} . {TRIPLE} .", "the row goes on behind its dot"),
+    ],
+)
+def test_a_bad_line_names_its_line_and_reason(line: str, reason: str) -> None:
+    """The first bad line stops the feed; the lines in front of it have been given."""
+    given_before = []
+    with pytest.raises(FeedError) as caught:
+        given_before.extend(decode_nquads(["#", f"+ {TRIPLE} .", line], "feed"))
+    assert (caught.value.source, caught.value.line) == ("feed", 3)
+    assert reason in caught.value.reason
+
+
+def test_every_line_before_a_bad_one_is_given() -> None:
+    """The batches come one by one, up to the error."""
+    batches = decode_nquads([f"+ {TRIPLE} .", f"- {TRIPLE} .", "?"])
+    assert [next(batches).changes[0].sign, next(batches).changes[0].sign] == [1, -1]
+    with pytest.raises(FeedError):
+        next(batches)
+
+
+def test_plain_nquads_keep_their_labels() -> None:
+    """Reading N-Quads gives quads with the labels of the file, and refuses a sign."""
+    lines = ["# data", f"{TRIPLE} .", "", f"{TRIPLE} _:g ."]
+    assert list(read_nquads(lines)) == [QUAD, QUAD._replace(graph=BNode("g"))]
+    with pytest.raises(FeedError, match="file, line 1: the subject must be an IRI"):
+        list(read_nquads([f"+ {TRIPLE} ."], "file"))
+
+
+@given(st.lists(CHANGES, max_size=8), st.booleans())
+def test_what_was_written_is_read_again(changes: list[Change], ascii_only: bool) -> None:
+    """Random changes, written by other code and decoded, are the same changes."""
+    lines = [
+        f"{'+' if sign > 0 else '-'} {write_quad(quad, ascii_only=ascii_only)}" for sign, quad in changes
+    ]
+    assert [batch.changes[0] for batch in decode_nquads(lines)] == changes
+
+
+@given(st.lists(QUADS, max_size=8), st.booleans())
+def test_quads_are_read_again(quads: list[Quad], ascii_only: bool) -> None:
+    """Random quads, written by other code and read, are the same quads."""
+    lines = [write_quad(quad, ascii_only=ascii_only) for quad in quads]
+    assert list(read_nquads(lines)) == quads
+
+
+@given(st.text(alphabet=' \t"\\<>_:.@^#+-u0éx', max_size=40))
+def test_any_line_gives_a_batch_or_a_feed_error(line: str) -> None:
+    """No text makes the decoder fail in another way."""
+    with suppress(FeedError):
+        list(decode_nquads([line]))
+
+
+def test_a_line_arrives_before_the_writer_closes() -> None:
+    """A batch is given as soon as its line has been written to a pipe that stays open."""
+    reading, writing = os.pipe()
+    hung = threading.Timer(10, os.close, [writing])  # so that a failure is no deadlock
+    hung.start()
+    with os.fdopen(reading, "rb") as stream:
+        batches = decode_nquads(to_lines(stream, "pipe"))
+        os.write(writing, f"+ {TRIPLE} .\n".encode())
+        assert next(batches).changes == (Change(1, QUAD),)
+        hung.cancel()
+        assert hung.is_alive()
+        os.close(writing)

@@ -1,0 +1,275 @@
+"""The RDF Patch decoder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import XSD, BNode, Dataset, Literal, URIRef
+
+from rdflive import Batch, FeedError
+from rdflive.feeds import decode_rdf_patch, to_lines
+from support.feeds import CHANGES, write_quad
+
+S = "<http://e/s> <http://e/p> "
+E = URIRef("http://e/o")
+
+
+def decode(text: str) -> list[Batch]:
+    return list(decode_rdf_patch(text.splitlines(keepends=True), "patch"))
+
+
+def objects(text: str) -> list[list[tuple[int, object]]]:
+    return [[(sign, quad.object) for sign, quad in batch.changes] for batch in decode(text)]
+
+
+def decode_until_error(text: str) -> tuple[list[int], FeedError]:
+    """Give the sizes of the batches before the error, and the error."""
+    batches = decode_rdf_patch(text.splitlines(), "patch")
+    sizes: list[int] = []
+    with pytest.raises(FeedError) as caught:
+        sizes.extend(len(batch.changes) for batch in batches)
+    return sizes, caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"a"', Literal("a")),
+        ('"a"@en-GB', Literal("a", lang="en-GB")),
+        ('"5"^^<http://www.w3.org/2001/XMLSchema#integer>', Literal(5)),
+        ('""', Literal("")),
+        ('"a#b . c"', Literal("a#b . c")),
+        (r'"q\"\\\n\t\u00e9\U0001F600"', Literal('q"\\\n\té😀')),
+        ('"\u2028\x85"', Literal("\u2028\x85")),
+        ("<http://e/o>", E),
+        (r"<http://e/\u006f>", E),
+        ("<urn:x>", URIRef("urn:x")),
+        ("_:b1", BNode("b1")),
+        ("_:b.1-x", BNode("b.1-x")),
+        ("<_:b1>", BNode("b1")),
+    ],
+)
+@pytest.mark.parametrize(
+    "tail", [" .", ".", "\t.  ", " . # said", " <http://e/g> .", " _:g .", "\t<_:g>.", " .\r\n"]
+)
+def test_a_row_takes_every_kind_of_object(text: str, expected: object, tail: str) -> None:
+    """Every term of N-Triples is read, in front of any end of the row."""
+    if text == "_:b1" and tail == ".":
+        tail = " ."
+    lines = [f"A {S}{text}{tail}"]
+    (batch,) = decode_rdf_patch(lines)
+    assert batch.changes[0].quad.object == expected
+    graphs = {" <http://e/g> .": URIRef("http://e/g"), " _:g .": BNode("g"), "\t<_:g>.": BNode("g")}
+    assert batch.changes[0].quad.graph == graphs.get(tail)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (f'A {S}"a', "the object is a literal without its closing quote: '\"a'"),
+        (f'A {S}"a" . x', "the row goes on behind its dot: 'x'"),
+        (f'A {S}"a" . .', "the row goes on behind its dot"),
+        (f'A {S}"a"', "the dot that ends the row is missing"),
+        (f'A {S}"a" # .', "the dot that ends the row is missing"),
+        (f'A {S}"a" _:g _:h .', "expected the dot that ends the row, not '_:h .'"),
+        (f'A "s" <http://e/p> {S}.', "the subject is the literal"),
+        ("A _:s _:p _:o .", "the predicate is the blank node"),
+        ('A _:s "p" _:o .', "the predicate is the literal"),
+        (f'A {S}"a" "g" .', "the graph is the literal"),
+        (f'A {S}"a\\q" .', "the object has a bad escape"),
+        (f'A {S}"a\\u12" .', "the object has a bad escape"),
+        (f'A {S}"\\uD800" .', "the object has an escape that is no character"),
+        (f'A {S}"\\U00110000" .', "the object has an escape that is no character"),
+        (f'A {S}"a"@1 .', "the object has a malformed language tag"),
+        (f'A {S}"a"@en_US .', "the object has a malformed language tag"),
+        (f'A {S}"a"@ .', "the object has a malformed language tag"),
+        (f'A {S}"a"x .', "the object has something behind its closing quote"),
+        (f'A {S}"a"^^xsd:int .', "the object is an IRI without its angle brackets: 'xsd:int .'"),
+        (f'A {S}"a"^^<rel> <b:c> .', "the object is a relative IRI: '<rel>'"),
+        (f"A {S}<a> <http://e/g> .", "the object is a relative IRI: '<a>'"),
+        (f"A {S}<http://e/a b> .", "the object is not a valid absolute IRI"),
+        (f"A {S}<http://e/a", "the object is an IRI without its angle brackets"),
+        (f"A {S}<http://e/{{}}> .", "the object is not a valid absolute IRI"),
+        (f"A {S}<< _:a <a:b> _:c >> .", "the object is a quoted triple; RDF-star is not supported"),
+        (f"A {S}<<( _:a <a:b> _:c )>> .", "RDF-star is not supported"),
+        (f"A {S}ex:o .", "the object must be an IRI in angle brackets, a blank node or a literal"),
+        (f"A {S}'a' .", "the object must be an IRI"),
+        (f"A {S}5 .", "the object must be an IRI"),
+        (f"A {S}_: .", "the object is not a valid blank node label"),
+        (f"A {S}<_:> .", "the object is not a valid blank node label"),
+        (f"A {S}<_:a b> .", "the object is not a valid blank node label"),
+        (f"A {S}.", "the object is missing"),
+        (f"A {S}", "the object is missing"),
+        ("A", "the subject is missing"),
+        ("TX", "the dot that ends the row is missing"),
+        ("TX. x", "the row goes on behind its dot"),
+        ("TXA .", "a row begins with one of H, TX, TC, TA, PA, PD, A and D, not 'TXA'"),
+        ("a _:s <a:b> _:o .", "not 'a'"),
+        ("+ _:s <a:b> _:o .", "not '+'"),
+        ("@prefix x: <a:b> .", "not '@prefix'"),
+        ("H id .", "the header's value is missing"),
+        ("H .", "the header's key must be a word or a string"),
+        ("PA rdf .", "the prefix's IRI is missing"),
+        ('PA rdf "x"@en .', "the prefix's IRI must be an IRI or a string"),
+        ("PA rdf _:x .", "the prefix's IRI must be an IRI or a string"),
+        ("PD .", "the prefix must be a word or a string"),
+        ('PA rdf <a:b> "g" .', "the graph is the literal"),
+        ("TC .", "TC without a TX"),
+        ("TA .", "TA without a TX"),
+        ("TX .\nTX .", "TX inside the transaction of line 4"),
+        ("TX .\nA _:s <a:b> _:o .", "the feed ends inside the transaction of line 4"),
+    ],
+)
+def test_a_bad_row_names_its_line_and_reason(row: str, reason: str) -> None:
+    """The first bad row stops the feed; the transactions in front of it have been given."""
+    sizes, error = decode_until_error(f"TX .\nA {S}_:o .\nTC .\n{row}")
+    assert sizes == [1]
+    assert reason in error.reason
+    assert (error.source, error.line) == ("patch", 4 + row.count("\n"))
+    assert str(error) == f"patch, line {error.line}: {error.reason}"
+
+
+def test_a_transaction_is_a_batch() -> None:
+    """Each TX … TC gives its changes in order, numbered, and an empty one gives an empty batch."""
+    text = f'TX .\nA {S}"1" .\nD {S}"2" .\nTC .\nTX .\nTC .\nTX .\nD {S}"1" .\nTC .\n'
+    assert objects(text) == [[(1, Literal("1")), (-1, Literal("2"))], [], [(-1, Literal("1"))]]
+    assert [batch.sequence for batch in decode(text)] == [1, 2, 3]
+
+
+def test_an_aborted_transaction_is_dropped() -> None:
+    """TA forgets what came since its TX, and nothing else."""
+    text = f'A {S}"0" .\nTX .\nA {S}"1" .\nTA .\nTX .\nA {S}"2" .\nTC .\n'
+    assert objects(text) == [[(1, Literal("0"))], [(1, Literal("2"))]]
+
+
+def test_a_patch_without_transactions_is_atomic() -> None:
+    """All rows are one batch, and a bad one leaves none."""
+    assert objects(f'A {S}"1" .\nH id <uuid:1> .\nA {S}"2" .\n') == [[(1, Literal("1")), (1, Literal("2"))]]
+    sizes, error = decode_until_error(f'A {S}"1" .\nnonsense\n')
+    assert (sizes, error.line) == ([], 2)
+
+
+def test_rows_between_transactions_are_a_batch() -> None:
+    """Rows outside of transactions belong together up to the next TX or the end."""
+    text = f'A {S}"1" .\nTX .\nA {S}"2" .\nTC .\nA {S}"3" .\nA {S}"4" .\nTX .\nTC .\nA {S}"5" .'
+    assert [len(batch.changes) for batch in decode(text)] == [1, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "",
+        "   \t",
+        "# A nothing",
+        "H id <uuid:0686c69d-8f89-4496-acb5-744f0157a8db> .",
+        'H "id" "one" .',
+        'PA "rdf" "http://www.w3.org/1999/02/22-rdf-syntax-ns#" .',
+        "PA rdf <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .",
+        'PA "" <http://e/> <http://e/graph> .',
+        "PD rdf .",
+        'PD "rdf" <http://e/graph> .',
+    ],
+)
+def test_headers_prefixes_and_comments_change_nothing(row: str) -> None:
+    """They are checked, inside and outside of a transaction, and give no change."""
+    assert decode(row) == []
+    assert objects(f"{row}\nTX .\n{row}\nA {S}<http://e/o> .\n{row}\nTC .\n{row}") == [[(1, E)]]
+
+
+def test_an_empty_feed_has_no_batches() -> None:
+    """Nothing comes from nothing."""
+    assert decode("") == []
+
+
+def test_a_huge_line_is_read() -> None:
+    """A literal of ten million characters with escapes is one term."""
+    text = "0123456789" * 1_000_000
+    (batch,) = decode_rdf_patch([f'A {S}"\\t{text}\\n" .'])
+    assert len(batch.changes[0].quad.object) == len(text) + 2
+
+
+@given(st.lists(st.lists(CHANGES, max_size=5), max_size=5), st.booleans())
+def test_what_was_written_is_read_again(batches: list[list[object]], ascii_only: bool) -> None:
+    """Random batches, written by other code and decoded, are the same batches."""
+    lines = ["# a patch", "H id <uuid:1> ."]
+    for changes in batches:
+        rows = (
+            f"{'A' if sign > 0 else 'D'} {write_quad(quad, ascii_only=ascii_only)}" for sign, quad in changes
+        )
+        lines += ["TX .", *rows, "TC ."]
+    assert [list(batch.changes) for batch in decode_rdf_patch(lines)] == batches
+    content = "\r\n".join(lines).encode()
+    again = decode_rdf_patch(to_lines(content.splitlines(keepends=True), "bytes"))
+    assert [list(batch.changes) for batch in again] == batches
+
+
+@given(st.text(alphabet=' \t\n"\\<>_:.@^#AaDHTXCPu0-éx{', max_size=60))
+def test_any_text_gives_batches_or_a_feed_error(text: str) -> None:
+    """No text makes the decoder fail in another way."""
+    with suppress(FeedError):
+        list(decode_rdf_patch(text.split("\n")))
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=4), st.data())
+def test_a_damaged_row_is_refused_or_read_but_never_crashes(
+    changes: list[object], data: st.DataObject
+) -> None:
+    """Cutting a piece out of a good row gives rows or a feed error."""
+    row = f"A {write_quad(changes[0].quad)}"
+    start = data.draw(st.integers(0, len(row)))
+    end = data.draw(st.integers(start, len(row)))
+    with suppress(FeedError):
+        list(decode_rdf_patch([row[:start] + row[end:]]))
+
+
+def test_a_batch_arrives_before_the_writer_closes() -> None:
+    """A transaction is given as soon as its TC has been written to a pipe that stays open."""
+    reading, writing = os.pipe()
+    hung = threading.Timer(10, os.close, [writing])  # so that a failure is no deadlock
+    hung.start()
+    with os.fdopen(reading, "rb") as stream:
+        batches = decode_rdf_patch(to_lines(stream, "pipe"))
+        for number in range(3):
+            os.write(writing, f'TX .\nA {S}"{number}" .\nTC .\nTX'.encode())
+            assert next(batches).changes[0].quad.object == Literal(str(number))
+            os.write(writing, b" .\nTA .\n")
+        hung.cancel()
+        assert hung.is_alive()
+        os.close(writing)
+        assert list(batches) == []
+
+
+def test_it_reads_what_rdflib_writes() -> None:
+    """The patch that rdflib serializes between two datasets turns one into the other."""
+    old, new = Dataset(), Dataset()
+    old.default_graph.add((E, E, Literal("gone")))
+    new.default_graph.add((E, E, Literal(5, datatype=XSD.integer)))
+    new.graph(E).add((E, E, Literal('a "quoted"\nword', lang="en")))
+    patch = old.serialize(format="patch", target=new)
+    (batch,) = decode(patch)
+    assert {(quad.object, quad.graph) for quad in batch.removed} == {(Literal("gone"), None)}
+    assert {(quad.object, quad.graph) for quad in batch.added} == {
+        (Literal(5), None),
+        (Literal('a "quoted"\nword', lang="en"), E),
+    }
+
+
+def test_the_lines_are_read_one_by_one() -> None:
+    """Only the lines up to a transaction's end are taken before its batch is given."""
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        for row in ("TX .", f"A {S}_:o .", "TC .", "TX .", "TC ."):
+            taken += 1
+            yield row
+
+    batches = decode_rdf_patch(lines())
+    next(batches)
+    assert taken == 3
