@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
 
 __all__ = ["LiveStoreAdapter", "OxigraphStoreAdapter", "attach"]
+
+_new: Final[Any] = vars(copyreg)["__newobj__"]  # what pickle calls to make an object by default
 
 _swap: Final = threading.Lock()
 """Held while a store is hooked or unhooked; taken after the capture's lock where both are held."""
@@ -174,7 +177,9 @@ def _watched_class(plain: Any) -> Any:
         """Be copied and pickled as the plain store would be."""
         twin = object.__new__(plain)
         vars(twin).update({name: value for name, value in vars(store).items() if name != ADAPTER})
-        return twin.__reduce_ex__(protocol)
+        make, *rest = twin.__reduce_ex__(protocol)
+        # where it would call __newobj__, pickle wants the class to be that of the object pickled
+        return (object.__new__ if make is _new else make, *rest)
 
     namespace = {"__module__": plain.__module__, "__reduce_ex__": reduce_plain, "close": close}
     return type(plain)(f"Live{plain.__name__}", (plain,), namespace | operations)

@@ -10,6 +10,7 @@ import pytest
 pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Store  # noqa: E402 - only where it is installed
+
 from rdflive_stores.oxigraph_update import ANYTHING, touched_patterns  # noqa: E402
 
 EX = "urn:example:"

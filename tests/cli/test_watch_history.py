@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import rdflib
 
 from support.cli import watch
+from support.shared import shared
 
-SHARED = Path(os.environ.get("RDFLIVE_SHARED", Path(__file__).parents[3] / "shared"))
-HISTORY = SHARED / "data" / "history" / "schemaorg"
 REAL_QUERIES = [
     "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
     "SELECT ?class ?parent ?label { ?class rdfs:subClassOf ?parent . ?parent rdfs:label ?label }",
@@ -28,10 +25,8 @@ REAL_QUERIES = [
 @pytest.mark.parametrize("query", REAL_QUERIES)
 def test_the_history_of_schema_org_adds_up(query: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The summed deltas of 99 real transactions are the answer over the final graph, by rdflib alone."""
-    if not HISTORY.is_dir():
-        reason = f"{HISTORY} is not there; RDFLIVE_SHARED names the folder of shared test data"
-        (pytest.fail if os.environ.get("RDFLIVE_STRICT") == "1" else pytest.skip)(reason)
-    base, changes = HISTORY / "base.nt.gz", HISTORY / "changes.rdfp.gz"
+    folder = shared("data", "history", "schemaorg")
+    base, changes = folder / "base.nt.gz", folder / "changes.rdfp.gz"
     assert watch("--json", data=str(base), query=query, changes=str(changes)) == 0
     out, err = capsys.readouterr()
     assert err.startswith("99 batches, 18562 changes, ")

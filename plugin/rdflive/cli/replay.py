@@ -47,13 +47,13 @@ class Replay:
             self._apply(batch)
             self.batches += 1
             self.changes += len(batch.changes)
-            self.deltas += self._show()
+            self._show()
 
-    def _show(self) -> int:
-        count = len(self.received)
+    def _show(self) -> None:
         while self.received:
-            self.show(self.received.popleft())
-        return count
+            delta = self.received.popleft()
+            self.deltas += not delta.initial
+            self.show(delta)
 
     def _apply(self, batch: Batch) -> None:
         with rdflive.batch(self.dataset):

@@ -1,0 +1,81 @@
+"""Small pyoxigraph stores, and a follower that checks what is captured against what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store
+
+from rdflive.store import UNION
+from rdflive_stores.oxigraph import LiveStore, rdflive_attach
+
+EX, XSD = "urn:example:", "http://www.w3.org/2001/XMLSchema#"
+GRAPHS: dict[str, Any] = {"-": DefaultGraph(), "g": NamedNode(EX + "g"), "h": BlankNode("h")}
+
+
+def node(name: str) -> NamedNode:
+    return NamedNode(EX + name)
+
+
+def typed(value: str, datatype: str = "integer") -> Literal:
+    return Literal(value, datatype=NamedNode(XSD + datatype))
+
+
+def quad(text: str) -> Quad:
+    """Make a quad from four names; a number is an integer literal in that spelling, `-` the default graph."""
+    s, p, o, g = text.split()
+    return Quad(node(s), node(p), typed(o) if o.isdigit() else node(o), GRAPHS[g])
+
+
+KNOWN = [quad(text) for text in ("a p b -", "a p b g", "a p b h", "a p c -", "b q 1 g", "c p d h")]
+OLD, NEW = KNOWN[3], quad("n p m g")
+
+
+class Follower:
+    """Follows graphs, the union and all batches, and checks them against the native store."""
+
+    def __init__(self, adapter: Any, native: Store) -> None:
+        self.capture, self.native = adapter.capture, native
+        self.content: dict[Any, set[Any]] = {}
+        self.commits: list[int] = []
+        for key in (*GRAPHS.values(), UNION):
+            self.content[key] = set(adapter.triples(key, (None, None, None)))
+            self.capture.listeners[key] = _Listener(self.content[key], self.commits)
+        self.quads = set(native)
+        self.capture.on_batch = self._take
+
+    def _take(self, batch: Any) -> None:
+        for sign, changed in batch.changes:
+            one = Quad(*changed)
+            assert (one in self.quads) is (sign < 0), f"{sign} of {one}"
+            (self.quads.add if sign > 0 else self.quads.remove)(one)
+
+    def check(self) -> int:
+        """Compare everything with the store; tell how many commits there were since the last time."""
+        held = set(self.native)
+        assert self.quads == held
+        for key, content in self.content.items():
+            graph = {tuple(q.triple) for q in held if key in (UNION, q.graph_name)}
+            assert content == graph, key
+        commits = len(set(self.commits))
+        self.commits.clear()
+        return commits
+
+
+class _Listener:
+    def __init__(self, content: set[Any], commits: list[int]) -> None:
+        self.content, self.commits = content, commits
+
+    def apply(self, sign: int, triple: Any) -> None:
+        assert (triple in self.content) is (sign < 0), f"{sign} of {triple}"
+        (self.content.add if sign > 0 else self.content.remove)(triple)
+
+    def commit(self, sequence: int) -> None:
+        self.commits.append(sequence)
+
+
+def followed(native: Store | None = None) -> tuple[LiveStore, Follower]:
+    live = LiveStore(native)
+    if native is None:
+        live.extend(KNOWN)
+    return live, Follower(rdflive_attach(store=live), live.native)

@@ -1,0 +1,429 @@
+"""Subscriptions as a program meets them: delivery, iterators, failures, threads, closing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pickle
+import threading
+import time
+import weakref
+from typing import Any
+
+import pytest
+import rdflib
+import rdflive
+from rdflib import RDF, Literal, URIRef
+from rdflive import subscription as subscription_module
+
+EX = "urn:example:"
+TRAIN = URIRef(EX + "Train")
+QUERY = f"SELECT ?t {{ ?t a <{TRAIN}> }}"
+
+
+def node(name: str) -> URIRef:
+    return URIRef(EX + name)
+
+
+@pytest.fixture
+def graph() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    graph.bind("ex", EX)
+    graph.add((node("ic1"), RDF.type, TRAIN))
+    return graph
+
+
+def names(solutions: Any) -> list[str]:
+    return sorted(str(solution.t).removeprefix(EX) for solution in solutions)
+
+
+def test_first_delta_holds_the_current_answers(graph: rdflib.Graph) -> None:
+    """The first delivery is the answer so far, marked initial, also when it is empty."""
+    deltas: list[rdflive.Delta] = []
+    rdflive.subscribe(graph, QUERY, deltas.append)
+    rdflive.subscribe(graph, "ASK { ?s ex:nowhere ?o }", deltas.append)
+    assert [delta.initial for delta in deltas] == [True, True]
+    assert names(deltas[0].added) == ["ic1"]
+    assert deltas[1].answer is False
+
+
+def test_without_initial_only_changes_arrive(graph: rdflib.Graph) -> None:
+    """With initial=False the first delta is the first change."""
+    deltas: list[rdflive.Delta] = []
+    rdflive.subscribe(graph, QUERY, deltas.append, initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert [names(delta.added) for delta in deltas] == [["ic2"]]
+
+
+def test_callback_runs_in_the_writing_thread_before_add_returns(graph: rdflib.Graph) -> None:
+    """A delta is delivered by the thread that wrote, before its write returns."""
+    seen: list[tuple[int, list[str]]] = []
+    rdflive.subscribe(graph, QUERY, lambda d: seen.append((threading.get_ident(), names(d.added))), initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert seen == [(threading.get_ident(), ["ic2"])]
+
+
+def test_changes_without_effect_call_nobody(graph: rdflib.Graph) -> None:
+    """Adding what is there, removing what is not, and changes that cancel in a batch emit nothing."""
+    deltas: list[rdflive.Delta] = []
+    rdflive.subscribe(graph, QUERY, deltas.append, initial=False)
+    graph.add((node("ic1"), RDF.type, TRAIN))
+    graph.remove((node("ic9"), RDF.type, TRAIN))
+    with rdflive.batch(graph):
+        graph.add((node("ic2"), RDF.type, TRAIN))
+        graph.remove((node("ic2"), RDF.type, TRAIN))
+        graph.remove((node("ic1"), RDF.type, TRAIN))
+        graph.add((node("ic1"), RDF.type, TRAIN))
+    assert deltas == []
+
+
+def test_ask_tells_each_turn(graph: rdflib.Graph) -> None:
+    """ASK delivers when its answer turns, and only then."""
+    answers: list[bool | None] = []
+    rdflive.subscribe(graph, f"ASK {{ ?t a <{TRAIN}> }}", lambda delta: answers.append(delta.answer))
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    graph.remove((None, None, None))
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert answers == [True, False, True]
+
+
+def test_prefixes_and_bindings_are_those_of_graph_query(graph: rdflib.Graph) -> None:
+    """Prefixes bound on the graph, initNs and initBindings work as in Graph.query."""
+    graph.add((node("ic1"), node("line"), Literal("S5")))
+    bound = {"l": Literal("S5")}
+    text = "SELECT ?t ?l { ?t ex:line ?l ; a ex:Train }"
+    assert [dict(s) for s in rdflive.subscribe(graph, text, initBindings=bound).answers()] == [
+        {str(name): term for name, term in row.asdict().items()} for row in graph.query(text, initBindings=bound)
+    ]
+    assert rdflive.subscribe(graph, "ASK { ?t a v:Train }", initNs={"v": EX}).answers()
+
+
+def test_reentrant_write_keeps_order_for_later_subscribers(graph: rdflib.Graph) -> None:
+    """A callback that writes does not make later subscribers see deltas out of order."""
+    order: list[tuple[str, int, list[str]]] = []
+
+    def first(delta: rdflive.Delta) -> None:
+        order.append(("first", delta.sequence, names(delta.added)))
+        if names(delta.added) == ["ic2"]:
+            graph.add((node("ic3"), RDF.type, TRAIN))
+
+    rdflive.subscribe(graph, QUERY, first, initial=False)
+    rdflive.subscribe(graph, QUERY, lambda d: order.append(("second", d.sequence, names(d.added))), initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert order == [
+        ("first", 1, ["ic2"]),
+        ("second", 1, ["ic2"]),
+        ("first", 2, ["ic3"]),
+        ("second", 2, ["ic3"]),
+    ]
+
+
+def test_failing_callback_changes_nothing_else(graph: rdflib.Graph, caplog: pytest.LogCaptureFixture) -> None:
+    """A failing callback is logged and kept; the write stands and other subscribers are served."""
+    others: list[rdflive.Delta] = []
+
+    def fail(delta: rdflive.Delta) -> None:
+        raise KeyError("mine")
+
+    failing = rdflive.subscribe(graph, QUERY, fail, name="trains")
+    rdflive.subscribe(graph, QUERY, others.append, initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert (node("ic2"), RDF.type, TRAIN) in graph
+    assert isinstance(failing.last_error, KeyError)
+    assert "trains" in caplog.text
+    assert len(others) == 1
+
+
+def test_on_error_function_gets_the_error(graph: rdflib.Graph, caplog: pytest.LogCaptureFixture) -> None:
+    """on_error may be a function; what that one raises is logged."""
+    told: list[Any] = []
+
+    def tell(subscription: Any, error: Exception) -> None:
+        told.append((subscription.name, error))
+        raise ValueError("again")
+
+    rdflive.subscribe(graph, QUERY, lambda delta: 1 / 0, name="n", on_error=tell)
+    assert told[0][0] == "n"
+    assert isinstance(told[0][1], ZeroDivisionError)
+    assert "on_error" in caplog.text
+    rdflive.subscribe(graph, QUERY, lambda delta: 1 / 0, on_error="ignore")
+
+
+def test_keyboard_interrupt_in_a_callback_loses_nothing(graph: rdflib.Graph) -> None:
+    """An interrupt stops the delivery; what is queued arrives with the next write."""
+    seen: list[list[str]] = []
+
+    def interrupt(delta: rdflive.Delta) -> None:
+        if names(delta.added) == ["ic2"]:
+            raise KeyboardInterrupt
+
+    rdflive.subscribe(graph, QUERY, interrupt)
+    rdflive.subscribe(graph, QUERY, lambda d: seen.append(names(d.added)), initial=False)
+    with pytest.raises(KeyboardInterrupt):
+        graph.add((node("ic2"), RDF.type, TRAIN))
+    graph.add((node("ic3"), RDF.type, TRAIN))
+    assert seen == [["ic2"], ["ic3"]]
+
+
+def test_iterator_merges_what_was_not_taken(graph: rdflib.Graph) -> None:
+    """A slow consumer gets one delta for several commits, from the first to the last of them."""
+    subscription = rdflive.subscribe(graph, QUERY)
+    deltas = subscription.deltas(timeout=5)
+    assert next(deltas).initial
+    for name in ("ic2", "ic3", "ic4"):
+        graph.add((node(name), RDF.type, TRAIN))
+    graph.remove((node("ic3"), RDF.type, TRAIN))
+    merged = next(deltas)
+    assert (merged.first_sequence, merged.sequence, names(merged.added), merged.removed) == (
+        (1, 4, ["ic2", "ic4"], ())
+    )
+    subscription.close()
+    assert list(deltas) == []
+
+
+def test_iterator_loses_nothing_before_it_is_taken(graph: rdflib.Graph) -> None:
+    """Without a callback what happens before the first deltas() waits for it."""
+    subscription = rdflive.subscribe(graph, QUERY, initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert names(next(subscription.deltas(timeout=5)).added) == ["ic2"]
+
+
+def test_later_iterators_start_with_the_current_answers(graph: rdflib.Graph) -> None:
+    """Beside a callback, each iterator begins with an initial delta of its own."""
+    subscription = rdflive.subscribe(graph, QUERY, lambda delta: None)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    first = next(subscription.deltas(timeout=5))
+    assert (first.initial, names(first.added)) == (True, ["ic1", "ic2"])
+
+
+def test_iterator_wait_can_time_out(graph: rdflib.Graph) -> None:
+    """A wait that is longer than the timeout raises TimeoutError."""
+    subscription = rdflive.subscribe(graph, QUERY, initial=False)
+    with pytest.raises(TimeoutError, match=r"0\.01"):
+        next(subscription.deltas(timeout=0.01))
+
+
+def test_blocking_iterator_wakes_up_and_ends(graph: rdflib.Graph) -> None:
+    """A consumer thread gets each delta as it comes, and ends when the subscription closes."""
+    subscription = rdflive.subscribe(graph, QUERY)
+    seen: list[str] = []
+    consumer = threading.Thread(target=lambda: [seen.extend(names(d.added)) for d in subscription.deltas()])
+    consumer.start()
+    for name in ("ic2", "ic3"):
+        graph.add((node(name), RDF.type, TRAIN))
+    while len(seen) < 3:
+        time.sleep(0.001)
+    subscription.close()
+    consumer.join(5)
+    assert not consumer.is_alive()
+    assert sorted(seen) == ["ic1", "ic2", "ic3"]
+
+
+def test_async_iteration(graph: rdflib.Graph) -> None:
+    """`async for` gets deltas written by another thread, and ends at close."""
+
+    async def consume() -> list[str]:
+        seen: list[str] = []
+        subscription = rdflive.subscribe(graph, QUERY)
+        writer = threading.Timer(0.02, lambda: graph.add((node("ic2"), RDF.type, TRAIN)))
+        writer.start()
+        async for delta in subscription:
+            seen.extend(names(delta.added))
+            if "ic2" in seen:
+                subscription.close()
+        writer.join()
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(consume(), 5)) == ["ic1", "ic2"]
+
+
+def test_close_frees_everything(graph: rdflib.Graph) -> None:
+    """After close nothing of the subscription is alive, and the store is as it was."""
+    plain = type(graph.store)
+    subscription = rdflive.subscribe(graph, "SELECT * { ?a ?p ?b . ?b ?q ?c }", lambda delta: None)
+    engine = weakref.ref(subscription._graph)
+    subscription.close()
+    subscription.close()
+    assert (type(graph.store), subscription.closed) == (plain, True)
+    for use in (subscription.answers, lambda: subscription.stats, subscription.deltas, subscription.resync):
+        with pytest.raises(rdflive.ClosedError, match="subscribe again"):
+            use()
+    del use
+    gc.collect()
+    assert engine() is None
+
+
+def test_with_statement_closes(graph: rdflib.Graph) -> None:
+    """A subscription is a context manager."""
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        assert "open" in repr(subscription)
+    assert "closed" in repr(subscription)
+
+
+def test_closing_in_a_callback_stops_at_once(graph: rdflib.Graph) -> None:
+    """A subscription closed by its callback gets nothing more."""
+    seen: list[Any] = []
+    holder: list[rdflive.Subscription] = []
+
+    def once(delta: rdflive.Delta) -> None:
+        seen.append(delta)
+        if holder:
+            holder[0].close()
+
+    holder.append(rdflive.subscribe(graph, QUERY, once, initial=False))
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    graph.add((node("ic3"), RDF.type, TRAIN))
+    assert len(seen) == 1
+
+
+def test_subscribing_inside_a_batch_is_exact(graph: rdflib.Graph) -> None:
+    """A subscription made inside a batch starts from the last commit and gets the batch as a delta."""
+    deltas: list[rdflive.Delta] = []
+    rdflive.subscribe(graph, QUERY)
+    with rdflive.batch(graph):
+        graph.add((node("ic2"), RDF.type, TRAIN))
+        graph.remove((node("ic1"), RDF.type, TRAIN))
+        late = rdflive.subscribe(graph, QUERY, deltas.append)
+        assert names(late.answers()) == ["ic1"]
+    assert [(names(d.added), names(d.removed)) for d in deltas] == [(["ic1"], []), (["ic2"], ["ic1"])]
+    assert names(late.answers()) == ["ic2"]
+
+
+def test_batches_nest(graph: rdflib.Graph) -> None:
+    """An inner batch belongs to the outer one."""
+    deltas: list[rdflive.Delta] = []
+    rdflive.subscribe(graph, QUERY, deltas.append, initial=False)
+    with rdflive.batch(graph):
+        graph.add((node("ic2"), RDF.type, TRAIN))
+        with rdflive.batch(graph):
+            graph.add((node("ic3"), RDF.type, TRAIN))
+        assert deltas == []
+    assert [names(delta.added) for delta in deltas] == [["ic2", "ic3"]]
+
+
+def test_resync_sends_the_answers_again(graph: rdflib.Graph) -> None:
+    """After unseen writes resync delivers a new initial delta to every subscription on the graph."""
+    deltas: list[rdflive.Delta] = []
+    join = rdflive.subscribe(graph, "SELECT ?t { ?t a ?c . ?t ex:line ?l }", deltas.append)
+    rdflive.subscribe(graph, QUERY, deltas.append)
+    deltas.clear()
+    store: Any = graph.store
+    for triple in ((node("ic2"), RDF.type, TRAIN), (node("ic2"), node("line"), Literal(5))):
+        type(store).__bases__[1].add(store, triple, graph)
+    join.resync()
+    assert [(d.initial, names(d.added)) for d in deltas] == [(True, ["ic2"]), (True, ["ic1", "ic2"])]
+    graph.remove((node("ic2"), None, None))
+    assert names(deltas[2].removed) == ["ic2"]
+    assert join.stats.entries == 2  # one neighbour and one match state of ic1
+
+
+def test_threads_writing_at_once_see_their_own_deltas_first(graph: rdflib.Graph) -> None:
+    """With several writers every delta comes once, in commit order, before the write that made it returns."""
+    seen: list[int] = []
+    content: set[str] = set()
+
+    def take(delta: rdflive.Delta) -> None:
+        seen.append(delta.sequence)
+        time.sleep(0.0002)
+        content.difference_update(names(delta.removed))
+        content.update(names(delta.added))
+
+    rdflive.subscribe(graph, QUERY, take, initial=False)
+    wrong: list[str] = []
+
+    def write(part: int) -> None:
+        for i in range(25):
+            name = f"t{part}-{i}"
+            graph.add((node(name), RDF.type, TRAIN))
+            if name not in content:
+                wrong.append(name)
+
+    threads = [threading.Thread(target=write, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, seen, len(content)) == ([], sorted(seen), 100)
+
+
+def test_stats_count(graph: rdflib.Graph) -> None:
+    """stats names what runs and counts updates, matches, deltas, entries, bytes and time."""
+    subscription = rdflive.subscribe(graph, "SELECT * { ?t a ?c ; ex:line ?l . ?x ex:y ex:z }", lambda delta: None)
+    graph.add((node("ic1"), node("line"), Literal(5)))
+    graph.add((node("x"), node("y"), node("z")))
+    graph.add((node("no"), node("match"), node("here")))
+    stats = subscription.stats
+    assert stats.algorithms[0] == "product"
+    assert sorted(stats.algorithms[1:]) == ["connected", "star"]
+    assert (stats.updates, stats.matched, stats.deltas) == (3, 2, 2)
+    assert stats.entries > 0
+    assert stats.size > 0
+    assert 0 < stats.seconds < 5
+    assert 0 < stats.callback_seconds < 5
+
+
+def test_install_gives_graphs_the_methods() -> None:
+    """install() adds subscribe and batch to every rdflib graph; LiveGraph and LiveDataset have them built in."""
+    rdflive.install()
+    try:
+        for graph in (rdflib.Graph(), rdflive.LiveGraph(), rdflive.LiveDataset(), rdflib.Dataset()):
+            with graph.subscribe("ASK { ?s ?p ?o }", lambda delta: None) as subscription, graph.batch():
+                graph.add((node("a"), node("b"), node("c")))
+            assert subscription.closed
+    finally:
+        del rdflib.Graph.subscribe, rdflib.Graph.batch
+
+
+def test_live_graph_parses_and_copies_like_a_graph() -> None:
+    """A watched graph pickles to a plain one with the same triples."""
+    graph = rdflive.LiveGraph()
+    graph.add((node("a"), node("b"), Literal(1)))
+    with graph.subscribe(QUERY):
+        copy = pickle.loads(pickle.dumps(graph))
+    assert set(copy) == set(graph)
+    assert type(copy.store).__name__ == "Memory"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"callback": 3}, TypeError, "callable"),
+        ({"on_error": "shout"}, ValueError, "on_error"),
+        ({"algorithm": "fast"}, rdflive.PlanError, "choose one of auto"),
+        ({"algorithm": "ground"}, rdflive.PlanError, "possible here"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_changes(
+    graph: rdflib.Graph, arguments: Any, error: type[Exception], says: str
+) -> None:
+    """A refused subscription leaves the store alone."""
+    with pytest.raises(error, match=says):
+        rdflive.subscribe(graph, QUERY, **arguments)
+    assert type(graph.store).__name__ == "Memory"
+
+
+@pytest.mark.parametrize("thing", [None, 3, "graph", object()])
+def test_what_is_no_graph_is_refused(thing: Any) -> None:
+    """subscribe names what it was given and what could watch it."""
+    with pytest.raises(rdflive.UnsupportedStoreError, match="no adapter can watch"):
+        rdflive.subscribe(thing, QUERY)
+
+
+def test_unwatchable_graphs_are_refused() -> None:
+    """Stores that others can write unseen, aggregates and formulas are refused by name."""
+    with pytest.raises(rdflive.UnsupportedStoreError, match="endpoint"):
+        rdflive.subscribe(rdflib.Graph("SPARQLUpdateStore"), QUERY)
+    aggregate = rdflib.graph.ReadOnlyGraphAggregate([rdflib.Graph()])
+    with pytest.raises(rdflive.UnsupportedStoreError, match="ReadOnlyGraphAggregate"):
+        rdflive.subscribe(aggregate, QUERY)
+    formula = rdflib.graph.QuotedGraph(rdflib.Graph().store, node("f"))
+    with pytest.raises(rdflive.UnsupportedStoreError, match="QuotedGraph"):
+        rdflive.subscribe(formula, QUERY)
+    assert type(formula.store).__name__ == "Memory"
+
+
+def test_the_module_lists_what_it_offers() -> None:
+    """__all__ is sorted and complete."""
+    assert list(rdflive.__all__) == sorted(rdflive.__all__)
+    assert all(hasattr(rdflive, name) for name in rdflive.__all__)
+    assert subscription_module.Subscription is rdflive.Subscription
