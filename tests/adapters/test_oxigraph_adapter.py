@@ -122,8 +122,8 @@ def test_an_rdflib_operation_is_captured_exactly(operation: Callable[[World], An
         before = set(follower.native)
         assert outcome(operation, world) == outcome(operation, twin)
         commits = follower.check()
-        assert bool(commits) == (before != set(follower.native))
-        assert commits <= 1 or not one_commit
+        if one_commit:
+            assert commits == (before != set(follower.native))
         assert sizes(world) == sizes(twin)
     assert set(adapter.triples(UNION, (None, None, None))) == {tuple(q.triple) for q in follower.native}
 
@@ -240,6 +240,12 @@ def test_triples_match_patterns_and_are_distinct() -> None:
         assert not list(adapter.triples(UNION, pattern))
 
 
+TYPES = (
+    *("integer", "decimal", "double", "float", "boolean", "int", "string", "anyURI"),
+    *("date", "dateTime", "time", "gYear", "duration"),
+)
+
+
 def random_literal(choice: random.Random) -> Literal:
     """Make a literal of a type that Oxigraph stores by value, often in an unusual spelling or invalid."""
     number = f"{choice.choice(('', '-', '+', '0'))}{choice.randrange(10 ** choice.randrange(1, 19))}"
@@ -248,36 +254,9 @@ def random_literal(choice: random.Random) -> Literal:
     seconds = choice.choice(("00", "59", "60", "1.50", "01.5", "00.000001"))
     zone = choice.choice(("", "Z", "+00:00", "-00:00", "+05:30", "-14:00", "+15:00"))
     time = f"{choice.randrange(25):02}:{choice.randrange(61):02}:{seconds}"
-    value = choice.choice(
-        (
-            number,
-            fraction,
-            fraction + "e3",
-            repr(choice.random()),
-            date,
-            f"{date}T{time}",
-            time,
-            "true",
-            "1",
-            "x",
-        )
-    )
-    types = [
-        "integer",
-        "int",
-        "decimal",
-        "double",
-        "float",
-        "boolean",
-        "date",
-        "dateTime",
-        "time",
-        "string",
-        "anyURI",
-        "gYear",
-        "duration",
-    ]
-    return typed(value + choice.choice(("", zone)), choice.choice(types))
+    fractions = (fraction, fraction + "e3", repr(choice.random()))
+    value = choice.choice((number, *fractions, date, f"{date}T{time}", time, "true", "x"))
+    return typed(value + choice.choice(("", zone)), choice.choice(TYPES))
 
 
 def test_canonical_terms_are_as_the_store_gives_them_back() -> None:
@@ -386,6 +365,24 @@ def test_copying_and_pickling_are_as_on_a_plain_store() -> None:
                 attempt(one)
             errors.append(str(caught.value))
         assert errors[0] == errors[1]
+
+
+class Picklable(OxigraphStore):
+    """A store of a user's own that knows how to be pickled."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_store": None, "saved": list(self._inner)}
+
+
+def test_a_picklable_store_stays_so_while_watched() -> None:
+    """A subclass that can be pickled is restored as a plain store of its class."""
+    store = Picklable()
+    rdflib.Graph(store, G).add((A, P, B))
+    assert rdflive_attach(store=store) is not None
+    restored = pickle.loads(pickle.dumps(store))
+    assert type(restored) is Picklable
+    assert [q.graph_name for q in restored.saved] == [node("g")]
+    assert not hasattr(restored, "_rdflive")
 
 
 def test_closing_a_watched_store_unlocks_its_directory(tmp_path: Path) -> None:

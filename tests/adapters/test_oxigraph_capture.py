@@ -358,3 +358,30 @@ def test_threads_writing_at_once_are_captured_exactly() -> None:
     sequences = list(dict.fromkeys(follower.commits))
     assert sequences == sorted(sequences)
     follower.check()
+
+
+class Interrupted:
+    """A native store whose bulk loader stops half way, as a full disk may make it."""
+
+    def __init__(self, native: Store) -> None:
+        self._native = native
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._native
+
+    def bulk_extend(self, quads: list[Quad]) -> None:
+        self._native.extend(quads[: len(quads) // 2])
+        raise OSError("disk full")
+
+
+def test_a_bulk_operation_that_stops_half_way_records_what_got_in() -> None:
+    """After a failure the captured quads are those that the store really took."""
+    live, follower = followed()
+    live.native = Interrupted(live.native)  # type: ignore[assignment]  # stands in for a failing disk
+    with pytest.raises(OSError, match="disk full"):
+        live.bulk_extend([quad(f"n p {number} g") for number in range(10)])
+    assert follower.check() == 1
+    assert len(follower.quads) == len(KNOWN) + 5

@@ -1,0 +1,114 @@
+"""Each hook is documented under its exact signature and does what its page says."""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import rdflib
+import rdflive
+from rdflib import URIRef
+from rdflive import feeds, hookspecs, manager
+from support.shared import ROOT
+
+TRIPLE = (URIRef("urn:a"), URIRef("urn:b"), URIRef("urn:c"))
+HOOKS = {name: function for name, function in vars(hookspecs).items() if name.startswith("rdflive_")}
+
+
+class Plugin:
+    """Registers an object with hook implementations for the time of a test."""
+
+    def __init__(self, **hooks: Any) -> None:
+        self.plugin = SimpleNamespace(**{name: rdflive.hookimpl(f, tryfirst=True) for name, f in hooks.items()})
+
+    def __enter__(self) -> None:
+        rdflive.register_plugin(self.plugin)
+
+    def __exit__(self, *error: object) -> None:
+        rdflive.unregister_plugin(self.plugin)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hook_is_documented_and_tested(name: str) -> None:
+    """A hook has a heading with its signature in docs/hooks.md and a test here."""
+    signature = f"## `{name}({', '.join(inspect.signature(HOOKS[name]).parameters)})`"
+    assert signature in (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    assert f"test_hook_{name}" in globals()
+    assert "Called" in (HOOKS[name].__doc__ or "")
+
+
+def test_hook_rdflive_attach() -> None:
+    """An adapter from a plugin wins over the built-in ones, and gets the way to attach inner stores."""
+    asked: list[Any] = []
+
+    def attach_(store: Any, attach: Any) -> None:
+        asked.append((store, attach))
+
+    graph = rdflib.Graph()
+    with Plugin(rdflive_attach=attach_), rdflive.subscribe(graph, "ASK { ?s ?p ?o }"):
+        assert asked == [(graph.store, manager.attach)]
+
+
+def test_hook_rdflive_wrap() -> None:
+    """LiveStore gives what a plugin wraps the store in."""
+    with Plugin(rdflive_wrap=lambda store: ("wrapped", store)):
+        assert rdflive.LiveStore(4) == ("wrapped", 4)
+
+
+def test_hook_rdflive_feed_formats() -> None:
+    """A format from a plugin is found by name."""
+    mine = feeds.FeedFormat("mine", (".mine",), feeds.decode_rdf_patch)
+    with Plugin(rdflive_feed_formats=lambda: [mine]):
+        assert feeds.feed_format("mine") is mine
+
+
+def test_hook_rdflive_batch(caplog: pytest.LogCaptureFixture) -> None:
+    """Every batch is seen in commit order, whatever it matches; a failing plugin is logged."""
+    seen: list[Any] = []
+
+    def take(store: Any, batch: rdflive.Batch) -> None:
+        seen.append((store, batch.sequence, [tuple(quad)[:3] for quad in batch.added], len(batch.removed)))
+        raise ValueError("mine")
+
+    graph = rdflib.Graph()
+    with Plugin(rdflive_batch=take), rdflive.subscribe(graph, "ASK { ?s a ?o }"):
+        graph.add(TRIPLE)
+        graph.remove(TRIPLE)
+        assert seen == [(graph.store, 1, [TRIPLE], 0), (graph.store, 2, [], 1)]
+        assert "rdflive_batch" in caplog.text
+    graph.add(TRIPLE)
+    assert len(seen) == 2
+
+
+def test_hook_rdflive_delta(caplog: pytest.LogCaptureFixture) -> None:
+    """A plugin sees each delta before the callback; its failure does not keep the delta back."""
+    order: list[str] = []
+
+    def take(subscription: Any, delta: Any) -> None:
+        order.append(f"plugin {subscription.name}")
+        raise ValueError("mine")
+
+    graph = rdflib.Graph()
+    with Plugin(rdflive_delta=take):
+        rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", lambda d: order.append("callback"), name="n")
+    assert order == ["plugin n", "callback"]
+    assert "rdflive_delta" in caplog.text
+
+
+def test_trace_prints_commits_and_deltas(capsys: pytest.CaptureFixture[str]) -> None:
+    """The trace plugin writes a line per batch and per delta to standard error."""
+    from rdflive import trace
+
+    graph = rdflib.Graph()
+    rdflive.register_plugin(trace)
+    try:
+        with rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", name="all"):
+            graph.add(TRIPLE)
+    finally:
+        rdflive.unregister_plugin(trace)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("rdflive: commit 0: initial delta +0 -0")
+    assert lines[1].startswith("rdflive: commit 1 of LiveMemory: +1 -0 quads")
+    assert lines[2].startswith("rdflive: commit 1: delta +1 -0")
