@@ -55,11 +55,15 @@ class Watch:
         held = Counter(set(self.graph.triples((None, None, None))))
         if self.content != held:
             raise AssertionError(
-                f"{self.graph!r}: the deltas miss {held - self.content} and have {self.content - held} beyond it"
+                f"{_label(self.graph)}: the deltas miss {held - self.content} and have {self.content - held} beyond it"
             )
         if commits is not None and len(self.deltas) > commits:
-            raise AssertionError(f"{self.graph!r}: {len(self.deltas)} deltas for one commit: {self.deltas}")
+            raise AssertionError(f"{_label(self.graph)}: {len(self.deltas)} deltas for one commit: {self.deltas}")
         self.deltas.clear()
+
+
+def _label(graph: rdflib.Graph) -> str:
+    return "the union" if isinstance(graph, rdflib.Dataset) else f"graph {graph.identifier}"
 
 
 def _watch(world: World) -> list[Watch]:
@@ -88,7 +92,9 @@ def check_operation(make_store: Callable[[], Store], operation: Operation) -> No
             watch.check(1 if operation.one_commit else None)
         for mine, other in zip(world.views(), twin.views(), strict=True):
             if len(mine) != len(other):
-                raise AssertionError(f"{operation.name}: {len(mine)} triples in {mine!r}, {len(other)} in its twin")
+                raise AssertionError(
+                    f"{operation.name}: {len(mine)} triples in {_label(mine)}, {len(other)} in its twin"
+                )
     for watch in watches:
         watch.subscription.close()
 

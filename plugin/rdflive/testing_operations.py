@@ -160,6 +160,7 @@ def _load(world: World) -> None:
 
 GRAPH_OPERATIONS: Final = (
     Operation("add", lambda w: w.graph.add(w.triple())),
+    Operation("add what is there", lambda w: w.graph.add(term("a p b"))),
     Operation("add through a second graph", lambda w: w.second.add(w.triple())),
     Operation("add twice", _twice, one_commit=False),
     Operation("addN", lambda w: w.graph.addN((*w.triple(), w.graph) for _ in range(3))),
@@ -169,6 +170,7 @@ GRAPH_OPERATIONS: Final = (
     Operation("BatchAddGraph", _batch_add, one_commit=False),
     Operation("set", lambda w: w.graph.set(w.triple()), one_commit=False),
     Operation("remove", lambda w: w.graph.remove(w.triple())),
+    Operation("remove what is there", lambda w: w.graph.remove(term("a p b"))),
     Operation("remove by subject", lambda w: w.graph.remove(_wildcard(w, 1, 2))),
     Operation("remove by predicate", lambda w: w.graph.remove(_wildcard(w, 0, 2))),
     Operation("remove by object", lambda w: w.graph.remove(_wildcard(w, 0, 1))),

@@ -265,7 +265,7 @@ class LiveStore:
         s, p, o, graph = pattern
         if s is None or p is None or o is None or graph is None:
             return self.native.quads_for_pattern(s, p, o, graph)
-        quad = Quad(s, p, o, graph)
+        quad = _canonical_quad(Quad(s, p, o, graph))
         return (quad,) if quad in self.native else ()
 
     def _record(self, came: Iterable[Quad], went: Iterable[Quad]) -> None:

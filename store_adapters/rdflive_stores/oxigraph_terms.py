@@ -31,7 +31,7 @@ _UNCHANGED: Final[dict[NamedNode, Callable[[str], object]]] = {
         "decimal": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,8})\.\d{0,6}[1-9]",
         "double": r"0|-?[1-9]\d{0,8}|-?(?:0|[1-9]\d{0,7})\.\d{0,6}[1-9]",
         "date": _DATE + _ZONE,
-        "dateTime": rf"{_DATE}T(?:\d\d):\d\d:\d\d(?:\.\d{{0,8}}[1-9])?{_ZONE}",
+        "dateTime": rf"{_DATE}T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{{0,8}}[1-9])?{_ZONE}",
     }.items()
 }
 

@@ -28,6 +28,7 @@ Pattern: TypeAlias = tuple[
 ANYTHING: Final[Pattern] = (None, None, None, None)
 
 _DEFAULT: Final = DefaultGraph()
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 _END: Final = Token("end", "", 0, 0, 0)
 _CLOSING: Final = {"{": "}", "(": ")", "[": "]"}
@@ -44,7 +45,7 @@ def touched_patterns(
 ) -> list[Pattern]:
     """List quad patterns that cover whatever an update request can insert or delete.
 
-    >>> touched_patterns("DELETE WHERE { <http://e/IC5> ?p 7 }")
+    >>> touched_patterns("DELETE WHERE { <http://e/IC5> ?p ?o }")
     [(<NamedNode value=http://e/IC5>, None, None, <DefaultGraph>)]
     """
     try:
@@ -121,7 +122,7 @@ class _Scanner:
     def _graph_operation(self, keyword: str) -> None:
         """Read what CLEAR, DROP, CREATE, LOAD, COPY, MOVE and ADD are about: whole graphs."""
         if keyword == "LOAD":
-            self._term()
+            self._iri()
             touched = [self._graph() if self._accept("INTO") else _DEFAULT]
         elif keyword in ("COPY", "MOVE", "ADD"):
             source = self._graph()
@@ -139,14 +140,14 @@ class _Scanner:
         if self._accept("NAMED", "ALL"):
             return None
         self._accept("GRAPH")
-        return self._term()
+        return self._iri()
 
     def _modify(self, graph: NamedNode | DefaultGraph | None) -> None:
         while self._accept("DELETE", "INSERT"):
             self._template(graph)
         while self._accept("USING"):
             self._accept("NAMED")
-            self._term()
+            self._iri()
         self._expect("WHERE")
         self._skip_group()
 
@@ -155,15 +156,15 @@ class _Scanner:
         self._expect("{")
         while not self._accept("}"):
             if not inside_graph and self._accept("GRAPH"):
-                self._template(self._term(), inside_graph=True)
+                self._template(self._iri(), inside_graph=True)
             elif not self._accept("."):
                 self._triples(graph)
 
     def _triples(self, graph: NamedNode | DefaultGraph | None) -> None:
         """Read the triples of one subject."""
-        subject = self._term()
+        subject = self._iri()
         while True:
-            predicate = self._term()
+            predicate = self._iri()
             while True:
                 self._patterns[subject, predicate, self._term(), graph] = None
                 if not self._accept(","):
@@ -175,8 +176,13 @@ class _Scanner:
             if self._tokens[self._at].text.upper() in (".", "}", "GRAPH"):
                 return
 
-    def _term(self) -> NamedNode | None:
-        """Read a term: an IRI, or None for what may stand for several or is spelled in many ways."""
+    def _iri(self) -> NamedNode | None:
+        """Read a term that can be no literal."""
+        term = self._term()
+        return term if isinstance(term, NamedNode) else None
+
+    def _term(self) -> NamedNode | Literal | None:
+        """Read a term; None for what may stand for several or is not clear as it stands."""
         token = self._take()
         match token.kind:
             case "iri":
@@ -184,28 +190,43 @@ class _Scanner:
             case "prefixed":
                 prefix, _, local = token.text.partition(":")
                 namespace = self._prefixes.get(prefix)
-                return None if namespace is None or "\\" in local else _named_node(namespace + local)
-            case "variable" | "blank" | "number":
+                return None if namespace is None else _named_node(namespace + local)
+            case "variable" | "blank":
                 return None
+            case "number":
+                return _number(token.text)
             case "string":
-                if self._accept("^^"):
-                    self._term()
-                elif self._tokens[self._at].kind == "language":
-                    self._take()
-                return None
+                return self._literal(token.text)
             case "word" if token.text == "a":
                 return _TYPE
-            case "word" if token.text.upper() in ("TRUE", "FALSE"):
-                return None
-            case "mark" if token.text in "+-" and self._take().kind == "number":
-                return None
+            case "word" if token.text.lower() in ("true", "false"):
+                return Literal(token.text, datatype=NamedNode(_XSD + "boolean"))
+            case "mark" if token.text in "+-" and self._tokens[self._at].kind == "number":
+                number = self._take()
+                # Oxigraph takes "- 5" for a number too, but not for that of "-5"
+                return _number(token.text + number.text) if number.offset == token.offset + 1 else None
         raise _UnclearError
+
+    def _literal(self, text: str) -> Literal | None:
+        """Read what follows a string: a language or a datatype."""
+        quotes = 3 if text[:3] in ('"""', "'''") else 1
+        value = text[quotes:-quotes]
+        datatype = language = None
+        is_clear = "\\" not in value
+        if self._accept("^^"):
+            datatype = self._iri()
+            is_clear = is_clear and datatype is not None
+        elif self._tokens[self._at].kind == "language":
+            language = self._take().text[1:]
+            is_clear = is_clear and "--" not in language
+        try:
+            return Literal(value, datatype=datatype, language=language) if is_clear else None
+        except ValueError:  # no language
+            return None
 
     def _resolved(self, text: str) -> str | None:
         """Resolve an IRI in angle brackets as Oxigraph does; None where that is unclear."""
         iri = text[1:-1]
-        if "\\" in iri:
-            return None
         if _ABSOLUTE.match(iri):
             return iri
         if self._base is None:
@@ -245,7 +266,14 @@ def _may_compare(previous: Token, iri: Token) -> bool:
     )
 
 
+def _number(text: str) -> Literal:
+    """Make the number; a token that ends in a dot is an integer and the end of its triple."""
+    kind = "double" if "e" in text.lower() else "decimal" if "." in text[:-1] else "integer"
+    return Literal(text.removesuffix("."), datatype=NamedNode(_XSD + kind))
+
+
 def _named_node(iri: str | None) -> NamedNode | None:
+    """Make an IRI; None where it is unknown or not valid as it stands, such as one with an escape."""
     try:
         return None if iri is None else NamedNode(iri)
     except ValueError:

@@ -259,11 +259,20 @@ def random_literal(choice: random.Random) -> Literal:
     return typed(value + choice.choice(("", zone)), choice.choice(TYPES))
 
 
+EDGES = (
+    *("1.50 decimal", "1. decimal", ".5 decimal", "-0 decimal", "-0.0 decimal", "123456789.1234567 decimal"),
+    *("1.50 double", "1.0 double", "-0 double", "1e3 double", "NaN double", "12345678.1234567 double"),
+    *("9627436350621.312 double", "1.0000076293945312 double", "-0 integer", "+1 integer", "1 boolean"),
+    *("2020-01-01T24:00:00 dateTime", "2020-01-01T00:00:00+00:00 dateTime", "0000-01-01 date"),
+    *("2020-01-01T00:00:00.10 dateTime", "2020-02-30 date", "2020-01-01-00:00 date", "P12M duration"),
+)
+
+
 def test_canonical_terms_are_as_the_store_gives_them_back() -> None:
-    """Over 20,000 random literals `canonical` says what a store makes of them."""
+    """For edge cases and 20,000 random literals `canonical` says what a store makes of them."""
     choice = random.Random(5)
-    for _ in range(20_000):
-        literal = random_literal(choice)
+    edges = [typed(*edge.split()) for edge in EDGES]
+    for literal in (*edges, *(random_literal(choice) for _ in range(20_000))):
         store = Store()
         store.add(Quad(node("s"), node("p"), literal))
         (stored,) = store
@@ -400,9 +409,48 @@ def test_closing_a_watched_store_unlocks_its_directory(tmp_path: Path) -> None:
         rdflive_attach(store=graph.store)
 
 
+def test_threads_that_attach_at_once_get_one_adapter() -> None:
+    """However many threads subscribe first, the store is hooked once."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(50):
+            store, found = OxigraphStore(), []
+            barrier = threading.Barrier(4)
+
+            def attach(store: Any = store, found: Any = found, barrier: Any = barrier) -> None:
+                barrier.wait()
+                found.append(rdflive_attach(store=store))
+
+            threads = [threading.Thread(target=attach) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(set(map(id, found))) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_detaching_waits_for_a_batch_of_another_thread() -> None:
+    """The store stays hooked until the open batch has ended, so none of its changes is lost."""
+    store = OxigraphStore()
+    adapter = rdflive_attach(store=store)
+    assert adapter is not None
+    thread = threading.Thread(target=adapter.detach)
+    with adapter.capture as capture:
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive()
+        rdflib.Graph(store, G).add((A, P, B))
+        assert capture.pending(node("g"))
+    thread.join()
+    assert type(store) is OxigraphStore
+
+
 def test_no_write_is_lost_while_a_store_is_attached_and_detached() -> None:
     """Threads write all the time; hooking and unhooking the store neither fails nor loses a quad."""
-    store = OxigraphStore()
+    store = OxigraphStore(store=Store())  # oxrdflib makes one lazily, and two threads may make two
     graph = rdflib.Graph(store, G)
     done = threading.Event()
     errors: list[Exception] = []

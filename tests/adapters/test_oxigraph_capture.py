@@ -258,20 +258,52 @@ def test_the_union_changes_with_the_first_and_the_last_graph() -> None:
 
 
 def test_nothing_is_recorded_while_nobody_listens() -> None:
-    """Without a listener operations pass straight through, a bulk one without being kept in memory."""
+    """Without a listener operations pass straight through."""
     live = LiveStore()
-    alive: list[int] = []
-
-    def quads() -> Iterator[Quad]:
-        for number in range(2000):
-            alive.append(number)
-            yield Quad(node("s"), node("p"), node(str(number)))
-
-    live.bulk_extend(quads())
     for operation in OPERATIONS.values():
         operation(live)
-    assert len(alive) == 2000
     assert live.capture.sequence == 0
+
+
+def test_an_unheard_bulk_operation_keeps_nothing_in_memory() -> None:
+    """The native bulk loader gets the iterable itself while nobody listens, and a list otherwise."""
+
+    class Loader:
+        def bulk_extend(self, quads: Any) -> None:
+            self.given = quads
+
+    live, loader, quads = LiveStore(), Loader(), in_order(NEW)
+    live.native = loader  # type: ignore[assignment]  # records what the native method would get
+    live.bulk_extend(quads)
+    assert loader.given is quads
+
+
+def test_what_an_open_batch_changed_is_recorded_before_anybody_listens() -> None:
+    """Inside a batch changes are kept from its beginning, for whoever subscribes before it ends."""
+    live = LiveStore()
+    with live.capture as capture:
+        live.add(NEW)
+        live.extend([OLD])
+        live.update("INSERT DATA { <urn:example:c> <urn:example:p> 01 }")
+        assert capture.pending(GRAPHS["g"]) == {tuple(NEW.triple): 1}
+        assert capture.pending(GRAPHS["-"]) == {
+            tuple(OLD.triple): 1,
+            (node("c"), node("p"), typed("1")): 1,
+        }
+
+
+@pytest.mark.parametrize("union", [True, False])
+def test_a_write_delivers_what_it_committed(union: bool) -> None:
+    """Whatever a listener queued has run when the operation returns."""
+    live, follower = followed()
+    if not union:
+        del live.capture.listeners[UNION]
+    delivered: list[int] = []
+    follower.capture.on_batch = lambda batch: live.capture.enqueue(lambda: delivered.append(batch.sequence))
+    writes = (lambda: live.add(NEW), lambda: live.remove(NEW), lambda: live.extend([NEW]), live.clear)
+    for number, write in enumerate(writes, start=1):
+        write()
+        assert len(delivered) == number
 
 
 def test_callbacks_run_outside_the_lock_and_may_write() -> None:

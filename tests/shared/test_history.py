@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import rdflive
+from rdflib import XSD, Literal
 from rdflive.feeds.rdf_patch import decode_rdf_patch
 from support.shared import SHARED, shared
 from support.worlds import KINDS, Face, Follower
@@ -33,9 +34,8 @@ QUERIES = {
     "superTypesExist": "SELECT DISTINCT ?u { ?t rdfs:subClassOf ?u . ?t a rdfs:Class . ?u a rdfs:Class }",
     "superseded by a term with a class": "SELECT ?old ?new ?class { ?old s:supersededBy ?new . ?new a ?class }",
     "attic": "SELECT ?t ?r ?o { ?t ?r ?o . ?o s:isPartOf <http://attic.schema.org> }",
-    "terms by the label of their class": "SELECT ?t ?l { ?t a ?c . ?c rdfs:label ?l }",
-    "everything about properties": "SELECT ?t ?p ?o { ?t a rdf:Property . ?t ?p ?o }",
-    "comments": "SELECT ?t ?c { ?t rdfs:comment ?c ; rdfs:label ?l }",
+    "everything about superseded terms": "SELECT ?t ?p ?o { ?t s:supersededBy ?n ; ?p ?o }",
+    "classes that have a label": "SELECT DISTINCT ?c { ?t a ?c . ?c rdfs:label ?l }",
     "any superseded": "ASK { ?x s:supersededBy ?y }",
 }
 QUERIES = {
@@ -61,6 +61,18 @@ def apply(graph: Any, changes: Any, *, backward: bool) -> None:
             write(tuple(quad)[:3])
 
 
+def typed(state: Any) -> Any:
+    """Write plain literals as Oxigraph does: as strings."""
+    if isinstance(state, bool):
+        return state
+    return Counter({frozenset((name, _typed(term)) for name, term in row): n for row, n in state.items()})
+
+
+def _typed(term: Any) -> Any:
+    plain = isinstance(term, Literal) and term.datatype is None and term.language is None
+    return Literal(term, datatype=XSD.string) if plain else term
+
+
 @pytest.mark.parametrize("kind", ["graph", "oxigraph graph"])
 def test_every_transaction_forward_and_backward(kind: str) -> None:
     """Each transaction gives at most one delta per query, which is the difference of two evaluations."""
@@ -84,8 +96,8 @@ def test_every_transaction_forward_and_backward(kind: str) -> None:
             for name, follower in followers.items():
                 assert len(follower.deltas) <= 1
                 deltas += len(follower.deltas)
-                assert follower.state() == oracle.evaluate(QUERIES[name]), name
-    assert deltas > 300
+                assert typed(follower.state()) == oracle.evaluate(QUERIES[name]), name
+    assert deltas > 100
     assert {name: follower.state() for name, follower in followers.items()} == start
 
 

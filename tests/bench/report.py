@@ -1,0 +1,106 @@
+"""What a run reports: sections of figures with units, as Rich tables, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["Cell", "Section", "machine", "print_section", "to_markdown", "write_json"]
+
+Cell: TypeAlias = str | int | float | None
+"""A figure; None where it was not measured."""
+
+PACKAGES: Final = ("rdflive", "rdflib", "oxrdflib", "pyoxigraph", "clipspy", "pathway")
+
+
+@dataclass(slots=True)
+class Section:
+    """One table: `columns` maps each key of the rows to its heading, which names the unit."""
+
+    name: str
+    title: str
+    n: int
+    seed: int
+    repeat: int
+    columns: dict[str, str]
+    rows: list[dict[str, Cell]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def caption(self) -> str:
+        """Say how much was measured."""
+        return f"n = {self.n:,}, seed {self.seed}, {self.repeat} repeats, took {self.seconds:.0f} s"
+
+
+def machine() -> str:
+    """Name the processor, the Python and the libraries."""
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            versions.append(f"{package} absent")
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; "
+        f"{platform.python_implementation()} {platform.python_version()}; {', '.join(versions)}"
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def print_section(section: Section, console: Console) -> None:
+    """Print a section as a table."""
+    table = Table(title=f"({section.name}) {section.title}", caption=section.caption, title_justify="left")
+    for number, heading in enumerate(section.columns.values()):
+        table.add_column(heading, justify="left" if number == 0 else "right")
+    for row in section.rows:
+        table.add_row(*(_show(row.get(key)) for key in section.columns))
+    console.print(table)
+    for note in section.notes:
+        console.print(f"  {note}", markup=False, highlight=False)
+
+
+def to_markdown(section: Section) -> str:
+    """Write a section as a Markdown table, for the documentation."""
+    headings = list(section.columns.values())
+    lines = [f"### ({section.name}) {section.title}", "", section.caption + ".", ""]
+    lines += ["| " + " | ".join(headings) + " |", "|---" + "|--:" * (len(headings) - 1) + "|"]
+    for row in section.rows:
+        lines.append("| " + " | ".join(_show(row.get(key)) for key in section.columns) + " |")
+    return "\n".join([*lines, "", *(f"- {note}" for note in section.notes)]) + "\n"
+
+
+def write_json(path: Path, sections: list[Section]) -> None:
+    """Write everything that was measured."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    report = {
+        "command": " ".join(sys.argv),
+        "machine": machine(),
+        "sections": [asdict(section) for section in sections],
+    }
+    path.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def _show(cell: Cell) -> str:
+    if cell is None:
+        return "n/a"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell

@@ -1,0 +1,102 @@
+"""(a) The engine alone: integer updates in, integer tuples out, beside its yardstick and its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.clock import interleave, middle, ratio
+from bench.contender import Contender, Outcome
+from bench.engine_reference import reference_contender
+from bench.engine_rdflive import rdflive_contender
+from bench.peer_clips import clips_contender
+from bench.peer_pathway import COMMITS, pathway_contender
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import Stream, reference_stream, social_stream
+
+__all__ = ["run"]
+
+OURS = ("auto", "join", "connected")
+PEERS = ("clipspy", "pathway")
+
+
+def run(sizes: Sizes) -> Section:
+    """Run four queries over the stream, every engine in every round."""
+    stream = reference_stream(sizes.updates) or social_stream(sizes.updates)
+    engines, absent = _engines()
+    section = Section(
+        "engine",
+        f"Engine only, {len(stream.updates):,} updates, 10 % deletes, stream of {stream.source}",
+        sizes.updates,
+        stream.seed,
+        sizes.repeat,
+        {
+            "query": "query",
+            "deltas": "deltas",
+            **{name: f"{name}, updates/s" for name in (*OURS, "reference", *PEERS)},
+            "of_reference": "auto / reference",
+            **{f"over_{peer}": f"auto / {peer}" for peer in PEERS},
+        },
+    )
+    for query in stream.queries:
+        section.rows.append(_row(stream, query, engines, sizes))
+    section.notes += [f"{name}: n/a, {reason}" for name, reason in absent.items()]
+    section.notes += [
+        "Every engine gave the same net answer; deltas are those of rdflive, the reference kernel and CLIPS.",
+        f"pathway: best of commits of {', '.join(map(str, COMMITS))} updates, start-up (< 0.1 s) taken off; it "
+        "nets the deltas of a commit. All other engines answer each update.",
+        "clipspy: solutions asserted and retracted inside CLIPS; removals are not told to the program.",
+    ]
+    return section
+
+
+def _engines() -> tuple[dict[str, Contender], dict[str, str]]:
+    candidates: dict[str, Contender | str] = {
+        "auto": rdflive_contender(None),
+        "join": rdflive_contender("join"),
+        "connected": rdflive_contender("connected"),
+        "reference": reference_contender(),
+        "clipspy": clips_contender(),
+        "pathway": pathway_contender(),
+    }
+    engines = {name: engine for name, engine in candidates.items() if not isinstance(engine, str)}
+    return engines, {name: reason for name, reason in candidates.items() if isinstance(reason, str)}
+
+
+def _row(stream: Stream, query: str, engines: Mapping[str, Contender], sizes: Sizes) -> dict[str, Cell]:
+    updates, patterns = stream.updates, stream.queries[query]
+    peers = {name: engine for name, engine in engines.items() if name == "pathway"}
+    quick = {name: engine for name, engine in engines.items() if name != "pathway"}
+
+    def runs(chosen: Mapping[str, Contender], rounds: int) -> dict[str, list[Outcome]]:
+        calls = {
+            name: (lambda number, engine=engine: engine(updates, patterns, number))
+            for name, engine in chosen.items()
+        }
+        return interleave(calls, rounds)  # type: ignore[arg-type]  # mypy cannot type lambdas with defaults
+
+    outcomes = runs(quick, sizes.repeat) | runs(peers, min(sizes.repeat, len(COMMITS)))
+    _demand_agreement(query, outcomes)
+    seconds = {name: [o.seconds - o.startup for o in found] for name, found in outcomes.items()}
+    if "pathway" in seconds:
+        seconds["pathway"] = [min(seconds["pathway"])]
+    first = outcomes["auto"][0]
+    row: dict[str, Cell] = {"query": query, "deltas": first.added + first.removed}
+    row |= {name: len(updates) / middle(times) for name, times in seconds.items()}
+    if "reference" in seconds:
+        row["of_reference"] = ratio(seconds["reference"], seconds["auto"])
+    if "clipspy" in seconds:
+        row["over_clipspy"] = ratio(seconds["clipspy"], seconds["auto"])
+    if "pathway" in seconds:
+        row["over_pathway"] = seconds["pathway"][0] / middle(seconds["auto"])
+    return row
+
+
+def _demand_agreement(query: str, outcomes: Mapping[str, list[Outcome]]) -> None:
+    """Fail unless all engines ended with the same answer, and all but pathway gave the same deltas."""
+    answers = {name: {o.answer for o in found} for name, found in outcomes.items()}
+    if len(set().union(*answers.values())) != 1:
+        raise AssertionError(f"the engines disagree on the answer of {query!r}: {answers}")
+    deltas = {(o.added, o.removed) for name, found in outcomes.items() if name != "pathway" for o in found}
+    if len(deltas) != 1:
+        raise AssertionError(f"the engines disagree on the deltas of {query!r}: {deltas}")

@@ -1,0 +1,89 @@
+"""(e) How long a subscription on a large graph takes to begin."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+import rdflive
+
+from bench.child import call_module
+from bench.clock import timed
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX, STORES, chain, fill
+
+__all__ = ["run"]
+
+QUERIES: Final = {
+    "path of 3": f"SELECT * {{ ?a <{EX}1> ?b . ?b <{EX}2> ?c . ?c <{EX}3> ?d }}",
+    "single pattern": f"SELECT * {{ ?a <{EX}1> ?b }}",
+}
+
+
+def run(sizes: Sizes) -> Section:
+    """Subscribe to a full graph, in a fresh process per graph."""
+    section = Section(
+        "load",
+        "Initial load of a subscription on a full graph",
+        max(sizes.loads),
+        SEED,
+        1,
+        {
+            "store": "store",
+            "triples": "triples",
+            "query": "query",
+            "matched": "triples that match",
+            "load": "load, s",
+            "answer": "first answer, s",
+            "solutions": "solutions",
+            "micros": "µs per matching triple, both",
+            "native": "one evaluation by the store, s",
+        },
+    )
+    for store in STORES:
+        for count in sizes.loads:
+            section.rows += call_module("bench.section_load", {"store": store, "count": count})["rows"]
+    section.notes += [
+        "Load: subscribe without the initial delta. First answer: `answers()`, every solution as an object.",
+        "One evaluation by the store: `graph.query` (rdflib's engine, or Oxigraph's through oxrdflib), all "
+        "solutions listed; skipped above 200,000 triples on Memory.",
+    ]
+    return section
+
+
+def _measure(store: str, count: int) -> list[dict[str, Any]]:
+    """A third of the triples matches each pattern, so a path matches them all and has many solutions."""
+    edges = chain(count, levels=3)
+    graph = fill(store, edges)
+    rows = []
+    for name, query in QUERIES.items():
+        matched = count if name == "path of 3" else sum(p == 1 for _, p, _ in edges)
+        load, subscription = timed(lambda: rdflive.subscribe(graph, query, initial=False))  # noqa: B023
+        answer, solutions = timed(subscription.answers)
+        native = None
+        if store == "Oxigraph" or count <= 200_000:
+            native, found = timed(lambda: list(graph.query(query)))  # noqa: B023 - called at once
+            if len(found) != len(solutions):
+                raise AssertionError(f"{store}, {name}: {len(solutions)} solutions, the store has {len(found)}")
+        rows.append(
+            {
+                "store": store,
+                "triples": count,
+                "query": name,
+                "matched": matched,
+                "load": load,
+                "answer": answer,
+                "solutions": len(solutions),
+                "micros": (load + answer) / matched * 1e6,
+                "native": native,
+            }
+        )
+        subscription.close()
+    return rows
+
+
+if __name__ == "__main__":
+    print(json.dumps({"rows": _measure(**json.load(sys.stdin))}))

@@ -1,0 +1,53 @@
+"""How much is measured: the full sizes of the issue, and small ones for a look and for the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FULL", "QUICK", "Sizes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """One number per section, and how often each figure is measured."""
+
+    updates: int
+    """(a) Updates of the stream."""
+    adds: int
+    """(b) Triples added per repeat and variant."""
+    silent: int
+    """(b) Subscriptions that do not match."""
+    triples: int
+    """(c) Triples in the graph."""
+    changes: int
+    """(c) Updates after each of which the answer must be fresh."""
+    evaluations: tuple[int, int]
+    """(c) How often pyoxigraph and rdflib evaluate the query; the total is extrapolated."""
+    cached: int
+    """(d) Triples that match the query."""
+    loads: tuple[int, ...]
+    """(e) Triples in the graph."""
+    repeat: int = 5
+
+
+FULL = Sizes(
+    updates=200_000,
+    adds=50_000,
+    silent=10_000,
+    triples=100_000,
+    changes=1_000,
+    evaluations=(50, 3),
+    cached=100_000,
+    loads=(100_000, 1_000_000),
+)
+QUICK = Sizes(
+    updates=4_000,
+    adds=1_000,
+    silent=40,
+    triples=2_000,
+    changes=50,
+    evaluations=(5, 2),
+    cached=1_000,
+    loads=(1_000, 3_000),
+    repeat=2,
+)
