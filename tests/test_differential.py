@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import rdflive
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
+import rdflive
 from support.worlds import EX, KINDS, Face, Follower
 
 NODES = st.sampled_from("aabbc")
@@ -75,7 +76,9 @@ def commit(face: Face, change: Any) -> None:
     elif change == "DELETE":
         face.update(f"DELETE {{ {iri('a')} {iri('q')} ?o }} WHERE {{ {iri('a')} {iri('q')} ?o }}")
     elif change == "MODIFY":
-        face.update(f"DELETE {{ ?s {iri('p')} ?o }} INSERT {{ ?o {iri('q')} ?s }} WHERE {{ ?s {iri('p')} ?o }}")
+        face.update(
+            f"DELETE {{ ?s {iri('p')} ?o }} INSERT {{ ?o {iri('q')} ?s }} WHERE {{ ?s {iri('p')} ?o }}"
+        )
     elif len(change) == 1:
         face.write(*change[0])
     else:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import rdflib
-import rdflive
 from rdflib import URIRef
+
+import rdflive
 from rdflive import feeds, hookspecs, manager
 from support.shared import ROOT
 
@@ -21,7 +22,9 @@ class Plugin:
     """Registers an object with hook implementations for the time of a test."""
 
     def __init__(self, **hooks: Any) -> None:
-        self.plugin = SimpleNamespace(**{name: rdflive.hookimpl(f, tryfirst=True) for name, f in hooks.items()})
+        self.plugin = SimpleNamespace(
+            **{name: rdflive.hookimpl(f, tryfirst=True) for name, f in hooks.items()}
+        )
 
     def __enter__(self) -> None:
         rdflive.register_plugin(self.plugin)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import rdflib
-import rdflive
 from rdflib import RDF, Literal, URIRef
+
+import rdflive
 from rdflive import subscription as subscription_module
 
 EX = "urn:example:"
@@ -58,7 +59,9 @@ def test_without_initial_only_changes_arrive(graph: rdflib.Graph) -> None:
 def test_callback_runs_in_the_writing_thread_before_add_returns(graph: rdflib.Graph) -> None:
     """A delta is delivered by the thread that wrote, before its write returns."""
     seen: list[tuple[int, list[str]]] = []
-    rdflive.subscribe(graph, QUERY, lambda d: seen.append((threading.get_ident(), names(d.added))), initial=False)
+    rdflive.subscribe(
+        graph, QUERY, lambda d: seen.append((threading.get_ident(), names(d.added))), initial=False
+    )
     graph.add((node("ic2"), RDF.type, TRAIN))
     assert seen == [(threading.get_ident(), ["ic2"])]
 
@@ -93,7 +96,8 @@ def test_prefixes_and_bindings_are_those_of_graph_query(graph: rdflib.Graph) -> 
     bound = {"l": Literal("S5")}
     text = "SELECT ?t ?l { ?t ex:line ?l ; a ex:Train }"
     assert [dict(s) for s in rdflive.subscribe(graph, text, initBindings=bound).answers()] == [
-        {str(name): term for name, term in row.asdict().items()} for row in graph.query(text, initBindings=bound)
+        {str(name): term for name, term in row.asdict().items()}
+        for row in graph.query(text, initBindings=bound)
     ]
     assert rdflive.subscribe(graph, "ASK { ?t a v:Train }", initNs={"v": EX}).answers()
 
@@ -108,7 +112,9 @@ def test_reentrant_write_keeps_order_for_later_subscribers(graph: rdflib.Graph) 
             graph.add((node("ic3"), RDF.type, TRAIN))
 
     rdflive.subscribe(graph, QUERY, first, initial=False)
-    rdflive.subscribe(graph, QUERY, lambda d: order.append(("second", d.sequence, names(d.added))), initial=False)
+    rdflive.subscribe(
+        graph, QUERY, lambda d: order.append(("second", d.sequence, names(d.added))), initial=False
+    )
     graph.add((node("ic2"), RDF.type, TRAIN))
     assert order == [
         ("first", 1, ["ic2"]),
@@ -348,7 +354,9 @@ def test_threads_writing_at_once_see_their_own_deltas_first(graph: rdflib.Graph)
 
 def test_stats_count(graph: rdflib.Graph) -> None:
     """stats names what runs and counts updates, matches, deltas, entries, bytes and time."""
-    subscription = rdflive.subscribe(graph, "SELECT * { ?t a ?c ; ex:line ?l . ?x ex:y ex:z }", lambda delta: None)
+    subscription = rdflive.subscribe(
+        graph, "SELECT * { ?t a ?c ; ex:line ?l . ?x ex:y ex:z }", lambda delta: None
+    )
     graph.add((node("ic1"), node("line"), Literal(5)))
     graph.add((node("x"), node("y"), node("z")))
     graph.add((node("no"), node("match"), node("here")))
@@ -363,7 +371,7 @@ def test_stats_count(graph: rdflib.Graph) -> None:
 
 
 def test_install_gives_graphs_the_methods() -> None:
-    """install() adds subscribe and batch to every rdflib graph; LiveGraph and LiveDataset have them built in."""
+    """install() adds the methods to every rdflib graph; LiveGraph and LiveDataset have them built in."""
     rdflive.install()
     try:
         for graph in (rdflib.Graph(), rdflive.LiveGraph(), rdflive.LiveDataset(), rdflib.Dataset()):

@@ -55,10 +55,13 @@ class Watch:
         held = Counter(set(self.graph.triples((None, None, None))))
         if self.content != held:
             raise AssertionError(
-                f"{_label(self.graph)}: the deltas miss {held - self.content} and have {self.content - held} beyond it"
+                f"{_label(self.graph)}: the deltas miss {held - self.content} "
+                f"and have {self.content - held} beyond it"
             )
         if commits is not None and len(self.deltas) > commits:
-            raise AssertionError(f"{_label(self.graph)}: {len(self.deltas)} deltas for one commit: {self.deltas}")
+            raise AssertionError(
+                f"{_label(self.graph)}: {len(self.deltas)} deltas for one commit: {self.deltas}"
+            )
         self.deltas.clear()
 
 

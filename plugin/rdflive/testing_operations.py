@@ -62,7 +62,7 @@ class World:
         choose = self.choice.choice
         return term(f"{choose('abcd')} {choose('pq')} {choose('abc12')}")
 
-    def data(self) -> rdflib.Graph:
+    def data(self) -> Any:
         """The dataset, for operations that need one."""
         if self.dataset is None:
             raise TypeError("the store holds one graph only")
@@ -177,7 +177,9 @@ GRAPH_OPERATIONS: Final = (
     Operation("remove by predicate and object", lambda w: w.graph.remove(_wildcard(w, 0))),
     Operation("remove everything", lambda w: w.graph.remove((None, None, None))),
     *map(_parse, ("turtle", "nt", "xml", "n3", "json-ld")),
-    Operation("parse that fails", lambda w: w.graph.parse(data="<a:a> <a:b> <a:c> . <a:d> .", format="turtle")),
+    Operation(
+        "parse that fails", lambda w: w.graph.parse(data="<a:a> <a:b> <a:c> . <a:d> .", format="turtle")
+    ),
     _update("INSERT DATA {{t} . {u}}"),
     _update("DELETE DATA {{t} . {u}}"),
     _update("DELETE {?s :p ?o} INSERT {?o :q ?s} WHERE {?s :p ?o FILTER(isIRI(?o))}"),
@@ -199,9 +201,9 @@ DATASET_OPERATIONS: Final = (
     Operation("dataset remove quad", lambda w: w.data().remove((*w.triple(), w.choice.choice(NAMES)))),
     Operation("dataset remove by subject", lambda w: w.data().remove((*_wildcard(w, 1, 2), None))),
     Operation("dataset remove everything", lambda w: w.data().remove((None, None, None, None))),
-    Operation("graph of a dataset", lambda w: w.data().graph(NAMES[1]).add(w.triple())),  # type: ignore[attr-defined]  # a Dataset
-    Operation("remove_graph", lambda w: w.data().remove_graph(w.choice.choice(NAMES))),  # type: ignore[attr-defined]  # a Dataset
-    Operation("remove_graph of the default graph", lambda w: w.data().remove_graph(DATASET_DEFAULT_GRAPH_ID)),  # type: ignore[attr-defined]  # a Dataset
+    Operation("graph of a dataset", lambda w: w.data().graph(NAMES[1]).add(w.triple())),
+    Operation("remove_graph", lambda w: w.data().remove_graph(w.choice.choice(NAMES))),
+    Operation("remove_graph of the default graph", lambda w: w.data().remove_graph(DATASET_DEFAULT_GRAPH_ID)),
     *map(_parse_dataset, ("trig", "nquads", "json-ld", "trix")),
     *(
         _update(text, dataset=True)

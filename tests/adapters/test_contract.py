@@ -8,6 +8,7 @@ import pytest
 import rdflib
 from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
+
 from rdflive.testing import AdapterContract
 
 
@@ -52,5 +53,3 @@ class TestSubclassOfMemory(AdapterContract):
                 super().add(triple, context, quoted)
 
         return Mine()
-
-

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import io
 import pickle
 import random
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -265,114 +263,6 @@ def test_nothing_is_recorded_while_nobody_listens() -> None:
     assert live.capture.sequence == 0
 
 
-def test_an_unheard_bulk_operation_keeps_nothing_in_memory() -> None:
-    """The native bulk loader gets the iterable itself while nobody listens, and a list otherwise."""
-
-    class Loader:
-        def bulk_extend(self, quads: Any) -> None:
-            self.given = quads
-
-    live, loader, quads = LiveStore(), Loader(), in_order(NEW)
-    live.native = loader  # type: ignore[assignment]  # records what the native method would get
-    live.bulk_extend(quads)
-    assert loader.given is quads
-
-
-def test_what_an_open_batch_changed_is_recorded_before_anybody_listens() -> None:
-    """Inside a batch changes are kept from its beginning, for whoever subscribes before it ends."""
-    live = LiveStore()
-    with live.capture as capture:
-        live.add(NEW)
-        live.extend([OLD])
-        live.update("INSERT DATA { <urn:example:c> <urn:example:p> 01 }")
-        assert capture.pending(GRAPHS["g"]) == {tuple(NEW.triple): 1}
-        assert capture.pending(GRAPHS["-"]) == {
-            tuple(OLD.triple): 1,
-            (node("c"), node("p"), typed("1")): 1,
-        }
-
-
-@pytest.mark.parametrize("union", [True, False])
-def test_a_write_delivers_what_it_committed(union: bool) -> None:
-    """Whatever a listener queued has run when the operation returns."""
-    live, follower = followed()
-    if not union:
-        del live.capture.listeners[UNION]
-    delivered: list[int] = []
-    follower.capture.on_batch = lambda batch: live.capture.enqueue(lambda: delivered.append(batch.sequence))
-    writes = (lambda: live.add(NEW), lambda: live.remove(NEW), lambda: live.extend([NEW]), live.clear)
-    for number, write in enumerate(writes, start=1):
-        write()
-        assert len(delivered) == number
-
-
-def test_callbacks_run_outside_the_lock_and_may_write() -> None:
-    """A delivery sees the finished write, other threads can write meanwhile, and it may write itself."""
-    live, follower = followed()
-    seen: list[int] = []
-
-    def delivery() -> None:
-        other = threading.Thread(target=live.add, args=(quad("t p t g"),))
-        other.start()
-        other.join(5)
-        assert not other.is_alive()
-        live.update("INSERT DATA { <urn:example:c> <urn:example:p> <urn:example:b> }")
-        seen.append(len(live))
-
-    for write in (lambda: live.add(NEW), lambda: live.load(TRIG, RdfFormat.TRIG), live.clear):
-        with live.capture.lock:
-            live.capture.enqueue(delivery)
-        write()
-        assert follower.check()
-    assert len(seen) == 3
-
-
-def test_an_iterable_may_read_and_write_the_store_itself() -> None:
-    """The quads are all taken before the first one is written, so their source may use the store."""
-    live, follower = followed()
-
-    def quads() -> Iterator[Quad]:
-        yield OLD
-        live.remove(OLD)
-        yield quad("n p n -")
-
-    live.extend(quads())
-    live.bulk_extend(Quad(*q.triple, node("copy")) for q in live)
-    assert OLD in live
-    follower.check()
-
-
-def test_the_stand_in_has_the_signatures_of_the_store() -> None:
-    """Every public name of `pyoxigraph.Store` is there with the same parameters."""
-    for name in (name for name in dir(Store) if not name.startswith("_")):
-        mine, native = (inspect.signature(getattr(kind, name)).parameters for kind in (LiveStore, Store))
-        shown = [[(p.name, p.kind, p.default) for p in list(part.values())[1:]] for part in (mine, native)]
-        assert shown[0] == shown[1], name
-
-
-def test_reading_the_stand_in_is_reading_the_store(tmp_path: Path) -> None:
-    """Queries, dumps, iteration and the rest give what the native store gives."""
-    native = Store(str(tmp_path / "store"))
-    native.extend(KNOWN)
-    live = LiveStore(native)
-    for read in (
-        lambda store: [str(row) for row in store.query("SELECT ?o { ?s ?p ?o }")],
-        lambda store: sorted(map(str, store.quads_for_pattern(None, node("p"), None, None))),
-        lambda store: store.dump(format=RdfFormat.N_QUADS),
-        lambda store: [list(store.named_graphs()), store.contains_named_graph(node("g"))],
-        lambda store: [len(store), bool(store), str(store), list(store), OLD in store, NEW in store],
-    ):
-        assert read(live) == read(native)
-    live.flush()
-    live.optimize()
-    live.backup(tmp_path / "copy")
-    assert len(live.read_only(str(tmp_path / "copy"))) == len(KNOWN)
-    assert repr(native) in repr(live)
-    assert not LiveStore()
-    with pytest.raises(TypeError, match=r"pyoxigraph\.Store"):
-        LiveStore(live)  # type: ignore[arg-type]  # the error under test
-
-
 def test_threads_writing_at_once_are_captured_exactly() -> None:
     """Four threads write in all ways; afterwards listeners hold exactly what the store does."""
     live, follower = followed()
@@ -390,30 +280,3 @@ def test_threads_writing_at_once_are_captured_exactly() -> None:
     sequences = list(dict.fromkeys(follower.commits))
     assert sequences == sorted(sequences)
     follower.check()
-
-
-class Interrupted:
-    """A native store whose bulk loader stops half way, as a full disk may make it."""
-
-    def __init__(self, native: Store) -> None:
-        self._native = native
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._native, name)
-
-    def __contains__(self, one: object) -> bool:
-        return one in self._native
-
-    def bulk_extend(self, quads: list[Quad]) -> None:
-        self._native.extend(quads[: len(quads) // 2])
-        raise OSError("disk full")
-
-
-def test_a_bulk_operation_that_stops_half_way_records_what_got_in() -> None:
-    """After a failure the captured quads are those that the store really took."""
-    live, follower = followed()
-    live.native = Interrupted(live.native)  # type: ignore[assignment]  # stands in for a failing disk
-    with pytest.raises(OSError, match="disk full"):
-        live.bulk_extend([quad(f"n p {number} g") for number in range(10)])
-    assert follower.check() == 1
-    assert len(follower.quads) == len(KNOWN) + 5

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rdflib.plugins.stores.memory import Memory
+
 from rdflive.store import Capture
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS
@@ -38,7 +39,12 @@ def test_a_skipped_remove_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An adapter that does not record removals fails wherever something is removed."""
     monkeypatch.setattr(LiveMemory, "remove", Memory.remove)
     failed = set(failures())
-    assert {"remove what is there", "remove by subject", "remove everything", "update DELETE WHERE {?s :q ?o}"} <= failed
+    assert {
+        "remove what is there",
+        "remove by subject",
+        "remove everything",
+        "update DELETE WHERE {?s :q ?o}",
+    } <= failed
     with pytest.raises(AssertionError):
         check_fuzz(Memory, sequences=2)
 

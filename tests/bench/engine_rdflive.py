@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rdflive.engine.kernel import Kernel
-from rdflive.query.bgp import BGP, Variable
-from rdflive.query.plan import Segment, SegmentAlgorithm, make_segment
-
 from bench.clock import timed
 from bench.contender import Contender, Outcome, digest
 from bench.stream import Pattern, Update, to_patterns
+from rdflive.engine.kernel import Kernel
+from rdflive.query.bgp import BGP, Variable
+from rdflive.query.plan import Segment, SegmentAlgorithm, make_segment
 
 __all__ = ["rdflive_contender", "run_segment"]
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final
 
-from bench.contender import Contender, Outcome
 from bench.child import call_module
+from bench.contender import Contender, Outcome
 from bench.stream import Pattern, Update
 
 __all__ = ["COMMITS", "pathway_contender"]

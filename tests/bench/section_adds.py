@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 
 import rdflib
-import rdflive
 from rdflib import Graph, Literal, URIRef
 
+import rdflive
 from bench.clock import middle, quiet, ratio
 from bench.report import Cell, Section
 from bench.sizes import Sizes
@@ -32,7 +32,12 @@ def run(sizes: Sizes) -> Section:
         sizes.adds,
         SEED,
         sizes.repeat,
-        {"store": "store", "subscriptions": "subscriptions", "micros": "µs per add", "ratio": "of the bare store"},
+        {
+            "store": "store",
+            "subscriptions": "subscriptions",
+            "micros": "µs per add",
+            "ratio": "of the bare store",
+        },
     )
     for store in STORES:
         section.rows += _store(store, sizes)

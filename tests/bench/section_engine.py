@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from bench.clock import interleave, middle, ratio
 from bench.contender import Contender, Outcome
-from bench.engine_reference import reference_contender
 from bench.engine_rdflive import rdflive_contender
+from bench.engine_reference import reference_contender
 from bench.peer_clips import clips_contender
 from bench.peer_pathway import COMMITS, pathway_contender
 from bench.report import Cell, Section

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-import rdflive
 from pyoxigraph import NamedNode, Quad, Store
 from rdflib import Graph
 
+import rdflive
 from bench.clock import middle, quiet, ratio
 from bench.report import Cell, Section
 from bench.sizes import Sizes
@@ -136,7 +136,9 @@ class _Native:
         return _asking(operations, evaluate, evaluations)
 
 
-def _asking(operations: list[tuple[Any, Any]], evaluate: Callable[[], None], evaluations: int) -> tuple[float, float]:
+def _asking(
+    operations: list[tuple[Any, Any]], evaluate: Callable[[], None], evaluations: int
+) -> tuple[float, float]:
     every = max(1, len(operations) // max(1, evaluations))
     updating = asking = 0.0
     asked = 0

@@ -12,16 +12,27 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from rdflive.query.bgp import TriplePattern, Variable
 
-__all__ = ["SEED", "SHARED", "Pattern", "Stream", "Update", "reference_stream", "social_stream", "to_patterns"]
+__all__ = [
+    "SEED",
+    "SHARED",
+    "Pattern",
+    "Stream",
+    "Update",
+    "reference_stream",
+    "social_stream",
+    "to_patterns",
+]
 
 Update: TypeAlias = tuple[int, int, int, int]
 """Sign (+1 or -1), subject, predicate, object."""
+Triple: TypeAlias = tuple[int, int, int]
 Pattern: TypeAlias = tuple[int | str, int, int | str]
 """A triple pattern: constants are integers, variables strings such as "?u"."""
 
@@ -67,7 +78,19 @@ def social_stream(n: int, *, seed: int = SEED, deletes: float = 0.10) -> Stream:
     rng = random.Random(seed)
     first, sizes = _ranges(n)
     weights = [kind[0] for kind in KINDS]
-    present: list[tuple[int, int, int]] = []
+
+    def draw() -> Triple:
+        _, subject, p, value = rng.choices(KINDS, weights)[0]
+        place = int(sizes[value] * rng.random() ** (2 if value in SKEWED else 1))
+        return first[subject] + rng.randrange(sizes[subject]), p, first[value] + place
+
+    updates = churn(n, draw, rng, deletes)
+    return Stream("tests/bench", seed, updates, _queries(first["class"], first["city"], first["creator"]))
+
+
+def churn(n: int, draw: Callable[[], Triple], rng: random.Random, deletes: float) -> list[Update]:
+    """Insert what `draw` gives, no two nodes twice, and delete what is present, with that probability."""
+    present: list[Triple] = []
     pairs: set[tuple[int, int]] = set()
     updates: list[Update] = []
     while len(updates) < n:
@@ -78,15 +101,12 @@ def social_stream(n: int, *, seed: int = SEED, deletes: float = 0.10) -> Stream:
             pairs.discard((s, o))
             updates.append((-1, s, p, o))
             continue
-        _, subject, p, value = rng.choices(KINDS, weights)[0]
-        s = first[subject] + rng.randrange(sizes[subject])
-        place = int(sizes[value] * rng.random() ** (2 if value in SKEWED else 1))
-        o = first[value] + place
+        s, p, o = draw()
         if s != o and (s, o) not in pairs and (o, s) not in pairs:
             pairs.add((s, o))
             present.append((s, p, o))
             updates.append((1, s, p, o))
-    return Stream("tests/bench", seed, updates, _queries(first["class"], first["city"], first["creator"]))
+    return updates
 
 
 def _ranges(n: int) -> tuple[dict[str, int], dict[str, int]]:

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 import rdflive
 import rdflive_stores
 from support.shared import ROOT

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from rdflive.engine.kernel import Kernel
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.plan import make_plan, make_segment
@@ -164,4 +165,8 @@ def test_forced_algorithms_cover_one_query() -> None:
     assert [make_plan(ground, a).algorithm for a in ("auto", "ground", "product", "join")] == [
         "ground", "ground", "product", "join",
     ]  # fmt: skip
-    assert [make_plan(general, a).algorithm for a in ("auto", "product", "join")] == ["product", "product", "join"]
+    assert [make_plan(general, a).algorithm for a in ("auto", "product", "join")] == [
+        "product",
+        "product",
+        "join",
+    ]

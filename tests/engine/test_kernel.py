@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+
 from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
@@ -83,7 +84,9 @@ def test_star_equals_recomputation(patterns: Patterns, updates: list[Any]) -> No
 
 @settings(max_examples=150)
 @given(PATTERN_LISTS, PATTERN_LISTS, UPDATES, UPDATES)
-def test_segments_share_and_free(first: Patterns, second: Patterns, before: list[Any], after: list[Any]) -> None:
+def test_segments_share_and_free(
+    first: Patterns, second: Patterns, before: list[Any], after: list[Any]
+) -> None:
     """A segment added and removed while another lives is exact, and leaves that one exact."""
     kernel = Kernel()
     present: set[tuple[int, int, int]] = set()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.shared import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rdflive
 from rdflib import XSD, Literal
+
+import rdflive
 from rdflive.feeds.rdf_patch import decode_rdf_patch
 from support.shared import SHARED, shared
 from support.worlds import KINDS, Face, Follower
@@ -32,7 +33,7 @@ QUERIES = {
     "superPropertiesExist": "SELECT * { ?t a rdf:Property . ?t rdfs:subPropertyOf ?u . ?u a rdf:Property }",
     "superTypeInAttic": "SELECT * { ?t rdfs:subClassOf ?u . ?u s:isPartOf <http://attic.schema.org> }",
     "superTypesExist": "SELECT DISTINCT ?u { ?t rdfs:subClassOf ?u . ?t a rdfs:Class . ?u a rdfs:Class }",
-    "superseded by a term with a class": "SELECT ?old ?new ?class { ?old s:supersededBy ?new . ?new a ?class }",
+    "superseded by what": "SELECT ?old ?new ?class { ?old s:supersededBy ?new . ?new a ?class }",
     "attic": "SELECT ?t ?r ?o { ?t ?r ?o . ?o s:isPartOf <http://attic.schema.org> }",
     "everything about superseded terms": "SELECT ?t ?p ?o { ?t s:supersededBy ?n ; ?p ?o }",
     "classes that have a label": "SELECT DISTINCT ?c { ?t a ?c . ?c rdfs:label ?l }",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import rdflib
+
 import rdflive
 from rdflive.engine.kernel import Kernel
 from rdflive.errors import PlanError
@@ -53,8 +54,8 @@ def test_vector_gives_its_deltas(vector: dict[str, Any], algorithm: Any) -> None
     deltas: list[rdflive.Delta] = []
     try:
         subscription = rdflive.subscribe(graph, sparql(vector), deltas.append, algorithm=algorithm)
-    except PlanError as error:
-        assert "possible here" in str(error)
+    except PlanError:
+        assert algorithm not in ("auto", "product", "join")  # these fit every class
         return
     assert subscription.stats.algorithms[0] == (subscription.explain().algorithm)
     for update, expected in zip(vector["updates"], vector["expected_deltas"], strict=True):

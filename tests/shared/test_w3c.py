@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib.query import Result
+
 from support.shared import SHARED, shared
 from support.worlds import KINDS, Face, Follower, _row
 
@@ -18,7 +19,9 @@ from support.worlds import KINDS, Face, Follower, _row
 def load() -> list[dict[str, Any]]:
     path = SHARED / "data" / "w3c" / "index.json"
     tests = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return [t for t in tests if t["cls"] == "1 BGP only" and t["trusted"] and "construct" not in t["features"]]
+    return [
+        t for t in tests if t["cls"] == "1 BGP only" and t["trusted"] and "construct" not in t["features"]
+    ]
 
 
 TESTS = load()
@@ -48,13 +51,17 @@ def expected(path: Path) -> Counter[Any] | bool:
         graph = rdflib.Graph().parse(path)
         rs = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
         rows = [
-            _row((graph.value(b, rs.variable), graph.value(b, rs.value)) for b in graph.objects(s, rs.binding))
+            _row(
+                (graph.value(b, rs.variable), graph.value(b, rs.value)) for b in graph.objects(s, rs.binding)
+            )
             for s in graph.objects(None, rs.solution)
         ]
         return Counter(rows)
     with path.open("rb") as source:
         result = Result.parse(source, format={".srx": "xml", ".srj": "json"}[path.suffix])
-    return bool(result.askAnswer) if result.type == "ASK" else Counter(_row(b.items()) for b in result.bindings)
+    return (
+        bool(result.askAnswer) if result.type == "ASK" else Counter(_row(b.items()) for b in result.bindings)
+    )
 
 
 def shape(state: Counter[Any] | bool) -> Counter[Any] | bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from hypothesis import strategies as st
+
 from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.parse import ParsedQuery
@@ -35,7 +36,9 @@ UPDATES = st.lists(TRIPLES, max_size=60)
 """Each update toggles its triple: an insert where it is absent, else a delete."""
 
 
-def query(patterns: Sequence[TriplePattern], *, distinct: bool = False, names: Sequence[str] | None = None) -> ParsedQuery:
+def query(
+    patterns: Sequence[TriplePattern], *, distinct: bool = False, names: Sequence[str] | None = None
+) -> ParsedQuery:
     """Make the parsed query that a SELECT over these patterns would give."""
     bgp = BGP(patterns)
     shown = [v.name for v in bgp.variables if v.distinguished] if names is None else names
@@ -58,7 +61,9 @@ def evaluate(
     return Counter(tuple(solution[v] for v in projection) for solution in solutions)
 
 
-def _match(pattern: TriplePattern, triple: Triple, solution: dict[Variable, int]) -> dict[Variable, int] | None:
+def _match(
+    pattern: TriplePattern, triple: Triple, solution: dict[Variable, int]
+) -> dict[Variable, int] | None:
     extended = dict(solution)
     for term, value in zip(pattern, triple, strict=True):
         if isinstance(term, Variable):

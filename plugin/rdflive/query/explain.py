@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from rdflive.query.bgp import PatternClass, Term, TriplePattern, Variable, to_text
 from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
@@ -81,16 +82,22 @@ class Explanation:
         yield f"{query.form} {distinct}{shown}".rstrip()
         yield f"class: {plan.pattern_class}"
         if plan.algorithm == "product":
-            yield f"algorithm: product of {len(plan.segments)} segments (Algorithm 3), listed only for a delta"
+            count = len(plan.segments)
+            yield f"algorithm: product of {count} segments (Algorithm 3), listed only for a delta"
+        patterns = (pattern for segment in plan.segments for pattern in segment.patterns)
+        numbers = {pattern: f"p{i}" for i, pattern in enumerate(patterns, 1)}
         for number, segment in enumerate(plan.segments, 1):
-            yield from _describe(segment, number)
+            yield f"segment {number}: {_ALGORITHMS[segment.algorithm]}"
+            yield from _describe(segment, numbers)
         yield f"above the segments: {_above(plan)}"
 
 
-def _describe(segment: Segment, number: int) -> Iterator[str]:
-    yield f"segment {number}: {_ALGORITHMS[segment.algorithm]}"
+Numbers: TypeAlias = dict[TriplePattern, str]
+
+
+def _describe(segment: Segment, numbers: Numbers) -> Iterator[str]:
     for pattern in segment.patterns:
-        yield f"  {pattern}"
+        yield f"  {numbers[pattern]}: {pattern}"
     stars = star_decomposition(segment.patterns)
     if len(stars) > 1:
         yield "  stars:"
@@ -98,21 +105,23 @@ def _describe(segment: Segment, number: int) -> Iterator[str]:
         for star in stars:
             state = "match state" if star.centre in segment.centres else "no match state"
             others = ", ".join(map(str, overlaps[star.centre]))
-            yield f"    {star.centre}: {len(star.patterns)} patterns, {state}, overlaps {others}"
-        yield "  ordered arrays (an update of -> visits):"
+            members = " ".join(numbers[pattern] for pattern in star.patterns)
+            yield f"    {star.centre}: {members} ({state}; overlaps {others})"
+        yield "  ordered arrays, what an update of a pattern visits:"
         for array in segment.arrays:
-            yield f"    {segment.patterns[array.seed]} -> {_visits(array, segment.patterns)}"
+            names = [numbers[pattern] for pattern in segment.patterns]
+            yield f"    {names[array.seed]}: {_visits(array, names)}"
     yield f"  cached: {'; '.join(_cached(segment)) or 'nothing'}"
     yield f"  an update costs: {_COSTS[segment.algorithm]}"
 
 
-def _visits(array: OrderedArray, patterns: tuple[TriplePattern, ...]) -> str:
-    places = [f"test {patterns[j]}" for j in array.checks]
+def _visits(array: OrderedArray, names: list[str]) -> str:
+    places = [f"test {names[j]}" for j in array.checks]
     for step in array.steps:
-        how = "scan" if step.scan else "by" if len(step.links) == 1 else "where all agree:"
-        place = f"{' '.join(map(str, step.binds))} {how} {' | '.join(str(patterns[j]) for j in step.links)}"
+        how = "by a scan of" if step.scan else "by"
+        place = f"{' '.join(map(str, step.binds))} {how} {' and '.join(names[j] for j in step.links)}"
         if step.checks:
-            place += f" if {' and '.join(str(patterns[j]) for j in step.checks)}"
+            place += f", test {' '.join(names[j] for j in step.checks)}"
         places.append(place)
     return ", then ".join(places) or "nothing else"
 

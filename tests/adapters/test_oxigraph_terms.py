@@ -1,0 +1,86 @@
+"""Terms of queries become those that Oxigraph keeps."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store
+
+from rdflive_stores.oxigraph_terms import canonical, to_native
+from support.oxigraph import node, typed
+
+A = rdflib.URIRef("urn:example:a")
+
+TYPES = (
+    *("integer", "decimal", "double", "float", "boolean", "int", "string", "anyURI"),
+    *("date", "dateTime", "time", "gYear", "duration"),
+)
+
+
+def random_literal(choice: random.Random) -> Literal:
+    """Make a literal of a type that Oxigraph stores by value, often in an unusual spelling or invalid."""
+    number = f"{choice.choice(('', '-', '+', '0'))}{choice.randrange(10 ** choice.randrange(1, 19))}"
+    fraction = f"{number}.{choice.randrange(10 ** choice.randrange(1, 10))}"
+    date = f"{choice.randrange(10000):04}-{choice.randrange(14):02}-{choice.randrange(33):02}"
+    seconds = choice.choice(("00", "59", "60", "1.50", "01.5", "00.000001"))
+    zone = choice.choice(("", "Z", "+00:00", "-00:00", "+05:30", "-14:00", "+15:00"))
+    time = f"{choice.randrange(25):02}:{choice.randrange(61):02}:{seconds}"
+    fractions = (fraction, fraction + "e3", repr(choice.random()))
+    value = choice.choice((number, *fractions, date, f"{date}T{time}", time, "true", "x"))
+    return typed(value + choice.choice(("", zone)), choice.choice(TYPES))
+
+
+EDGES = (
+    *("1.50 decimal", "1. decimal", ".5 decimal", "-0 decimal", "-0.0 decimal", "123456789.1234567 decimal"),
+    *("1.50 double", "1.0 double", "-0 double", "1e3 double", "NaN double", "12345678.1234567 double"),
+    *("9627436350621.312 double", "1.0000076293945312 double", "-0 integer", "+1 integer", "1 boolean"),
+    *("2020-01-01T24:00:00 dateTime", "2020-01-01T00:00:00+00:00 dateTime", "0000-01-01 date"),
+    *("2020-01-01T00:00:00.10 dateTime", "2020-02-30 date", "2020-01-01-00:00 date", "P12M duration"),
+)
+
+
+def test_canonical_terms_are_as_the_store_gives_them_back() -> None:
+    """For edge cases and 20,000 random literals `canonical` says what a store makes of them."""
+    choice = random.Random(5)
+    edges = [typed(*edge.split()) for edge in EDGES]
+    for literal in (*edges, *(random_literal(choice) for _ in range(20_000))):
+        store = Store()
+        store.add(Quad(node("s"), node("p"), literal))
+        (stored,) = store
+        assert canonical(literal) == stored.object, literal
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        (A, node("a")),
+        (rdflib.BNode("x"), BlankNode("x")),
+        (DATASET_DEFAULT_GRAPH_ID, NamedNode(str(DATASET_DEFAULT_GRAPH_ID))),
+        (rdflib.Literal("x"), Literal("x")),
+        (rdflib.Literal("x", datatype=rdflib.XSD.string), Literal("x")),
+        (rdflib.Literal("x", lang="EN"), Literal("x", language="en")),
+        (rdflib.Literal("01", datatype=rdflib.XSD.byte), typed("1")),
+        (rdflib.Literal("x", datatype=A), Literal("x", datatype=node("a"))),
+        (rdflib.Literal(1.5), typed("1.5", "double")),
+        (typed("+1"), typed("1")),
+        (node("a"), node("a")),
+    ],
+)
+def test_terms_of_both_libraries_become_canonical(term: Any, expected: Any) -> None:
+    """A query's terms, of rdflib or pyoxigraph, become those that the store holds."""
+    assert to_native(term) == expected
+    assert to_native(to_native(term)) == expected
+
+
+@pytest.mark.parametrize("term", [rdflib.Variable("x"), rdflib.URIRef("relative"), 5, None])
+def test_what_no_store_can_hold_is_no_term(term: Any) -> None:
+    """Variables, relative IRIs and values of Python are refused."""
+    with pytest.raises(ValueError, match=r"\w"):
+        to_native(term)
