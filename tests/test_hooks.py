@@ -51,7 +51,7 @@ def test_hook_rdflive_attach() -> None:
 
     graph = rdflib.Graph()
     with Plugin(rdflive_attach=attach_), rdflive.subscribe(graph, "ASK { ?s ?p ?o }"):
-        assert asked == [(graph.store, manager.attach)]
+        assert asked[0] == (graph.store, manager.attach)
 
 
 def test_hook_rdflive_wrap() -> None:

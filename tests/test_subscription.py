@@ -315,7 +315,7 @@ def test_resync_sends_the_answers_again(graph: rdflib.Graph) -> None:
     deltas.clear()
     store: Any = graph.store
     for triple in ((node("ic2"), RDF.type, TRAIN), (node("ic2"), node("line"), Literal(5))):
-        type(store).__bases__[1].add(store, triple, graph)
+        type(store).__bases__[0].add(store, triple, graph)
     join.resync()
     assert [(d.initial, names(d.added)) for d in deltas] == [(True, ["ic2"]), (True, ["ic1", "ic2"])]
     graph.remove((node("ic2"), None, None))
@@ -435,3 +435,48 @@ def test_the_module_lists_what_it_offers() -> None:
     assert list(rdflive.__all__) == sorted(rdflive.__all__)
     assert all(hasattr(rdflive, name) for name in rdflive.__all__)
     assert subscription_module.Subscription is rdflive.Subscription
+
+
+def test_subscribing_in_a_batch_cannot_deadlock_with_a_delivery(graph: rdflib.Graph) -> None:
+    """What is queued inside a batch is delivered after it, when other threads' callbacks can write."""
+    started, seen = threading.Event(), []
+
+    def slow(delta: rdflive.Delta) -> None:
+        if delta.sequence == 1:
+            started.set()
+            time.sleep(0.05)
+            graph.add((node("x"), node("y"), node("z")))
+
+    rdflive.subscribe(graph, QUERY, slow, initial=False)
+    writer = threading.Thread(target=graph.add, args=((node("ic2"), RDF.type, TRAIN),))
+    writer.start()
+    started.wait(5)
+    with rdflive.batch(graph):
+        rdflive.subscribe(graph, QUERY, lambda delta: seen.append(delta.initial))
+        graph.add((node("ic3"), RDF.type, TRAIN))
+        assert seen == []
+    writer.join(5)
+    assert not writer.is_alive()
+    assert seen == [True, False]
+
+
+def test_subscribing_and_closing_in_many_threads_loses_nothing(graph: rdflib.Graph) -> None:
+    """While threads subscribe, write and close, every open subscription sees every write."""
+    missing: list[str] = []
+
+    def work(part: int) -> None:
+        for i in range(20):
+            seen: set[str] = set()
+            with rdflive.subscribe(graph, QUERY, lambda d, seen=seen: seen.update(names(d.added))):
+                graph.add((node(f"t{part}-{i}"), RDF.type, TRAIN))
+            if f"t{part}-{i}" not in seen:
+                missing.append(f"t{part}-{i}")
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert missing == []
+    assert len(graph) == 81
+    assert type(graph.store).__name__ == "Memory"

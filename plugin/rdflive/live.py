@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from rdflive.model import Delta
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import Algorithm, make_plan
+from rdflive.store import Adapter
 from rdflive.subscription import OnError, Subscription
 
 if TYPE_CHECKING:
@@ -60,17 +61,11 @@ def subscribe(
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     parsed = _parse(graph, query, initNs, initBindings)
     plan = make_plan(parsed, algorithm)
-    adapter = manager.attach(_store(graph))
-    with adapter.capture.lock:
-        try:
-            key = adapter.graph_key(graph)
-            subscription = Subscription(
-                adapter, key, plan, callback=callback, initial=initial, name=name, on_error=on_error
-            )
-        except BaseException:
-            if adapter.capture.idle:
-                adapter.detach()
-            raise
+    with manager.locked(_store(graph)) as adapter:
+        key = adapter.graph_key(graph)
+        subscription = Subscription(
+            adapter, key, plan, callback=callback, initial=initial, name=name, on_error=on_error
+        )
         if manager.listens("rdflive_batch"):
             adapter.capture.on_batch = partial(_announce, _store(graph))
     adapter.capture.deliver()
@@ -88,14 +83,11 @@ def batch(graph: Any) -> Iterator[None]:
     >>> with batch(graph):
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
-    adapter = manager.attach(_store(graph))
-    try:
-        with adapter.capture:
-            yield
-    finally:
-        with adapter.capture.lock:
-            if adapter.capture.idle:
-                adapter.detach()
+    with ExitStack() as stack:
+        with manager.locked(_store(graph)) as adapter:
+            stack.callback(_release, adapter)
+            stack.enter_context(adapter.capture)
+        yield
 
 
 def explain(
@@ -169,6 +161,11 @@ def _parse(
 
 def _store(graph: Any) -> Any:
     return graph.store if isinstance(graph, rdflib.Graph) else graph
+
+
+def _release(adapter: Adapter) -> None:
+    with adapter.capture.lock:
+        manager.release(adapter)
 
 
 def _announce(store: Any, captured: Any) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pluggy
 
@@ -13,9 +16,40 @@ from rdflive import hookspecs, trace
 from rdflive.errors import UnsupportedStoreError
 from rdflive.store import Adapter
 
-__all__ = ["attach", "call_safely", "listens", "plugin_manager", "register_plugin", "unregister_plugin"]
+__all__ = [
+    "attach",
+    "call_safely",
+    "listens",
+    "locked",
+    "plugin_manager",
+    "register_plugin",
+    "release",
+    "unregister_plugin",
+]
 
 log = logging.getLogger("rdflive")
+
+
+@contextmanager
+def locked(store: Any) -> Iterator[Adapter]:
+    """Hold the lock of a watched store; it is unhooked at the end if nobody listens."""
+    while True:
+        adapter = attach(store)
+        with adapter.capture.lock:
+            if attach(store).capture is not adapter.capture:
+                continue  # between the two lines another thread closed the last subscription
+            try:
+                yield adapter
+            finally:
+                release(adapter)
+            return
+
+
+def release(adapter: Adapter) -> None:
+    """Unhook a store that nobody listens to; called under its capture's lock."""
+    if adapter.capture.idle:
+        with _hooking:
+            adapter.detach()
 
 
 @cache
@@ -47,9 +81,17 @@ def listens(hook: str) -> bool:
     return bool(getattr(plugin_manager().hook, hook).get_hookimpls())
 
 
+_hooking: Final = threading.RLock()
+"""Held while a store is hooked or unhooked; taken inside a capture's lock where both are held."""
+
+
 def attach(store: Any) -> Adapter:
-    """Ask the plugins for the adapter of a store."""
-    adapter: Adapter | None = plugin_manager().hook.rdflive_attach(store=store, attach=attach)
+    """Ask the plugins for the adapter of a store.
+
+    Until the adapter's capture is locked another thread may detach it again: see `locked`.
+    """
+    with _hooking:
+        adapter: Adapter | None = plugin_manager().hook.rdflive_attach(store=store, attach=attach)
     if adapter is None:
         names = ", ".join(name for name, _ in plugin_manager().list_name_plugin())
         raise UnsupportedStoreError(

@@ -21,6 +21,8 @@ __all__ = ["UNION", "Adapter", "Capture", "GraphKey", "Listener", "Snapshottable
 class _Union(Enum):
     UNION = "union of all graphs"
 
+    __hash__ = object.__hash__  # that of Enum runs in Python, and this is asked on every write
+
 
 UNION: Final = _Union.UNION
 """The key of the union of all graphs: it holds a triple once however many graphs do."""
@@ -37,8 +39,12 @@ Triple: TypeAlias = tuple[Any, Any, Any]
 class Listener(Protocol):
     """Whoever follows one graph of a store. Called under the store's lock, in the writing thread."""
 
-    def apply(self, sign: Literal[1, -1], triple: Triple) -> None:
-        """Take one exact change: +1 for a triple that was absent, -1 for one that was present."""
+    def apply(self, sign: Literal[1, -1], triple: Triple) -> bool:
+        """Take one exact change: +1 for a triple that was absent, -1 for one that was present.
+
+        Returns whether `commit` must follow; false where the change leaves no trace.
+        """
+        ...
 
     def commit(self, sequence: int) -> None:
         """The batch is complete and the store's state is the one after it."""
@@ -86,7 +92,8 @@ class Capture:
     """
 
     __slots__ = (
-        "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners", "lock", "on_batch", "sequence",
+        "_batching", "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners", "lock", "on_batch",
+        "sequence",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -98,6 +105,8 @@ class Capture:
         """Called with every batch, under the lock; set only while somebody asked for batches."""
         self.deliveries: deque[tuple[int, Callable[[], None]]] = deque()
         self._depth = 0
+        self._batching = 0
+        """The thread whose batch is open; 0 for none."""
         self._net: dict[tuple[Any, Any, Any, GraphKey], Literal[1, -1]] = {}
         self._turn = threading.Condition(threading.Lock())
         self._delivering = 0
@@ -125,11 +134,17 @@ class Capture:
             else:
                 self._net[quad] = sign
             return
-        self._commit({(s, p, o, graph): sign})
+        self.sequence += 1  # `_commit` of this one change, written out: most commits are single
+        listener = self.listeners.get(graph)
+        if listener is not None and listener.apply(sign, (s, p, o)):
+            listener.commit(self.sequence)
+        if self.on_batch is not None and graph is not UNION:
+            self.on_batch(Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
     def __enter__(self) -> Capture:
         self.lock.acquire()
         self._depth += 1
+        self._batching = threading.get_ident()
         return self
 
     def __exit__(
@@ -144,6 +159,8 @@ class Capture:
                 net, self._net = self._net, {}
                 self._commit(net)
         finally:
+            if not self._depth:
+                self._batching = 0
             self.lock.release()
         if self.deliveries:
             self.deliver()
@@ -153,9 +170,8 @@ class Capture:
         touched: dict[GraphKey, Listener] = {}
         for (s, p, o, graph), sign in net.items():
             listener = self.listeners.get(graph)
-            if listener is not None:
+            if listener is not None and listener.apply(sign, (s, p, o)):
                 touched[graph] = listener
-                listener.apply(sign, (s, p, o))
         for listener in touched.values():
             listener.commit(self.sequence)
         if self.on_batch is not None:
@@ -172,13 +188,15 @@ class Capture:
             self.deliveries.append((threading.get_ident(), delivery))
 
     def deliver(self) -> None:
-        """Run this thread's queued deliveries, each in its turn; a nested call leaves them to the outer.
+        """Run this thread's queued deliveries, each in its turn.
 
-        Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
-        another one. Should that thread be gone, the waiting one delivers in its place.
+        A call inside a delivery leaves them to that one, and a call inside a batch to the batch's end,
+        when the lock is free. Commit order holds across threads: a thread waits while an earlier
+        commit's delivery belongs to another one. Should that thread be gone, the waiting one delivers
+        in its place.
         """
         me = threading.get_ident()
-        if self._delivering == me:
+        if me in (self._delivering, self._batching):
             return
         while (delivery := self._next_delivery(me)) is not None:
             try:

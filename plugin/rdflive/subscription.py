@@ -54,9 +54,9 @@ class Stats:
 
 
 class Subscription:
-    """A query kept up to date. Made by `subscribe`; close it, or use it as a context manager.
+    """A query kept up to date. Close it, or use it as a context manager.
 
-    Follow it by callback, by iterating `deltas()`, by `async for delta in subscription`, or ask for its
+    Made by `subscribe`, under the store's lock. Follow it by callback, by iterating `deltas()`, by `async for delta in subscription`, or ask for its
     `answers()`.
     """
 
@@ -91,10 +91,9 @@ class Subscription:
         self._callback_seconds = 0.0
         self._graph: GraphState | None = None
         self._query: QueryState
-        with self._capture as capture:
-            self._open()
-            if initial:
-                self._emit(self._live().answers(self._query), capture.sequence, True)
+        self._open()
+        if initial:
+            self._emit(self._live().answers(self._query), self._capture.sequence, True)
 
     @property
     def query(self) -> str:
@@ -198,8 +197,7 @@ class Subscription:
                 del capture.listeners[self._key]
             if not capture.listeners:
                 capture.on_batch = None
-            if capture.idle:
-                self._adapter.detach()
+            manager.release(self._adapter)
         for mailbox in tuple(self._mailboxes):
             mailbox.close()
 

@@ -218,10 +218,9 @@ class _Scanner:
             is_clear = is_clear and datatype is not None
         elif self._tokens[self._at].kind == "language":
             language = self._take().text[1:]
-            is_clear = is_clear and "--" not in language
         try:
             return Literal(value, datatype=datatype, language=language) if is_clear else None
-        except ValueError:  # no language
+        except ValueError:  # a language with a direction, or none at all
             return None
 
     def _resolved(self, text: str) -> str | None:

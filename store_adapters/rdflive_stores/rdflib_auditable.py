@@ -10,7 +10,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER
+from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, plain_state
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
 
@@ -20,12 +20,8 @@ def rdflive_attach(store: Any, attach: Callable[[Any], Adapter]) -> Adapter | No
     """Watch an `AuditableStore` over any store that can be watched."""
     if not isinstance(store, AuditableStore):
         return None
-    known: Adapter | None = store.__dict__.get(ADAPTER)
-    if known is None:
-        known = AuditableAdapter(store, attach(store.store))
-        setattr(store, ADAPTER, known)
-        store.__class__ = _live_class(type(store))  # type: ignore[arg-type]  # classes are hashable
-    return known
+    known: Adapter | None = vars(store).get(ADAPTER)
+    return AuditableAdapter(store, attach(store.store)) if known is None else known
 
 
 class AuditableAdapter:
@@ -35,6 +31,9 @@ class AuditableAdapter:
         self.store = store
         self.inner = inner
         self.capture: Capture = inner.capture
+        self._plain: Any = type(store)
+        setattr(store, ADAPTER, self)
+        store.__class__ = _live_class(self._plain)  # type: ignore[arg-type]  # classes are hashable
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name a graph as the inner adapter does."""
@@ -54,33 +53,30 @@ class AuditableAdapter:
 
     def detach(self) -> None:
         """Unhook both stores."""
-        if self.store.__dict__.pop(ADAPTER, None) is not None:
-            self.store.__class__ = type(self.store).__bases__[1]
+        if vars(self.store).pop(ADAPTER, None) is not None:
+            self.store.__class__ = self._plain
         self.inner.detach()
 
 
-class _LiveAuditable(AuditableStore):
-    """An `AuditableStore` whose larger operations are one batch each."""
-
-    _rdflive: AuditableAdapter
-
-    def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
-        with self._rdflive.capture:
-            super().addN(quads)
-
-    def remove(self, spo: Any, context: Any = None) -> None:
-        with self._rdflive.capture:
-            super().remove(spo, context)
-
-    def rollback(self) -> None:
-        with self._rdflive.capture:
-            super().rollback()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        state = {name: value for name, value in self.__dict__.items() if name != ADAPTER}
-        return object.__new__, (type(self).__bases__[1],), state
-
-
 @cache
-def _live_class(plain: Any) -> type[Any]:
-    return type(f"Live{plain.__name__}", (_LiveAuditable, plain), {"__module__": plain.__module__})
+def _live_class(plain: Any) -> Any:
+    """Make the class of a watched `AuditableStore`: its larger operations are one batch each."""
+
+    class LiveAuditableStore(plain):  # type: ignore[misc]  # the class is known at run time only
+        def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
+            with batch_of_store(self):
+                plain.addN(self, quads)
+
+        def remove(self, spo: Any, context: Any = None) -> None:
+            with batch_of_store(self):
+                plain.remove(self, spo, context)
+
+        def rollback(self) -> None:
+            with batch_of_store(self):
+                plain.rollback(self)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return object.__new__, (plain,), plain_state(self)
+
+    LiveAuditableStore.__name__ = f"Live{plain.__name__}"
+    return LiveAuditableStore

@@ -18,9 +18,9 @@ from rdflib.parser import Parser
 from rdflib.query import UpdateProcessor
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.store import UNION, Capture, GraphKey
+from rdflive.store import UNION, GraphKey
 
-__all__ = ["ADAPTER", "batch_of", "graph_key", "open_batches"]
+__all__ = ["ADAPTER", "batch_of", "batch_of_store", "graph_key", "open_batches", "plain_state"]
 
 ADAPTER: Final = "_rdflive"
 """The attribute of a watched store that holds its adapter."""
@@ -42,13 +42,23 @@ def graph_key(graph: Any) -> GraphKey:
     raise UnsupportedStoreError(f"expected an rdflib Graph or Dataset, got {graph!r}")
 
 
+def batch_of_store(store: Any) -> AbstractContextManager[Any]:
+    """Give the batch to open around an operation of a store; None as its value where nobody watches."""
+    adapter = vars(store).get(ADAPTER)
+    return nullcontext() if adapter is None else adapter.capture
+
+
+def plain_state(store: Any) -> dict[str, Any]:
+    """Give the attributes of a store as they are while nobody watches it."""
+    return {name: value for name, value in vars(store).items() if name != ADAPTER}
+
+
 def batch_of(graph: Any) -> AbstractContextManager[object]:
     """Give the batch to open around an operation on a graph; nothing where its store is not watched."""
     store = getattr(graph, "store", None)
     while store is not None and not hasattr(store, ADAPTER):
         store = getattr(store, "store", None)  # a wrapper such as AuditableStore
-    capture: Capture | None = getattr(getattr(store, ADAPTER, None), "capture", None)
-    return nullcontext() if capture is None else capture
+    return nullcontext() if store is None else batch_of_store(store)
 
 
 _wrapped: dict[str, type[Any]] = {}

@@ -2,6 +2,9 @@
 
 rdflib's own events cannot serve: they fire before the change, also for what does not change, and never
 for removals. A subclass of Graph cannot either: parsers and other graphs over the store bypass it.
+
+Another thread may be on its way into a method while the store is unhooked. So the methods of a live class
+name the plain class they stand for, and do without an adapter that is gone.
 """
 
 from __future__ import annotations
@@ -12,14 +15,13 @@ from typing import Any
 
 from rdflib.graph import Graph
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
-from rdflib.store import Store
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
 from rdflive.store import UNION, Adapter, Capture, GraphKey, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, graph_key, open_batches
+from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, graph_key, open_batches, plain_state
 
-__all__ = ["MemoryAdapter", "SimpleMemoryAdapter", "rdflive_attach"]
+__all__ = ["MemoryAdapter", "SimpleMemoryAdapter", "live_memory", "live_simple_memory", "rdflive_attach"]
 
 
 @hookimpl
@@ -27,28 +29,16 @@ def rdflive_attach(store: Any) -> Adapter | None:
     """Watch a `Memory` or `SimpleMemory` store, or a subclass of one."""
     if not isinstance(store, Memory | SimpleMemory):
         return None
-    known: Adapter | None = getattr(store, ADAPTER, None)
+    known: Adapter | None = vars(store).get(ADAPTER)
     if known is None:
-        adapter, live = (
-            (MemoryAdapter, LiveMemory)
-            if isinstance(store, Memory)
-            else (SimpleMemoryAdapter, LiveSimpleMemory)
-        )
-        if adapter is MemoryAdapter and not hasattr(store, "_Memory__contextTriples"):
+        if isinstance(store, Memory) and not hasattr(store, "_Memory__contextTriples"):
             raise UnsupportedStoreError(
                 f"this rdflib's {type(store).__name__} is built in a way that rdflive does not know; "
                 "install rdflib 7"
             )
         open_batches()
-        known = adapter(store)
-        setattr(store, ADAPTER, known)
-        store.__class__ = _live_class(live, type(store))  # type: ignore[arg-type]  # classes are hashable
+        known = (MemoryAdapter if isinstance(store, Memory) else SimpleMemoryAdapter)(store)
     return known
-
-
-@cache
-def _live_class(live: Any, plain: Any) -> type[Any]:
-    return type(f"Live{plain.__name__}", (live, plain), {"__module__": plain.__module__})
 
 
 class SimpleMemoryAdapter:
@@ -57,6 +47,9 @@ class SimpleMemoryAdapter:
     def __init__(self, store: Any) -> None:
         self.store = store
         self.capture = Capture()
+        self._plain: Any = type(store)
+        setattr(store, ADAPTER, self)
+        store.__class__ = self._live_class(self._plain)
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name the only graph there is."""
@@ -77,13 +70,20 @@ class SimpleMemoryAdapter:
 
     def detach(self) -> None:
         """Give the store its own class back."""
-        if isinstance(self.store, _Live):
-            delattr(self.store, ADAPTER)
-            self.store.__class__ = type(self.store).__bases__[1]
+        if vars(self.store).pop(ADAPTER, None) is not None:
+            self.store.__class__ = self._plain
+
+    def _live_class(self, plain: Any) -> type[Any]:
+        return live_simple_memory(plain)
 
 
 class MemoryAdapter(SimpleMemoryAdapter):
     """Watches a store of several graphs, and their union."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self.names: dict[Any, str | None] = {None: None}
+        """How `Memory` calls each graph in its own dictionaries."""
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name a graph by its identifier."""
@@ -94,98 +94,110 @@ class MemoryAdapter(SimpleMemoryAdapter):
         context = None if key is UNION else Graph(self.store, key)  # type: ignore[arg-type]  # an identifier
         return (triple for triple, _ in self.store.triples(pattern, context))
 
+    def name(self, identifier: Any) -> str | None:
+        """Name a graph as `Memory` does."""
+        name = self.names.get(identifier)
+        if name is None and identifier is not None:
+            name = self.names[identifier] = f"{type(identifier).__name__}:{identifier}"
+        return name
 
-class _Live(Store):
-    """What both live stores share: one batch per rdflib operation, and leaving no trace when copied."""
-
-    _rdflive: SimpleMemoryAdapter
-
-    def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
-        with self._rdflive.capture:
-            super().addN(quads)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        state = {name: value for name, value in self.__dict__.items() if name != ADAPTER}
-        return object.__new__, (type(self).__bases__[1],), state
+    def _live_class(self, plain: Any) -> type[Any]:
+        return live_memory(plain)
 
 
-class LiveSimpleMemory(_Live):
-    """A `SimpleMemory` that records what each operation changed."""
+@cache
+def live_simple_memory(plain: Any) -> type[Any]:
+    """Make the class of a watched `SimpleMemory`: it records what each operation changed."""
 
-    def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-        capture = self._rdflive.capture
-        with capture.lock:
-            known = self._holds(triple)
-            super().add(triple, context, quoted)
-            if not known:
-                s, p, o = triple
-                capture.record(1, s, p, o, None)
-        if capture.deliveries:
-            capture.deliver()
+    def holds(store: Any, triple: Triple) -> bool:
+        return next(iter(store.triples(triple)), None) is not None
 
-    def remove(self, triple: Any, context: Any = None) -> None:
-        with self._rdflive.capture as capture:
-            found = [held for held, _ in self.triples(triple)]
-            super().remove(triple, context)
-            for s, p, o in found:
-                if not self._holds((s, p, o)):
-                    capture.record(-1, s, p, o, None)
+    class LiveSimpleMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            with batch_of_store(self) as capture:
+                known = capture is None or holds(self, triple)
+                plain.add(self, triple, context, quoted)
+                if not known:
+                    s, p, o = triple
+                    capture.record(1, s, p, o, None)
 
-    def _holds(self, triple: Any) -> bool:
-        return next(iter(self.triples(triple)), None) is not None
+        def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
+            with batch_of_store(self):
+                plain.addN(self, quads)
+
+        def remove(self, triple: Any, context: Any = None) -> None:
+            with batch_of_store(self) as capture:
+                found = [] if capture is None else [held for held, _ in self.triples(triple)]
+                plain.remove(self, triple, context)
+                for s, p, o in found:
+                    if not holds(self, (s, p, o)):
+                        capture.record(-1, s, p, o, None)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return object.__new__, (plain,), plain_state(self)
+
+    LiveSimpleMemory.__name__ = f"Live{plain.__name__}"
+    return LiveSimpleMemory
 
 
-class LiveMemory(_Live):
-    """A `Memory` that records what each operation changed, in each graph and in the union.
+@cache
+def live_memory(plain: Any) -> type[Any]:
+    """Make the class of a watched `Memory`: it records changes of each graph and of the union.
 
     `Memory` keeps the set of triples of each graph, and of the union under None; comparing their sizes
     around an operation on one triple is the cheapest exact test.
     """
 
-    _Memory__contextTriples: dict[str | None, set[Triple]]
+    class LiveMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            adapter: MemoryAdapter | None = self.__dict__.get(ADAPTER)
+            if adapter is None or quoted:  # a formula's statement is in no graph that can be subscribed to
+                plain.add(self, triple, context, quoted)
+                return
+            capture = adapter.capture
+            wants_union = UNION in capture.listeners
+            with capture if wants_union else capture.lock:
+                graphs = self._Memory__contextTriples
+                identifier = context if context is None else context.identifier
+                name = adapter.names.get(identifier) or adapter.name(identifier)
+                held = len(graphs[name]) if name in graphs else 0
+                union = len(graphs[None]) if wants_union else 0
+                plain.add(self, triple, context)
+                if len(graphs[name]) != held:
+                    s, p, o = triple
+                    capture.record(1, s, p, o, identifier)
+                    if wants_union and len(graphs[None]) != union:
+                        capture.record(1, s, p, o, UNION)
+            if capture.deliveries:
+                capture.deliver()
 
-    def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-        if quoted:  # a formula's statement belongs to no graph that can be subscribed to
-            super().add(triple, context, quoted)
-            return
-        capture = self._rdflive.capture
-        with capture if capture.wants_union else capture.lock:
-            graphs = self._Memory__contextTriples
-            name = _name(context)
-            held, union = len(graphs.get(name, ())), len(graphs[None])
-            super().add(triple, context)
-            s, p, o = triple
-            if len(graphs[name]) > held:
-                capture.record(1, s, p, o, _identifier(context))
-            if capture.wants_union and len(graphs[None]) > union:
-                capture.record(1, s, p, o, UNION)
-        if capture.deliveries:
-            capture.deliver()
+        def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
+            with batch_of_store(self):
+                plain.addN(self, quads)
 
-    def remove(self, triple: Any, context: Any = None) -> None:
-        with self._rdflive.capture as capture:
-            found = [
-                (held, (context,) if context is not None else tuple(contexts))
-                for held, contexts in self.triples(triple, context)
-            ]
-            super().remove(triple, context)
-            graphs = self._Memory__contextTriples
-            for held, contexts in found:
-                s, p, o = held
-                for graph in contexts:
-                    if held not in graphs.get(_name(graph), ()):
-                        capture.record(-1, s, p, o, _identifier(graph))
-                if capture.wants_union and held not in graphs[None]:
-                    capture.record(-1, s, p, o, UNION)
+        def remove(self, triple: Any, context: Any = None) -> None:
+            adapter: MemoryAdapter | None = self.__dict__.get(ADAPTER)
+            if adapter is None:
+                plain.remove(self, triple, context)
+                return
+            with adapter.capture as capture:
+                found = [
+                    (held, (context,) if context is not None else tuple(contexts))
+                    for held, contexts in self.triples(triple, context)
+                ]
+                plain.remove(self, triple, context)
+                graphs = self._Memory__contextTriples
+                for held, contexts in found:
+                    s, p, o = held
+                    for graph in contexts:
+                        identifier = getattr(graph, "identifier", graph)
+                        if held not in graphs.get(adapter.name(identifier), ()):
+                            capture.record(-1, s, p, o, identifier)
+                    if UNION in capture.listeners and held not in graphs[None]:
+                        capture.record(-1, s, p, o, UNION)
 
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return object.__new__, (plain,), plain_state(self)
 
-def _identifier(context: Any) -> Any:
-    return getattr(context, "identifier", context)
-
-
-def _name(context: Any) -> str | None:
-    """Name a graph as `Memory` does in its own dictionaries."""
-    if context is None:
-        return None
-    identifier = _identifier(context)
-    return f"{type(identifier).__name__}:{identifier}"
+    LiveMemory.__name__ = f"Live{plain.__name__}"
+    return LiveMemory

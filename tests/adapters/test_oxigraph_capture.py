@@ -110,6 +110,7 @@ FAILURES: dict[str, Callable[[Any], Any]] = {
     "remove a string": lambda store: store.remove_graph("urn:g"),
     "update a number": lambda store: store.update(5),
     "update bad syntax": lambda store: store.update("DELETE WHERE { ?s ?p }"),
+    "update a literal as subject": lambda store: store.update("INSERT DATA { 'x' a <urn:x> }"),
     "update with bad prefixes": lambda store: store.update("CLEAR ALL", prefixes={"e": 5}),
     "update whose last operation fails": lambda store: store.update(
         "CLEAR ALL ; CREATE GRAPH <urn:example:g>"

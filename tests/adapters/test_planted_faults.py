@@ -11,7 +11,8 @@ from rdflib.plugins.stores.memory import Memory
 from rdflive.store import Capture
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS
-from rdflive_stores.rdflib_memory import LiveMemory
+from rdflive_stores.rdflib_graphs import ADAPTER
+from rdflive_stores.rdflib_memory import live_memory
 
 
 def failures() -> Iterator[str]:
@@ -37,7 +38,7 @@ def skip_every(number: int) -> Any:
 
 def test_a_skipped_remove_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An adapter that does not record removals fails wherever something is removed."""
-    monkeypatch.setattr(LiveMemory, "remove", Memory.remove)
+    monkeypatch.setattr(live_memory(Memory), "remove", Memory.remove)
     failed = set(failures())
     assert {
         "remove what is there",
@@ -54,9 +55,9 @@ def test_a_duplicate_add_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def add(self: Any, triple: Any, context: Any, quoted: bool = False) -> None:
         Memory.add(self, triple, context, quoted)
-        self._rdflive.capture.record(1, *triple, context.identifier)
+        vars(self)[ADAPTER].capture.record(1, *triple, context.identifier)
 
-    monkeypatch.setattr(LiveMemory, "add", add)
+    monkeypatch.setattr(live_memory(Memory), "add", add)
     with pytest.raises((AssertionError, KeyError)):
         check_fuzz(Memory, sequences=5)
 
@@ -70,7 +71,7 @@ def test_a_rare_loss_is_caught_by_the_fuzz(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_split_commits_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An adapter that makes several commits of one addN fails."""
-    monkeypatch.setattr(LiveMemory, "addN", Memory.addN)
+    monkeypatch.setattr(live_memory(Memory), "addN", Memory.addN)
     assert "addN" in set(failures())
 
 

@@ -23,9 +23,9 @@ __all__ = ["clips_contender"]
 def clips_contender() -> Contender | str:
     """Give the contender; a text says why it cannot be had."""
     try:
-        import clips
-        from clips._clips import ffi, lib
-        from clips.values import clips_value
+        import clips  # type: ignore[import-untyped]  # clipspy has no types
+        from clips._clips import ffi, lib  # type: ignore[import-untyped]
+        from clips.values import clips_value  # type: ignore[import-untyped]
     except ImportError as error:
         return f"clipspy cannot be imported: {error}"
 

@@ -43,7 +43,7 @@ def _evaluate(updates: Sequence[Update], query: tuple[Pattern, ...], commit: int
     """Build the joins in a fresh graph of pathway and run it to the end of the stream."""
     import pathway as pw
 
-    class Triple(pw.Schema):  # type: ignore[misc]  # pathway may be absent, its base is Any then
+    class Triple(pw.Schema):
         s: int = pw.column_definition(primary_key=True)
         p: int = pw.column_definition(primary_key=True)
         o: int = pw.column_definition(primary_key=True)

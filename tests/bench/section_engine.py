@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bench.clock import interleave, middle, ratio
 from bench.contender import Contender, Outcome
@@ -12,7 +12,7 @@ from bench.peer_clips import clips_contender
 from bench.peer_pathway import COMMITS, pathway_contender
 from bench.report import Cell, Section
 from bench.sizes import Sizes
-from bench.stream import Stream, reference_stream, social_stream
+from bench.stream import Pattern, Stream, Update, reference_stream, social_stream
 
 __all__ = ["run"]
 
@@ -42,9 +42,10 @@ def run(sizes: Sizes) -> Section:
         section.rows.append(_row(stream, query, engines, sizes))
     section.notes += [f"{name}: n/a, {reason}" for name, reason in absent.items()]
     section.notes += [
+        "Each round takes the better of two runs per engine, pathway excepted; figures are medians of rounds.",
         "Every engine gave the same net answer; deltas are those of rdflive, the reference kernel and CLIPS.",
-        f"pathway: best of commits of {', '.join(map(str, COMMITS))} updates, start-up (< 0.1 s) taken off; it "
-        "nets the deltas of a commit. All other engines answer each update.",
+        f"pathway: best of commits of {', '.join(map(str, COMMITS))} updates, start-up (< 0.1 s) taken "
+        "off; it nets the deltas of a commit. All other engines answer each update.",
         "clipspy: solutions asserted and retracted inside CLIPS; removals are not told to the program.",
     ]
     return section
@@ -73,11 +74,14 @@ def _row(stream: Stream, query: str, engines: Mapping[str, Contender], sizes: Si
             name: (lambda number, engine=engine: engine(updates, patterns, number))
             for name, engine in chosen.items()
         }
-        return interleave(calls, rounds)  # type: ignore[arg-type]  # mypy cannot type lambdas with defaults
+        return interleave(calls, rounds)
 
-    outcomes = runs(quick, sizes.repeat) | runs(peers, min(sizes.repeat, len(COMMITS)))
+    outcomes = runs({name: _best_of_two(engine) for name, engine in quick.items()}, sizes.repeat)
+    outcomes |= runs(peers, min(sizes.repeat, len(COMMITS)))
     _demand_agreement(query, outcomes)
-    seconds = {name: [o.seconds - o.startup for o in found] for name, found in outcomes.items()}
+    seconds = {
+        name: [max(o.seconds - o.startup, o.seconds / 100) for o in found] for name, found in outcomes.items()
+    }
     if "pathway" in seconds:
         seconds["pathway"] = [min(seconds["pathway"])]
     first = outcomes["auto"][0]
@@ -90,6 +94,15 @@ def _row(stream: Stream, query: str, engines: Mapping[str, Contender], sizes: Si
     if "pathway" in seconds:
         row["over_pathway"] = seconds["pathway"][0] / middle(seconds["auto"])
     return row
+
+
+def _best_of_two(engine: Contender) -> Contender:
+    """Take the better of two runs: some are so short that one pause of the machine doubles them."""
+
+    def run(updates: Sequence[Update], query: tuple[Pattern, ...], number: int) -> Outcome:
+        return min((engine(updates, query, number) for _ in range(2)), key=lambda o: o.seconds)
+
+    return run
 
 
 def _demand_agreement(query: str, outcomes: Mapping[str, list[Outcome]]) -> None:

@@ -6,8 +6,9 @@ import json
 import sys
 from typing import Any, Final
 
-import rdflive
 from rdflib import Graph
+
+import rdflive
 from bench.child import call_module
 from bench.clock import timed
 from bench.report import Section

@@ -66,9 +66,10 @@ class _Listener:
     def __init__(self, content: set[Any], commits: list[int]) -> None:
         self.content, self.commits = content, commits
 
-    def apply(self, sign: int, triple: Any) -> None:
+    def apply(self, sign: int, triple: Any) -> bool:
         assert (triple in self.content) is (sign < 0), f"{sign} of {triple}"
         (self.content.add if sign > 0 else self.content.remove)(triple)
+        return True
 
     def commit(self, sequence: int) -> None:
         self.commits.append(sequence)

@@ -36,6 +36,7 @@ class GraphState:
         self._constant = constant
         self.dictionary = Dictionary()
         self.kernel = Kernel()
+        self._known, self._router = self.dictionary.ids.get, self.kernel.router
         self._emits: dict[QueryState, Emit] = {}
         self._owners: dict[Any, QueryState] = {}
         self.seen = 0
@@ -46,16 +47,19 @@ class GraphState:
     def __len__(self) -> int:
         return len(self._emits)
 
-    def apply(self, sign: Literal[1, -1], triple: tuple[Any, Any, Any]) -> None:
-        """Take one exact change; one that matches no pattern costs a few probes and leaves no trace."""
+    def apply(self, sign: Literal[1, -1], triple: tuple[Any, Any, Any]) -> bool:
+        """Take one exact change; one that matches no pattern costs a few probes and leaves no trace.
+
+        Returns true when it matched, and `commit` must follow.
+        """
         self.seen += 1
         s, p, o = triple
-        known, router = self.dictionary.ids.get, self.kernel.router
+        known, router = self._known, self._router
         predicate = known(p, -1)
         if predicate not in router.nodes and router.open is EMPTY:
-            return
+            return False
         if not router.route(known(s, -1), predicate, known(o, -1)):
-            return
+            return False
         start = perf_counter()
         intern = self.dictionary.intern
         ids = (intern(s), intern(p), intern(o))
@@ -65,6 +69,7 @@ class GraphState:
             if pattern.keeps:
                 count([ids[place] for place in pattern.places])
         self.seconds += perf_counter() - start
+        return True
 
     def commit(self, sequence: int) -> None:
         """Hand the net delta of each query that changed to its subscription."""
