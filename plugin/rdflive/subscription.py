@@ -56,8 +56,8 @@ class Stats:
 class Subscription:
     """A query kept up to date. Close it, or use it as a context manager.
 
-    Made by `subscribe`, under the store's lock. Follow it by callback, by iterating `deltas()`, by `async for delta in subscription`, or ask for its
-    `answers()`.
+    Made by `subscribe`, under the store's lock. Follow it by callback, by iterating `deltas()`, by
+    `async for delta in subscription`, or ask for its `answers()`.
     """
 
     def __init__(
