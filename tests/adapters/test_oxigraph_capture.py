@@ -124,7 +124,7 @@ def outcome(operation: Callable[[Any], Any], store: Any) -> Any:
     try:
         return operation(store)
     except Exception as error:  # noqa: BLE001 - whatever the native store raises
-        return type(error), str(error)
+        return type(error), str(error).removeprefix("argument 'quad': ")  # pyoxigraph < 0.5.12 says more
 
 
 def sizes(store: Any) -> dict[str, int]:

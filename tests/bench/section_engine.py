@@ -42,7 +42,7 @@ def run(sizes: Sizes) -> Section:
         section.rows.append(_row(stream, query, engines, sizes))
     section.notes += [f"{name}: n/a, {reason}" for name, reason in absent.items()]
     section.notes += [
-        "Each round takes the better of two runs per engine, pathway excepted; figures are medians of rounds.",
+        "Each round takes the better of two runs of an engine (pathway: one); figures are medians of rounds.",
         "Every engine gave the same net answer; deltas are those of rdflive, the reference kernel and CLIPS.",
         f"pathway: best of commits of {', '.join(map(str, COMMITS))} updates, start-up (< 0.1 s) taken "
         "off; it nets the deltas of a commit. All other engines answer each update.",
