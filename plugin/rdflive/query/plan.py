@@ -114,16 +114,31 @@ def make_segment(
     projection: tuple[Variable, ...],
     algorithm: SegmentAlgorithm | None = None,
 ) -> Segment:
-    """Plan one segment; without `algorithm` the smallest that fits its class is taken."""
+    """Plan one segment; without `algorithm` the smallest that fits its class is taken.
+
+    `connected` keeps a match state for every centre of several patterns when it is forced. Left to
+    itself it keeps one only where a walk could otherwise run through the neighbours in one open pattern
+    before it finds that another has none: from three open patterns on. With fewer the first look-up
+    tells as much, and the states cost 5 to 30 % (see docs/benchmarks.md).
+    """
     variables = BGP(patterns).variables
+    forced = algorithm is not None
     if algorithm is None:
         algorithm = "ground" if not variables else "star" if len(variables) == 1 else "connected"
     centres: tuple[Variable | None, ...] = ()
     if algorithm == "ground":
         centres = (None,)
-    elif algorithm in ("star", "connected"):
-        centres = tuple(v for v in variables if sum(v in pattern.variables for pattern in patterns) > 1)
-        if algorithm == "star":
-            centres = variables
+    elif algorithm == "star":
+        centres = variables
+    elif algorithm == "connected":
+        centres = tuple(v for v in variables if _keeps_state(v, patterns, forced=forced))
     arrays = tuple(ordered_array(patterns, seed) for seed in range(len(patterns)))
     return Segment(algorithm, patterns, variables, projection, centres, arrays)
+
+
+def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:
+    """Decide whether a centre keeps a match state, by its patterns and those that are open."""
+    star = [pattern for pattern in patterns if centre in pattern.variables]
+    if forced:
+        return len(star) > 1
+    return sum(len(pattern.variables) > 1 for pattern in star) > 2
