@@ -120,7 +120,13 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
                 assert weights == follower.state()
             face.clear()
             assert follower.state() == face.evaluate(text)
+            engine = subscription._graph
+            constants = {
+                term for pattern in engine.kernel.patterns.values() for term in pattern.key if term >= 0
+            }
             assert subscription.stats.entries == (0 if follower.state() in (Counter(), False) else 1)
+            assert len(engine.dictionary) == len(constants)
+        assert (len(engine.dictionary), engine.kernel.patterns, engine.kernel.stars) == (0, {}, {})
 
     run()
     changed = share[True] / max(1, share.total())

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import RDF, Literal, URIRef
+from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
 from rdflive import subscription as subscription_module
@@ -480,3 +481,114 @@ def test_subscribing_and_closing_in_many_threads_loses_nothing(graph: rdflib.Gra
     assert missing == []
     assert len(graph) == 81
     assert type(graph.store).__name__ == "Memory"
+
+
+@pytest.mark.parametrize("store", ["default", "SimpleMemory", "Oxigraph"])
+def test_a_write_that_waits_while_subscriptions_change_hands_is_seen(store: str) -> None:
+    """A writer that waits for the lock meets whoever subscribes when it gets it."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    graph = rdflib.Graph(store)
+    old = rdflive.subscribe(graph, QUERY)
+    seen: list[str] = []
+    with old._capture.lock:
+        writer = threading.Thread(target=graph.add, args=((node("ic1"), RDF.type, TRAIN),))
+        writer.start()
+        time.sleep(0.05)
+        old.close()
+        rdflive.subscribe(graph, QUERY, lambda delta: seen.extend(names(delta.added)))
+    writer.join(5)
+    assert seen == ["ic1"]
+
+
+def test_two_graphs_whose_callbacks_write_to_each_other_do_not_wait_for_each_other() -> None:
+    """Mirroring both ways between two stores from two threads ends, and every delta arrives."""
+    left, right = rdflib.Graph(), rdflib.Graph()
+    barrier = threading.Barrier(2)
+    came: dict[str, list[str]] = {"left": [], "right": []}
+
+    def mirror(side: str, other: rdflib.Graph) -> Any:
+        def copy(delta: rdflive.Delta) -> None:
+            came[side] += names(delta.added)
+            if names(delta.added) == [side]:
+                barrier.wait(5)
+            for solution in delta.added:
+                other.add((solution.t, RDF.type, TRAIN))
+
+        return copy
+
+    rdflive.subscribe(left, QUERY, mirror("left", right), initial=False)
+    rdflive.subscribe(right, QUERY, mirror("right", left), initial=False)
+    threads = [
+        threading.Thread(target=graph.add, args=((node(name), RDF.type, TRAIN),), daemon=True)
+        for name, graph in (("left", left), ("right", right))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in threads)
+    both = ["left", "right"]
+    assert {side: sorted(seen) for side, seen in came.items()} == {"left": both, "right": both}
+
+
+def test_a_wrapper_is_hooked_again_after_its_inner_store_was() -> None:
+    """An AuditableStore and the store inside it can be watched and closed in any order."""
+    inner = rdflib.Graph()
+    outer = rdflib.Graph(AuditableStore(inner.store), inner.identifier)
+    first, second = rdflive.subscribe(outer, QUERY), rdflive.subscribe(inner, QUERY)
+    first.close()
+    second.close()
+    seen: list[str] = []
+    with rdflive.subscribe(outer, QUERY, lambda delta: seen.extend(names(delta.added))):
+        outer.add((node("ic1"), RDF.type, TRAIN))
+    assert seen == ["ic1"]
+
+
+def test_a_failed_subscription_leaves_no_trace() -> None:
+    """A constant that the store cannot hold is refused by name, and nothing stays behind."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    graph = rdflib.Graph("Oxigraph")
+    plain = type(graph.store)
+    with pytest.raises(rdflive.UnsupportedQueryError, match="relative"):
+        rdflive.subscribe(graph, "SELECT ?s { ?s <http://e/p> <relative> }")
+    assert type(graph.store) is plain
+
+
+def test_a_timeout_does_not_end_an_iterator(graph: rdflib.Graph) -> None:
+    """After TimeoutError the iterator goes on with what comes next."""
+    subscription = rdflive.subscribe(graph, QUERY, initial=False)
+    deltas = subscription.deltas(timeout=0.01)
+    with pytest.raises(TimeoutError):
+        next(deltas)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert names(next(deltas).added) == ["ic2"]
+    del deltas
+    gc.collect()
+    assert subscription._mailboxes == {}
+
+
+def test_a_closed_event_loop_disturbs_nobody(graph: rdflib.Graph) -> None:
+    """A consumer whose loop is gone is forgotten, and the write ends well."""
+    subscription = rdflive.subscribe(graph, QUERY, initial=False)
+
+    async def wait() -> None:
+        async for _ in subscription:
+            pass
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(wait())
+    loop.run_until_complete(asyncio.sleep(0.01))
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    loop.close()
+    seen: list[str] = []
+    rdflive.subscribe(graph, QUERY, lambda delta: seen.extend(names(delta.added)), initial=False)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert seen == ["ic2"]
+    task.get_coro().close()
+
+
+def test_init_ns_adds_to_the_prefixes_of_the_graph(graph: rdflib.Graph) -> None:
+    """Prefixes of the graph stay usable beside initNs."""
+    graph.add((node("ic1"), URIRef("urn:v:line"), Literal(1)))
+    assert rdflive.subscribe(graph, "ASK { ?t a ex:Train . ?t v:line ?l }", initNs={"v": "urn:v:"}).answers()

@@ -154,9 +154,9 @@ class LiveDataset(_LiveMethods, rdflib.Dataset):
 def _parse(
     graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
-    """Parse with the namespaces that `Graph.query` would use."""
-    namespaces = dict(graph.namespaces()) if init_ns is None and isinstance(graph, rdflib.Graph) else init_ns
-    return parse_query(query, init_ns=namespaces, init_bindings=init_bindings)
+    """Parse with the prefixes bound on the graph, and those of `init_ns` before them."""
+    namespaces: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
+    return parse_query(query, init_ns={**namespaces, **(init_ns or {})}, init_bindings=init_bindings)
 
 
 def _store(graph: Any) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from rdflive.model import Delta
 
-__all__ = ["Mailbox"]
+__all__ = ["AsyncDeltas", "Deltas", "Mailbox"]
 
 
 class Mailbox:
@@ -56,3 +57,57 @@ class Mailbox:
         wake, self._wake = self._wake, None
         if wake is not None:
             wake()
+
+
+class Deltas(Iterator[Delta]):
+    """Blocking iterator over a mailbox, freed with it; a timeout does not end it."""
+
+    def __init__(self, mailbox: Mailbox, timeout: float | None, forget: Callable[[Mailbox], object]) -> None:
+        self._mailbox = mailbox
+        self._timeout = timeout
+        self._forget = forget
+
+    def __next__(self) -> Delta:
+        delta = self._mailbox.take(self._timeout)
+        if delta is None:
+            raise StopIteration
+        return delta
+
+    def close(self) -> None:
+        """Take no more deltas."""
+        self._forget(self._mailbox)
+
+    __del__ = close
+
+
+class AsyncDeltas(AsyncIterator[Delta]):
+    """Asynchronous iterator over a mailbox, freed with it."""
+
+    def __init__(self, mailbox: Mailbox, forget: Callable[[Mailbox], object]) -> None:
+        self._mailbox = mailbox
+        self._forget = forget
+
+    async def __anext__(self) -> Delta:
+        loop = asyncio.get_running_loop()
+        arrived = asyncio.Event()
+
+        def wake() -> None:
+            try:
+                loop.call_soon_threadsafe(arrived.set)
+            except RuntimeError:  # the loop was closed, so nobody waits
+                self.close()
+
+        while True:
+            delta, more = self._mailbox.take_now(wake)
+            if delta is not None:
+                return delta
+            if not more:
+                raise StopAsyncIteration
+            await arrived.wait()
+            arrived.clear()
+
+    def close(self) -> None:
+        """Take no more deltas."""
+        self._forget(self._mailbox)
+
+    __del__ = close

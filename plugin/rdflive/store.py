@@ -30,6 +30,9 @@ UNION: Final = _Union.UNION
 GraphKey: TypeAlias = Hashable
 """How an adapter names a graph: any hashable value of its own, or `UNION`."""
 
+ANYBODY: Final = 0
+"""The owner of a delivery that whoever has the turn runs."""
+_thread: Final = threading.local()
 PATIENCE: Final = 1.0
 """Seconds to wait for a thread that committed but has not begun to deliver."""
 
@@ -198,22 +201,47 @@ class Capture:
         me = threading.get_ident()
         if me in (self._delivering, self._batching):
             return
-        while (delivery := self._next_delivery(me)) is not None:
-            try:
-                delivery()
-            finally:
-                with self._turn:
-                    self._delivering = 0
-                    self._turn.notify_all()
+        nested = getattr(_thread, "delivering", 0)
+        _thread.delivering = nested + 1
+        failure: BaseException | None = None
+        try:
+            while (delivery := self._next_delivery(me, may_wait=not nested)) is not None:
+                try:
+                    delivery()
+                except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
+                    failure = failure or error
+                finally:
+                    with self._turn:
+                        self._delivering = 0
+                        self._turn.notify_all()
+        finally:
+            _thread.delivering = nested
+        if failure is not None:
+            raise failure
 
-    def _next_delivery(self, me: int) -> Callable[[], None] | None:
+    def _next_delivery(self, me: int, *, may_wait: bool) -> Callable[[], None] | None:
+        """Take the next delivery that is this thread's or anybody's, waiting for its turn.
+
+        A thread inside a delivery of another store must not wait: two stores whose callbacks write to
+        each other would wait for each other. It leaves what is its own to whoever has the turn.
+        """
         with self._turn:
-            while any(owner == me for owner, _ in self.deliveries):
-                if not self._delivering and (self.deliveries[0][0] == me or not self._turn.wait(PATIENCE)):
-                    if self._delivering:
-                        continue
-                    self._delivering = me
-                    return self.deliveries.popleft()[1]
-                if self._delivering:
-                    self._turn.wait()
-        return None
+            while any(owner in (me, ANYBODY) for owner, _ in self.deliveries):
+                first = self.deliveries[0][0]
+                if not self._delivering and first in (me, ANYBODY):
+                    break
+                if not may_wait:
+                    self._give_away(me)
+                    return None
+                patient = self._turn.wait(None if self._delivering else PATIENCE)
+                if not patient and not self._delivering:
+                    break
+            else:
+                return None
+            self._delivering = me
+            return self.deliveries.popleft()[1]
+
+    def _give_away(self, me: int) -> None:
+        for i, (owner, delivery) in enumerate(self.deliveries):
+            if owner == me:
+                self.deliveries[i] = (ANYBODY, delivery)

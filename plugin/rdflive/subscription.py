@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -15,8 +14,8 @@ from typing import Literal, TypeAlias
 from rdflive import manager
 from rdflive.engine.graph import GraphState
 from rdflive.engine.query import QueryState, TermWeights
-from rdflive.errors import ClosedError
-from rdflive.mailbox import Mailbox
+from rdflive.errors import ClosedError, UnsupportedQueryError
+from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox
 from rdflive.model import Delta, Header, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
@@ -92,8 +91,12 @@ class Subscription:
         self._graph: GraphState | None = None
         self._query: QueryState
         self._open()
-        if initial:
-            self._emit(self._live().answers(self._query), self._capture.sequence, True)
+        try:
+            if initial:
+                self._emit(self._live().answers(self._query), self._capture.sequence, True)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def query(self) -> str:
@@ -111,46 +114,21 @@ class Subscription:
             weights = self._live().answers(self._query)
         return list(Delta(self._header, weights, sequence=0).added)
 
-    def deltas(self, timeout: float | None = None) -> Iterator[Delta]:
+    def deltas(self, timeout: float | None = None) -> Deltas:
         """Iterate the deltas from now on, blocking; ends when the subscription closes.
 
         Without a callback the first iterator starts where the subscription did; any other starts with
         the current answers (unless `initial=False`). What its consumer has not taken yet merges into
-        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`.
+        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
+        iterator goes on.
         """
-        mailbox = self._open_mailbox()
+        return Deltas(self._open_mailbox(), timeout, self._forget)
 
-        def iterate() -> Iterator[Delta]:
-            try:
-                while (delta := mailbox.take(timeout)) is not None:
-                    yield delta
-            finally:
-                self._mailboxes.pop(mailbox, None)
+    def __aiter__(self) -> AsyncDeltas:
+        return AsyncDeltas(self._open_mailbox(), self._forget)
 
-        return iterate()
-
-    def __aiter__(self) -> AsyncIterator[Delta]:
-        return self._iterate(self._open_mailbox())
-
-    async def _iterate(self, mailbox: Mailbox) -> AsyncIterator[Delta]:
-        arrived = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def wake() -> None:
-            loop.call_soon_threadsafe(arrived.set)
-
-        try:
-            while True:
-                arrived.clear()
-                delta, more = mailbox.take_now(wake)
-                if delta is not None:
-                    yield delta
-                elif more:
-                    await arrived.wait()
-                else:
-                    return
-        finally:
-            self._mailboxes.pop(mailbox, None)
+    def _forget(self, mailbox: Mailbox) -> None:
+        self._mailboxes.pop(mailbox, None)
 
     def explain(self) -> Explanation:
         """Show the class of the query, its decomposition, what is cached and what an update costs."""
@@ -214,6 +192,7 @@ class Subscription:
 
     def _open(self) -> None:
         """Join the graph's engine, starting it for the first subscription."""
+        self._check_constants()
         listeners = self._capture.listeners
         graph = listeners.get(self._key)
         if not isinstance(graph, GraphState):
@@ -221,6 +200,16 @@ class Subscription:
         self._query = graph.add(self._plan, self._emit)
         listeners[self._key] = self._graph = graph
         self._begin()
+
+    def _check_constants(self) -> None:
+        query = self._plan.query
+        for term in (*query.bgp.constants, *query.preset.values()):
+            try:
+                self._adapter.to_native(term)
+            except ValueError as error:
+                raise UnsupportedQueryError(
+                    f"{term!r} in the query can be no term of this store: {error}", construct="a term"
+                ) from error
 
     def _begin(self) -> None:
         """Count updates and matches from here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,18 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pyoxigraph import DefaultGraph, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-from rdflive.errors import UnsupportedStoreError
+from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.store import UNION, Adapter, GraphKey, Triple
 from rdflive_stores.oxigraph_store import LiveStore
 from rdflive_stores.oxigraph_terms import is_possible, to_native
-from rdflive_stores.rdflib_graphs import ADAPTER, graph_key, open_batches
+from rdflive_stores.rdflib_graphs import ADAPTER, capture_of, graph_key, open_batches, reduce_as
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
 
 __all__ = ["LiveStoreAdapter", "OxigraphStoreAdapter", "attach"]
-
-_new: Final[Any] = vars(copyreg)["__newobj__"]  # what pickle calls to make an object by default
 
 _swap: Final = threading.Lock()
 """Held while a store is hooked or unhooked; taken after the capture's lock where both are held."""
@@ -64,7 +61,7 @@ class LiveStoreAdapter:
 
     def __init__(self, live: LiveStore) -> None:
         self.capture = live.capture
-        self._native = live.native
+        self._native: Any = live.native
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name the default graph, which a query on the store sees."""
@@ -74,6 +71,8 @@ class LiveStoreAdapter:
 
     def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
+        if self._native is None:
+            raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
         s, p, o = pattern
         if not is_possible(s, p, o):
             return
@@ -116,7 +115,9 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             raise UnsupportedStoreError(
                 f"{store!r} was closed: open a new store and subscribe to a graph over that"
             ) from None
-        live = self._inner if isinstance(self._inner, LiveStore) else LiveStore(self._inner)
+        live = (
+            self._inner if isinstance(self._inner, LiveStore) else LiveStore(self._inner, capture_of(store))
+        )
         super().__init__(live)
         self._store = weakref.ref(store)  # weak: the store holds its adapter
         plain: Any = type(store)
@@ -150,7 +151,7 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
     def release(self) -> None:
         """Let go of the native store, so that closing a store on disk unlocks its directory."""
         self.detach()
-        del self._native, self._inner
+        self._native = self._inner = None
 
 
 @cache
@@ -174,12 +175,7 @@ def _watched_class(plain: Any) -> Any:
         plain.close(store, *args, **options)
 
     def reduce_plain(store: Any, protocol: Any) -> Any:
-        """Be copied and pickled as the plain store would be."""
-        twin = object.__new__(plain)
-        vars(twin).update({name: value for name, value in vars(store).items() if name != ADAPTER})
-        make, *rest = twin.__reduce_ex__(protocol)
-        # where it would call __newobj__, pickle wants the class to be that of the object pickled
-        return (object.__new__ if make is _new else make, *rest)
+        return reduce_as(plain, store, protocol)
 
     namespace = {"__module__": plain.__module__, "__reduce_ex__": reduce_plain, "close": close}
     return type(plain)(f"Live{plain.__name__}", (plain,), namespace | operations)

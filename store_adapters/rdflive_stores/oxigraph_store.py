@@ -49,11 +49,11 @@ class LiveStore:
 
     __slots__ = ("__weakref__", "adapter", "capture", "native")
 
-    def __init__(self, native: Store | None = None) -> None:
+    def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
         if native is not None and not isinstance(native, Store):
             raise TypeError(f"LiveStore stands in for a pyoxigraph.Store, got {native!r}")
         self.native = Store() if native is None else native
-        self.capture = Capture()
+        self.capture = Capture() if capture is None else capture
         self.adapter: LiveStoreAdapter | None = None
 
     add_graph = _Native()
@@ -69,7 +69,19 @@ class LiveStore:
 
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
-        self._write_one(1, self.native.add, quad)
+        capture = self.capture
+        if not capture.listeners or UNION in capture.listeners:
+            self._write_one(1, self.native.add, quad)
+            return
+        with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
+            native = self.native
+            known = quad in native
+            native.add(quad)
+            if not known:
+                s, p, o, graph = quad
+                capture.record(1, s, p, canonical(o), graph)
+        if capture.deliveries:
+            capture.deliver()
 
     def remove(self, /, quad: Quad) -> None:
         """Remove a quad."""
@@ -180,7 +192,7 @@ class LiveStore:
         return False
 
     def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
-        """Write one quad; every step here counts, for a graph of rdflib adds quad by quad."""
+        """Write one quad, and record it if that changed something."""
         capture = self.capture
         with capture.lock:
             wants_union = False

@@ -10,7 +10,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, plain_state
+from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, reduce_as
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
 
@@ -20,8 +20,12 @@ def rdflive_attach(store: Any, attach: Callable[[Any], Adapter]) -> Adapter | No
     """Watch an `AuditableStore` over any store that can be watched."""
     if not isinstance(store, AuditableStore):
         return None
-    known: Adapter | None = vars(store).get(ADAPTER)
-    return AuditableAdapter(store, attach(store.store)) if known is None else known
+    known: AuditableAdapter | None = vars(store).get(ADAPTER)
+    inner = attach(store.store)
+    if known is not None and known.inner is not inner:
+        known.unhook()  # the inner store was unhooked, and hooked again, by subscriptions of its own
+        known = None
+    return known or AuditableAdapter(store, inner)
 
 
 class AuditableAdapter:
@@ -53,9 +57,13 @@ class AuditableAdapter:
 
     def detach(self) -> None:
         """Unhook both stores."""
+        self.unhook()
+        self.inner.detach()
+
+    def unhook(self) -> None:
+        """Give the outer store its own class back."""
         if vars(self.store).pop(ADAPTER, None) is not None:
             self.store.__class__ = self._plain
-        self.inner.detach()
 
 
 @cache
@@ -76,7 +84,7 @@ def _live_class(plain: Any) -> Any:
                 plain.rollback(self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return object.__new__, (plain,), plain_state(self)
+            return reduce_as(plain, self, protocol)
 
     LiveAuditableStore.__name__ = f"Live{plain.__name__}"
     return LiveAuditableStore

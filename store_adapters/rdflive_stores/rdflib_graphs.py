@@ -8,6 +8,8 @@ nobody watches the wrappers pass straight through.
 
 from __future__ import annotations
 
+import copyreg
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -18,12 +20,14 @@ from rdflib.parser import Parser
 from rdflib.query import UpdateProcessor
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.store import UNION, GraphKey
+from rdflive.store import UNION, Capture, GraphKey
 
-__all__ = ["ADAPTER", "batch_of", "batch_of_store", "graph_key", "open_batches", "plain_state"]
+__all__ = ["ADAPTER", "batch_of", "batch_of_store", "capture_of", "graph_key", "open_batches", "reduce_as"]
 
 ADAPTER: Final = "_rdflive"
 """The attribute of a watched store that holds its adapter."""
+
+_new: Final[Any] = vars(copyreg)["__newobj__"]  # what pickle calls to make an object by default
 
 
 def graph_key(graph: Any) -> GraphKey:
@@ -48,9 +52,24 @@ def batch_of_store(store: Any) -> AbstractContextManager[Any]:
     return nullcontext() if adapter is None else adapter.capture
 
 
-def plain_state(store: Any) -> dict[str, Any]:
-    """Give the attributes of a store as they are while nobody watches it."""
-    return {name: value for name, value in vars(store).items() if name != ADAPTER}
+_captures: weakref.WeakKeyDictionary[Any, Capture] = weakref.WeakKeyDictionary()
+
+
+def capture_of(store: Any) -> Capture:
+    """Give the capture of a store, the same for as long as the store lives.
+
+    A write can wait for its lock while the last subscription goes and a new one comes.
+    """
+    return _captures.setdefault(store, Capture())
+
+
+def reduce_as(plain: Any, store: Any, protocol: Any) -> Any:
+    """Let a watched store be copied and pickled as the plain store would be."""
+    twin = object.__new__(plain)
+    vars(twin).update({name: value for name, value in vars(store).items() if name != ADAPTER})
+    make, *rest = twin.__reduce_ex__(protocol)
+    # where it would call __newobj__, pickle wants the class to be that of the object pickled
+    return (object.__new__ if make is _new else make, *rest)
 
 
 def batch_of(graph: Any) -> AbstractContextManager[object]:

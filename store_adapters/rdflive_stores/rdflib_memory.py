@@ -18,8 +18,15 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, Capture, GraphKey, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, graph_key, open_batches, plain_state
+from rdflive.store import UNION, Adapter, GraphKey, Triple
+from rdflive_stores.rdflib_graphs import (
+    ADAPTER,
+    batch_of_store,
+    capture_of,
+    graph_key,
+    open_batches,
+    reduce_as,
+)
 
 __all__ = ["MemoryAdapter", "SimpleMemoryAdapter", "live_memory", "live_simple_memory", "rdflive_attach"]
 
@@ -31,6 +38,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
         return None
     known: Adapter | None = vars(store).get(ADAPTER)
     if known is None:
+        _refuse_own_writes(store)
         if isinstance(store, Memory) and not hasattr(store, "_Memory__contextTriples"):
             raise UnsupportedStoreError(
                 f"this rdflib's {type(store).__name__} is built in a way that rdflive does not know; "
@@ -41,12 +49,23 @@ def rdflive_attach(store: Any) -> Adapter | None:
     return known
 
 
+def _refuse_own_writes(store: Any) -> None:
+    """Refuse a subclass with writes of its own: what they do beside rdflib's could not be seen."""
+    base: Any = Memory if isinstance(store, Memory) else SimpleMemory
+    for name in ("add", "addN", "remove", "remove_graph"):
+        if getattr(type(store), name) is not getattr(base, name):
+            raise UnsupportedStoreError(
+                f"{type(store).__qualname__} overrides {name} of rdflib's {base.__name__}, so its changes "
+                "cannot be followed exactly; write an adapter for it (see docs/adapters.md)"
+            )
+
+
 class SimpleMemoryAdapter:
     """Watches a store that holds a single graph, whatever the graphs over it are called."""
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self.capture = Capture()
+        self.capture = capture_of(store)
         self._plain: Any = type(store)
         setattr(store, ADAPTER, self)
         store.__class__ = self._live_class(self._plain)
@@ -134,7 +153,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
                         capture.record(-1, s, p, o, None)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return object.__new__, (plain,), plain_state(self)
+            return reduce_as(plain, self, protocol)
 
     LiveSimpleMemory.__name__ = f"Live{plain.__name__}"
     return LiveSimpleMemory
@@ -158,7 +177,7 @@ def live_memory(plain: Any) -> type[Any]:
             wants_union = UNION in capture.listeners
             with capture if wants_union else capture.lock:
                 graphs = self._Memory__contextTriples
-                identifier = context if context is None else context.identifier
+                identifier = getattr(context, "identifier", context)
                 name = adapter.names.get(identifier) or adapter.name(identifier)
                 held = len(graphs[name]) if name in graphs else 0
                 union = len(graphs[None]) if wants_union else 0
@@ -197,7 +216,7 @@ def live_memory(plain: Any) -> type[Any]:
                         capture.record(-1, s, p, o, UNION)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return object.__new__, (plain,), plain_state(self)
+            return reduce_as(plain, self, protocol)
 
     LiveMemory.__name__ = f"Live{plain.__name__}"
     return LiveMemory

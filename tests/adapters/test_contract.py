@@ -9,6 +9,7 @@ import rdflib
 from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
+import rdflive
 from rdflive.testing import AdapterContract
 
 
@@ -49,7 +50,22 @@ class TestAuditableOxigraph(AdapterContract):
 class TestSubclassOfMemory(AdapterContract):
     def make_store(self) -> Any:
         class Mine(Memory):
-            def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-                super().add(triple, context, quoted)
+            """Adds reading, not writing."""
+
+            def size(self) -> int:
+                return len(self)
 
         return Mine()
+
+
+def test_a_subclass_with_writes_of_its_own_is_refused() -> None:
+    """What a subclass does in its own add could not be followed exactly."""
+
+    class Symmetric(Memory):
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            s, p, o = triple
+            super().add(triple, context, quoted)
+            super().add((o, p, s), context, quoted)
+
+    with pytest.raises(rdflive.UnsupportedStoreError, match="overrides add"):
+        rdflive.subscribe(rdflib.Graph(Symmetric()), "ASK { ?s ?p ?o }")

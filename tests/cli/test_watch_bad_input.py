@@ -30,7 +30,7 @@ BAD = [
     ({"query": "SELECT ?s { ?s e:p }"}, "the query, line 1: not SPARQL"),
     (
         {"query": "SELECT ?s { ?s nope:p ?o }"},
-        "the query: not a valid SPARQL query: Unknown namespace prefix",
+        "the query, line 1: not a valid SPARQL query: Unknown namespace prefix",
     ),
     ({"query": "optional.rq"}, "optional.rq, line 3: OPTIONAL"),
     ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),

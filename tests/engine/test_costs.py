@@ -104,7 +104,8 @@ def test_ground_and_star_updates_do_not_depend_on_the_data(algorithm: str) -> No
         for centres in (1, 500):
             counted = Counted()
             centre: Any = X if algorithm == "star" else 7
-            counted.add([TriplePattern(centre, P, 100 + i) for i in range(size)], algorithm)
+            state = counted.add([TriplePattern(centre, P, 100 + i) for i in range(size)], algorithm)
+            assert state.paths == []  # masks alone, so that every probe is counted
             for value in range(7, 7 + centres):
                 for i in range(1, size):
                     counted.kernel.apply(1, value, P, 100 + i)

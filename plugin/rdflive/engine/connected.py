@@ -70,6 +70,8 @@ class _Writer:
         self.array = array
         self.source = Source("def walk(s, p, o, out):")
         self.fail = "return"
+        self.found: dict[int, str] = {}
+        """The name under which the walk holds what a pattern's path gave."""
         seed = plan.patterns[array.seed]
         self.names: dict[Variable, str] = {}
         for argument, term in zip(ARGUMENTS, seed, strict=True):
@@ -77,19 +79,21 @@ class _Writer:
                 self.names.setdefault(term, argument)
 
     def write(self, once: bool) -> Walk:
-        self._demand_full(tuple(self.names))
+        self._demand_full((None,) if None in self.plan.masks else tuple(self.names))
         for j in self.array.checks:
             self._check(j)
-        for number, step in enumerate(self.array.steps):
+        self._look_ahead()
+        for step in self.array.steps:
             if step.scan:
                 self._scan(step.links[0])
             elif len(step.links) == 1:
-                self._follow(step.links[0], number)
+                self._follow(step.links[0])
             else:
                 self._meet(step.binds[0], step.links)
             self._demand_full(step.binds)
             for j in step.checks:
                 self._check(j)
+            self._look_ahead()
         if once:
             for j in range(self.array.seed):
                 self._leave_to(j)
@@ -114,11 +118,12 @@ class _Writer:
         slots = self._slots(j)
         return self.source.name(self.plan.path(j, tuple(slots.index(v) for v in bound)))
 
-    def _demand_full(self, variables: Sequence[Variable]) -> None:
-        for variable in variables:
-            if variable in self.plan.masks:
-                mask, full = map(self.source.name, self.plan.masks[variable])
-                self.source.line(f"if {mask}[{self.names[variable]}] != {full}: {self.fail}")
+    def _demand_full(self, centres: Sequence[Variable | None]) -> None:
+        for centre in centres:
+            if centre in self.plan.masks:
+                mask, full = map(self.source.name, self.plan.masks[centre])
+                value = "()" if centre is None else self.names[centre]
+                self.source.line(f"if {mask}[{value}] != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
         self.source.enter(f"for {target} in {values}:")
@@ -135,23 +140,42 @@ class _Writer:
         bound = [v for v in slots if v in self.names]
         return f"{self._path(j, bound)}.get({self._tuple(bound)})", [v for v in slots if v not in bound]
 
-    def _follow(self, j: int, number: int) -> None:
-        lookup, offered = self._lookup(j)
-        found = f"n{number}"
-        self.source.line(f"{found} = {lookup}")
-        self.source.line(f"if {found} is None: {self.fail}")
+    def _look_ahead(self) -> None:
+        """Look up every path whose key is bound by now, so that a missing neighbour ends the walk early."""
+        will = set(self.names)
+        for step in self.array.steps:
+            if not step.scan:
+                for j in step.links:
+                    key = [v for v in self._slots(j) if v in will]
+                    if j not in self.found and all(v in self.names for v in key):
+                        lookup, _ = self._lookup(j)
+                        name = self.found[j] = f"n{j}"
+                        self.source.line(f"{name} = {lookup}")
+                        self.source.line(f"if {name} is None: {self.fail}")
+            will.update(step.binds)
+
+    def _follow(self, j: int) -> None:
+        _, offered = self._lookup(j)
+        found = self.found[j]
         self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
 
     def _meet(self, variable: Variable, links: Sequence[int]) -> None:
-        lookups = ", ".join(self._lookup(j)[0] for j in links)
+        names = [self.found[j] for j in links]
+        if len(names) == 2:
+            a, b = names
+            lone = f"(({a},) if ({a} in {b} if type({b}) is set else {a} == {b}) else ())"
+            both = f"({a} & {b} if type({b}) is set else ({b},) if {b} in {a} else ())"
+            self._loop(self._bind((variable,)), f"({both} if type({a}) is set else {lone})")
+            return
+        lookups = ", ".join(names)
         helper = self.source.name(intersect)
         self._loop(self._bind((variable,)), f"{helper}([{lookups}])")
 
     def _check(self, j: int) -> None:
         """Test a pattern whose variables are all bound."""
         slots = self._slots(j)
-        if len(slots) == 1 and slots[0] in self.plan.masks:
-            return  # the full mask of its only variable says so already
+        if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
+            return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:
             lookup = f"{self._path(j, slots[:1])}.get({self.names[slots[0]]})"
             offered = f"{self.source.name(each)}({lookup})"

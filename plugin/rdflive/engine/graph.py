@@ -55,10 +55,9 @@ class GraphState:
         self.seen += 1
         s, p, o = triple
         known, router = self._known, self._router
-        predicate = known(p, -1)
-        if predicate not in router.nodes and router.open is EMPTY:
+        if router.open is EMPTY and known(p, -1) not in router.nodes:
             return False
-        if not router.route(known(s, -1), predicate, known(o, -1)):
+        if not router.may_match(known, s, p, o):
             return False
         start = perf_counter()
         intern = self.dictionary.intern
@@ -88,8 +87,12 @@ class GraphState:
         """Start maintaining a query on what the graph holds now."""
         preset = {name: self._constant(term) for name, term in plan.query.preset.items()}
         query = QueryState(plan, self.dictionary, preset)
+        try:
+            self._start(query)
+        except BaseException:
+            self._stop(query)
+            raise
         self._emits[query] = emit
-        self._start(query)
         return query
 
     def answers(self, query: QueryState) -> TermWeights:
@@ -133,7 +136,7 @@ class GraphState:
     def _stop(self, query: QueryState) -> None:
         dictionary = self.dictionary
         for state in query.states:
-            del self._owners[state]
+            self._owners.pop(state, None)
             for pattern, matches in self.kernel.remove(state):
                 pattern.held = False
                 for values in matches:

@@ -96,6 +96,15 @@ class Kernel:
     def add(self, segment: Segment, snapshot: Snapshot) -> SegmentState:
         """Start maintaining a segment (its constants are ids) on what the snapshot lists."""
         state = SegmentState(segment)
+        try:
+            self._add(state, snapshot)
+        except BaseException:
+            self.remove(state)
+            raise
+        return state
+
+    def _add(self, state: SegmentState, snapshot: Snapshot) -> None:
+        segment = state.segment
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
         state.patterns = [self._pattern(pattern, numbers) for pattern in segment.patterns]
         fresh = _Fresh()
@@ -118,7 +127,6 @@ class Kernel:
         fresh.load(snapshot)
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
             pattern_state.walks.append((walk, state))
-        return state
 
     def solutions(self, state: SegmentState, snapshot: Snapshot) -> list[Row]:
         """List the current solutions of a segment, starting from its rarest pattern."""

@@ -47,6 +47,24 @@ class Router:
             return tuple(q for q in found if q.guard is None or q.guard(s, p, o))
         return found
 
+    def may_match(self, known: Callable[[Any, int], int], s: Any, p: Any, o: Any) -> bool:
+        """Tell whether some pattern's constants fit a triple of terms, asking for few ids.
+
+        `known` gives the id of a term, or its second argument; hashing a literal is not cheap.
+        """
+        shelves = [self.open] if self.open is not EMPTY else []
+        node = self.nodes.get(known(p, -1))
+        if node is not None:
+            shelves.append(node)
+        for free, by_object, by_subject, by_both in shelves:
+            if free or (by_object is not None and known(o, -1) in by_object):
+                return True
+            if by_subject is not None and known(s, -1) in by_subject:
+                return True
+            if by_both is not None and (known(s, -1), known(o, -1)) in by_both:
+                return True
+        return False
+
     def add(self, pattern: PatternState) -> None:
         """Start routing to a pattern."""
         self.guarded += pattern.guard is not None

@@ -72,6 +72,12 @@ class BGP:
             dict.fromkeys(v for pattern in self.patterns for v in pattern.variables)
         )
 
+    @property
+    def constants(self) -> tuple[Term, ...]:
+        """The distinct constants, in query order."""
+        terms = (term for pattern in self.patterns for term in pattern)
+        return tuple(dict.fromkeys(term for term in terms if not isinstance(term, Variable)))
+
 
 def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass:
     """Name the smallest class of paper 001 that holds the pattern.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 import pyparsing
@@ -80,7 +81,7 @@ def parse_query(
     if not isinstance(text, str):
         raise QuerySyntaxError(f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}")
     tokens = list(tokenize(text))
-    algebra = _translate(text, init_ns or {})
+    algebra = _translate(text, init_ns or {}, tokens)
     if algebra.name not in ("SelectQuery", "AskQuery"):
         raise _refuse(algebra.name, tokens)
     if algebra.datasetClause:
@@ -92,7 +93,7 @@ def parse_query(
     return ParsedQuery(text, form, BGP(_patterns(patterns, preset, tokens)), names, distinct, preset)
 
 
-def _translate(text: str, init_ns: Mapping[str, Any]) -> CompValue:
+def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> CompValue:
     try:
         algebra: CompValue = translateQuery(parseQuery(text), initNs=init_ns).algebra
     except pyparsing.ParseBaseException as error:
@@ -105,7 +106,13 @@ def _translate(text: str, init_ns: Mapping[str, Any]) -> CompValue:
     except RecursionError as error:
         raise QuerySyntaxError("the query is nested too deeply for rdflib's parser") from error
     except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
-        raise QuerySyntaxError(f"not a valid SPARQL query: {error}") from error
+        place = _unknown_prefix(tokens, init_ns)
+        where = f" (line {place.line}, column {place.column})" if place else ""
+        raise QuerySyntaxError(
+            f"not a valid SPARQL query: {error}{where}",
+            line=place.line if place else 0,
+            column=place.column if place else 0,
+        ) from error
     return algebra
 
 
@@ -126,7 +133,14 @@ def _basic(node: CompValue, tokens: list[Token]) -> Iterator[CompValue]:
         yield from _basic(node.p1, tokens)
         yield from _basic(node.p2, tokens)
     else:
-        raise _refuse(node.name, tokens)
+        raise _refuse("AggregateJoin" if _aggregates(node) else node.name, tokens)
+
+
+def _aggregates(node: Any) -> bool:
+    """True when an expression stands for an aggregate: rdflib wraps grouping in assignments."""
+    while node is not None and node.name in ("Extend", "Filter"):
+        node = node.p
+    return node is not None and node.name == "AggregateJoin"
 
 
 def _patterns(
@@ -174,6 +188,12 @@ def _refused(refusal: _Refusal, tokens: list[Token], place: Token | None = None)
         line=place.line if place else 0,
         column=place.column if place else 0,
     )
+
+
+def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
+    """Find the first prefixed name whose prefix nobody declared."""
+    declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
+    return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)
 
 
 def _path_operator(tokens: list[Token]) -> Token | None:

@@ -81,7 +81,9 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     else:
         _demand(algorithm, bgp, pattern_class)
         segments = (make_segment(bgp.patterns, projected, algorithm),)
-    used: Algorithm = segments[0].algorithm if len(segments) == 1 and algorithm != "product" else "product"
+    used: Algorithm = "product"
+    if algorithm != "product" and len(segments) < 2:
+        used = segments[0].algorithm if segments else "ground"
     return Plan(query, pattern_class, used, segments, _columns(names, segments))
 
 
