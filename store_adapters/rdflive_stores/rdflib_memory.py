@@ -179,10 +179,11 @@ def live_memory(plain: Any) -> type[Any]:
                 graphs = self._Memory__contextTriples
                 identifier = getattr(context, "identifier", context)
                 name = adapter.names.get(identifier) or adapter.name(identifier)
-                held = len(graphs[name]) if name in graphs else 0
+                own = graphs.get(name)
+                held = 0 if own is None else len(own)
                 union = len(graphs[None]) if wants_union else 0
                 plain.add(self, triple, context)
-                if len(graphs[name]) != held:
+                if own is None or len(own) != held:
                     s, p, o = triple
                     capture.record(1, s, p, o, identifier)
                     if wants_union and len(graphs[None]) != union:

@@ -37,7 +37,7 @@ def interleave(runs: Mapping[str, Callable[[int], T]], repeat: int) -> dict[str,
     """Call every run once per round (A B C, B C A, …), so that drift of the machine hits all alike."""
     results: dict[str, list[T]] = {name: [] for name in runs}
     names = list(runs)
-    for number in range(repeat):
+    for number in range(repeat if names else 0):
         turn = number % len(names)
         for name in names[turn:] + names[:turn]:
             results[name].append(runs[name](number))
