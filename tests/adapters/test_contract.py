@@ -19,7 +19,7 @@ def oxigraph() -> Any:
 
 
 class TestMemory(AdapterContract):
-    sequences = 400
+    sequences = 500
 
     def make_store(self) -> Any:
         return Memory()
@@ -36,7 +36,7 @@ class TestAuditableMemory(AdapterContract):
 
 
 class TestOxigraph(AdapterContract):
-    sequences = 400
+    sequences = 500
 
     def make_store(self) -> Any:
         return oxigraph()
