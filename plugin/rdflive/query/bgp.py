@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 __all__ = ["BGP", "PatternClass", "Term", "TriplePattern", "Variable", "classify", "to_text"]
 
 PatternClass: TypeAlias = Literal[
     "ground", "simple var-centric star", "loosely-connected", "var-connected", "general"
 ]
-
-POSITIONS: Final = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ def _describe(segment: Segment, numbers: Numbers) -> Iterator[str]:
             names = [numbers[pattern] for pattern in segment.patterns]
             yield f"    {names[array.seed]}: {_visits(array, names)}"
     yield f"  cached: {'; '.join(_cached(segment)) or 'nothing'}"
-    yield f"  an update costs: {_COSTS[segment.algorithm]}"
+    walks_at_once = segment.algorithm == "connected" and not segment.centres
+    yield f"  an update costs: {_COSTS['join' if walks_at_once else segment.algorithm]}"
 
 
 def _visits(array: OrderedArray, names: list[str]) -> str:
