@@ -16,7 +16,7 @@ from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, inst
 from rdflive.manager import register_plugin, unregister_plugin
 from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.query.explain import Explanation
-from rdflive.query.plan import ALGORITHMS
+from rdflive.query.segment import ALGORITHMS
 from rdflive.subscription import Stats, Subscription
 
 __all__ = [

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-__all__ = ["Dictionary"]
+__all__ = ["UNBOUND", "Dictionary"]
 
 Id: TypeAlias = int
 
+UNBOUND: Final = 0
+"""The id that stands for no term; its entry is None, and references to it cost nothing."""
+
 
 class Dictionary:
-    """A reference-counted two-way map between terms and ids (>= 0, reused after release).
+    """A reference-counted two-way map between terms and ids (>= 1, reused after release).
 
     `intern` gives an id without a reference, good until the next `sweep`; `hold` and `drop` count.
 
     >>> terms = Dictionary()
     >>> terms.hold([terms.intern("a")]); terms.intern("b"); terms.sweep(); len(terms)
-    1
+    2
     1
     """
 
@@ -25,8 +28,8 @@ class Dictionary:
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, Id] = {}
-        self.terms: list[Hashable] = []
-        self._references: list[int] = []
+        self.terms: list[Hashable] = [None]
+        self._references: list[int] = [1]
         self._free: list[Id] = []
         self._loose: list[Id] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from rdflive.errors import RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
-from rdflive.query.plan import Algorithm, make_plan
-from rdflive.store import Adapter
+from rdflive.query.plan import make_plan
+from rdflive.query.segment import Algorithm
 from rdflive.subscription import OnError, Subscription
 
 if TYPE_CHECKING:
@@ -62,9 +62,8 @@ def subscribe(
     parsed = _parse(graph, query, initNs, initBindings)
     plan = make_plan(parsed, algorithm)
     with manager.locked(_store(graph)) as adapter:
-        key = adapter.graph_key(graph)
         subscription = Subscription(
-            adapter, key, plan, callback=callback, initial=initial, name=name, on_error=on_error
+            adapter, graph, plan, callback=callback, initial=initial, name=name, on_error=on_error
         )
         if manager.listens("rdflive_batch"):
             adapter.capture.on_batch = partial(_announce, _store(graph))
@@ -83,10 +82,7 @@ def batch(graph: Any) -> Iterator[None]:
     >>> with batch(graph):
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
-    with ExitStack() as stack:
-        with manager.locked(_store(graph)) as adapter:
-            stack.callback(_release, adapter)
-            stack.enter_context(adapter.capture)
+    with manager.batch(_store(graph)):
         yield
 
 
@@ -161,11 +157,6 @@ def _parse(
 
 def _store(graph: Any) -> Any:
     return graph.store if isinstance(graph, rdflib.Graph) else graph
-
-
-def _release(adapter: Adapter) -> None:
-    with adapter.capture.lock:
-        manager.release(adapter)
 
 
 def _announce(store: Any, captured: Any) -> None:

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from rdflive.store import Adapter
 
 __all__ = [
     "attach",
+    "batch",
     "call_safely",
     "listens",
     "locked",
@@ -50,6 +51,21 @@ def release(adapter: Adapter) -> None:
     if adapter.capture.idle:
         with _hooking:
             adapter.detach()
+
+
+@contextmanager
+def batch(store: Any) -> Iterator[None]:
+    """Make all changes of a store inside the block one commit."""
+    with ExitStack() as stack:
+        with locked(store) as adapter:
+            stack.callback(_release, adapter)
+            stack.enter_context(adapter.capture)
+        yield
+
+
+def _release(adapter: Adapter) -> None:
+    with adapter.capture.lock:
+        release(adapter)
 
 
 @cache

@@ -55,10 +55,16 @@ Terms: TypeAlias = tuple[Any, ...]
 class Header:
     """What all solutions of one subscription share: the form, the variables, and how terms are shown."""
 
-    form: Literal["SELECT", "ASK"]
+    form: Literal["SELECT", "ASK", "CONSTRUCT"]
     names: tuple[str, ...]
     convert: Callable[[Any], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
+
+    def solution(self, terms: Terms) -> Any:
+        """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
+        if self.form != "CONSTRUCT":
+            return Solution(self, terms)
+        return terms if self.convert is None else tuple(map(self.convert, terms))
 
 
 class Solution(Mapping[str, Any]):
@@ -154,13 +160,13 @@ class Delta:
         fill(self, "initial", initial)
 
     @property
-    def added(self) -> tuple[Solution, ...]:
-        """The solutions that appeared, each as often as it did."""
+    def added(self) -> tuple[Any, ...]:
+        """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
         return self._repeat(1)
 
     @property
-    def removed(self) -> tuple[Solution, ...]:
-        """The solutions that disappeared, each as often as it did."""
+    def removed(self) -> tuple[Any, ...]:
+        """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples."""
         return self._repeat(-1)
 
     @property
@@ -168,14 +174,14 @@ class Delta:
         """What an ASK query answers from now on; None for other queries."""
         return any(w > 0 for w in self._weights.values()) if self._header.form == "ASK" else None
 
-    def weights(self) -> dict[Solution, int]:
+    def weights(self) -> dict[Any, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
-        return {Solution(self._header, terms): w for terms, w in self._weights.items()}
+        return {self._header.solution(terms): w for terms, w in self._weights.items()}
 
-    def _repeat(self, sign: int) -> tuple[Solution, ...]:
+    def _repeat(self, sign: int) -> tuple[Any, ...]:
         return tuple(
             chain.from_iterable(
-                repeat(Solution(self._header, terms), weight * sign)
+                repeat(self._header.solution(terms), weight * sign)
                 for terms, weight in self._weights.items()
                 if weight * sign > 0
             )
@@ -234,8 +240,11 @@ class Delta:
 
     def __reduce__(self) -> tuple[Any, ...]:
         header = Header(self._header.form, self._header.names)
-        names = header.names
-        weights = {tuple(s.get(n) for n in names): w for s, w in self.weights().items()}
+        convert = self._header.convert or (lambda term: term)
+        weights = {
+            tuple(None if term is None else convert(term) for term in terms): weight
+            for terms, weight in self._weights.items()
+        }
         return _rebuild, (header, weights, self.sequence, self.first_sequence, self.initial)
 
 

@@ -1,13 +1,13 @@
-"""What a graph held at its last commit, also while a batch is open."""
+"""What a graph, or all graphs, held at the last commit, also while a batch is open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rdflive.store import Adapter, GraphKey, Triple
+from rdflive.store import Adapter, GraphKey, QuadTerms, Triple
 
-__all__ = ["committed_triples"]
+__all__ = ["committed_quads", "committed_triples"]
 
 
 def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, Any, Any]], Iterator[Triple]]:
@@ -23,7 +23,26 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, A
             if triple not in pending:
                 yield triple
         for triple, sign in pending.items():
-            if sign < 0 and all(want in (None, term) for want, term in zip(pattern, triple, strict=True)):
+            if sign < 0 and _matches(pattern, triple):
                 yield triple
 
     return triples
+
+
+def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterator[QuadTerms]]:
+    """Make the function that lists the quads of all graphs whose triple matches, as of the last commit."""
+
+    def quads(pattern: tuple[Any, Any, Any]) -> Iterator[QuadTerms]:
+        pending = adapter.capture.pending_quads()
+        for quad in adapter.quads(pattern):
+            if quad not in pending:
+                yield quad
+        for quad, sign in pending.items():
+            if sign < 0 and _matches(pattern, quad[:3]):
+                yield quad
+
+    return quads
+
+
+def _matches(pattern: tuple[Any, Any, Any], triple: Triple) -> bool:
+    return all(want in (None, term) for want, term in zip(pattern, triple, strict=True))

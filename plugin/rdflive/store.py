@@ -15,20 +15,37 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rdflive.model import Batch, Change, Quad
 
-__all__ = ["UNION", "Adapter", "Capture", "GraphKey", "Listener", "Snapshottable", "Watchable"]
+__all__ = [
+    "NAMED",
+    "UNION",
+    "Adapter",
+    "Capture",
+    "GraphKey",
+    "Listener",
+    "NamedGraphs",
+    "Snapshottable",
+    "Watchable",
+]
 
 
-class _Union(Enum):
+class _Every(Enum):
     UNION = "union of all graphs"
+    NAMED = "all graphs by name"
 
     __hash__ = object.__hash__  # that of Enum runs in Python, and this is asked on every write
 
 
-UNION: Final = _Union.UNION
+UNION: Final = _Every.UNION
 """The key of the union of all graphs: it holds a triple once however many graphs do."""
 
+NAMED: Final = _Every.NAMED
+"""The key of a listener to the quads of all graphs. No adapter records under it: `Capture` sees to it."""
+
 GraphKey: TypeAlias = Hashable
-"""How an adapter names a graph: any hashable value of its own, or `UNION`."""
+"""How an adapter names a graph: any hashable value of its own, or `UNION`.
+
+The key of a named graph is the store's own term for its name, as `to_native` gives it.
+"""
 
 ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
@@ -37,15 +54,21 @@ PATIENCE: Final = 1.0
 """Seconds to wait for a thread that committed but has not begun to deliver."""
 
 Triple: TypeAlias = tuple[Any, Any, Any]
+QuadTerms: TypeAlias = tuple[Any, Any, Any, GraphKey]
+"""Subject, predicate, object and the key of the graph."""
 
 
 class Listener(Protocol):
-    """Whoever follows one graph of a store. Called under the store's lock, in the writing thread."""
+    """Whoever follows one graph of a store. Called under the store's lock, in the writing thread.
 
-    def apply(self, sign: Literal[1, -1], triple: Triple) -> bool:
+    A batch is applied to all listeners before any of them commits, and each of those commits once.
+    """
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
         """Take one exact change: +1 for a triple that was absent, -1 for one that was present.
 
-        Returns whether `commit` must follow; false where the change leaves no trace.
+        Under `NAMED` it is a quad, of any graph, the default one included. Returns whether `commit`
+        must follow; false where the change leaves no trace.
         """
         ...
 
@@ -79,9 +102,29 @@ class Snapshottable(Protocol):
     def from_native(self) -> Callable[[Any], Any] | None:
         """Give the function that turns a store term into the user's; None where they are the same."""
 
+    def to_rdflib(self) -> Callable[[Any], Any] | None:
+        """Give the function that turns a store term into rdflib's; None where they are the same.
+
+        It keeps the lexical form, and raises ValueError for a term that rdflib cannot hold.
+        """
+
 
 @runtime_checkable
-class Adapter(Watchable, Snapshottable, Protocol):
+class NamedGraphs(Protocol):
+    """An adapter that knows the store's graphs by name; one of a single graph knows no other."""
+
+    def quads(self, pattern: tuple[Any, Any, Any]) -> Iterator[QuadTerms]:
+        """List the quads of all graphs, each once, whose triple matches; None matches anything."""
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Name the default graph of a dataset, which `GRAPH ?g` leaves out.
+
+        Raises UnsupportedStoreError for what is no dataset.
+        """
+
+
+@runtime_checkable
+class Adapter(Watchable, Snapshottable, NamedGraphs, Protocol):
     """What `rdflive_attach` returns."""
 
 
@@ -110,7 +153,7 @@ class Capture:
         self._depth = 0
         self._batching = 0
         """The thread whose batch is open; 0 for none."""
-        self._net: dict[tuple[Any, Any, Any, GraphKey], Literal[1, -1]] = {}
+        self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._turn = threading.Condition(threading.Lock())
         self._delivering = 0
 
@@ -137,8 +180,12 @@ class Capture:
             else:
                 self._net[quad] = sign
             return
+        listeners = self.listeners
+        if NAMED in listeners:
+            self._commit({(s, p, o, graph): sign})
+            return
         self.sequence += 1  # `_commit` of this one change, written out: most commits are single
-        listener = self.listeners.get(graph)
+        listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
             listener.commit(self.sequence)
         if self.on_batch is not None and graph is not UNION:
@@ -168,13 +215,17 @@ class Capture:
         if self.deliveries:
             self.deliver()
 
-    def _commit(self, net: dict[tuple[Any, Any, Any, GraphKey], Literal[1, -1]]) -> None:
+    def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1
-        touched: dict[GraphKey, Listener] = {}
-        for (s, p, o, graph), sign in net.items():
-            listener = self.listeners.get(graph)
+        touched: dict[int, Listener] = {}  # by identity: one listener may follow several graphs
+        listeners, named = self.listeners, self.listeners.get(NAMED)
+        for quad, sign in net.items():
+            s, p, o, graph = quad
+            listener = listeners.get(graph)
             if listener is not None and listener.apply(sign, (s, p, o)):
-                touched[graph] = listener
+                touched[id(listener)] = listener
+            if named is not None and graph is not UNION and named.apply(sign, quad):
+                touched[id(named)] = named
         for listener in touched.values():
             listener.commit(self.sequence)
         if self.on_batch is not None:
@@ -184,6 +235,10 @@ class Capture:
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
         """Give the changes of one graph that the open batch has not committed yet."""
         return {(s, p, o): sign for (s, p, o, key), sign in self._net.items() if key == graph}
+
+    def pending_quads(self) -> dict[QuadTerms, Literal[1, -1]]:
+        """Give the changes of all graphs that the open batch has not committed yet."""
+        return {quad: sign for quad, sign in self._net.items() if quad[3] is not UNION}
 
     def enqueue(self, delivery: Callable[[], None]) -> None:
         """Queue a call for after the lock's release, behind what is queued already."""

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from types import TracebackType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from rdflib import Graph
 
 from rdflive import manager
-from rdflive.engine.graph import GraphState
+from rdflive.constructed import ConstructedGraph
 from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.store_state import StoreState
+from rdflive.engine.view import QuadView, View
 from rdflive.errors import ClosedError, UnsupportedQueryError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox
-from rdflive.model import Delta, Header, Solution
+from rdflive.model import Delta, Header
+from rdflive.query.bgp import Variable
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
-from rdflive.snapshot import committed_triples
-from rdflive.store import Adapter, GraphKey
+from rdflive.snapshot import committed_quads, committed_triples
+from rdflive.store import NAMED, Adapter, GraphKey
 
 __all__ = ["Callback", "OnError", "Stats", "Subscription"]
 
@@ -62,7 +67,7 @@ class Subscription:
     def __init__(
         self,
         adapter: Adapter,
-        key: GraphKey,
+        graph: Any,
         plan: Plan,
         *,
         callback: Callback | None,
@@ -75,25 +80,27 @@ class Subscription:
         """What the callback raised last."""
         self._adapter = adapter
         self._capture = adapter.capture
-        self._key = key
+        self._target = graph
         self._plan = plan
         self._callback = callback
         self._initial = initial
         self._on_error = on_error
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
         self._mailboxes: dict[Mailbox, int] = {}
+        self._made: ConstructedGraph | None = None
         self._untaken: Mailbox | None = None
         if callback is None:
             self._untaken = Mailbox()
             self._mailboxes[self._untaken] = -1
         self._delivered = 0
         self._callback_seconds = 0.0
-        self._graph: GraphState | None = None
+        self._state: StoreState | None = None
         self._query: QueryState
-        self._open()
+        answer = self._open()
         try:
             if initial:
-                self._emit(self._live().answers(self._query), self._capture.sequence, True)
+                weights = self._live().answers(self._query) if answer is None else answer
+                self._emit(weights, self._capture.sequence, True)
         except BaseException:
             self.close()
             raise
@@ -106,13 +113,31 @@ class Subscription:
     @property
     def closed(self) -> bool:
         """True after `close`."""
-        return self._graph is None
+        return self._state is None
 
-    def answers(self) -> list[Solution]:
-        """List the current answer, each solution as often as it occurs (ASK: one empty one if true)."""
+    def answers(self) -> list[Any]:
+        """List the current answer, each solution as often as it occurs (ASK: one empty one if true).
+
+        It is in the order of ORDER BY. CONSTRUCT gives triples.
+        """
         with self._capture.lock:
             weights = self._live().answers(self._query)
         return list(Delta(self._header, weights, sequence=0).added)
+
+    @property
+    def graph(self) -> Graph:
+        """The triples of a CONSTRUCT query as a live rdflib graph, which can be subscribed to itself.
+
+        It changes before the callback is called. Do not write to it.
+        """
+        if self._header.form != "CONSTRUCT":
+            raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
+        with self._capture.lock:
+            if self._made is None:
+                state, sequence = self._live(), self._capture.sequence
+                now = Delta(self._header, state.answers(self._query), sequence=sequence, initial=True)
+                self._made = ConstructedGraph(self._adapter, now)
+            return self._made.graph
 
     def deltas(self, timeout: float | None = None) -> Deltas:
         """Iterate the deltas from now on, blocking; ends when the subscription closes.
@@ -138,17 +163,16 @@ class Subscription:
     def stats(self) -> Stats:
         """Count what the subscription has seen and what it keeps."""
         with self._capture.lock:
-            graph = self._live()
+            state = self._live()
             containers = self._query.containers()
-            segments = tuple(segment.algorithm for segment in self._plan.segments)
             return Stats(
-                algorithms=("product", *segments) if self._plan.algorithm == "product" else segments,
-                updates=graph.seen - self._seen,
+                algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
+                updates=sum(view.seen for view in state.watched(self._query)) - self._seen,
                 matched=self._query.hits() - self._hits,
                 deltas=self._delivered,
                 entries=sum(map(len, containers)),
                 size=sum(map(_size, containers)),
-                seconds=graph.seconds,
+                seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
             )
 
@@ -167,12 +191,10 @@ class Subscription:
         """
         capture = self._capture
         with capture.lock:
-            graph, self._graph = self._graph, None
-            if graph is None:
+            state, self._state = self._state, None
+            if state is None:
                 return
-            graph.remove(self._query)
-            if not len(graph):
-                del capture.listeners[self._key]
+            self._leave(state, state.remove(self._query))
             if not capture.listeners:
                 capture.on_batch = None
             manager.release(self._adapter)
@@ -190,20 +212,49 @@ class Subscription:
     def __repr__(self) -> str:
         return f"<Subscription {self.name or self.query!r} {'closed' if self.closed else 'open'}>"
 
-    def _open(self) -> None:
-        """Join the graph's engine, starting it for the first subscription."""
+    def _open(self) -> TermWeights | None:
+        """Join the store's engine, starting it for the first subscription."""
         self._check_constants()
-        listeners = self._capture.listeners
-        graph = listeners.get(self._key)
-        if not isinstance(graph, GraphState):
-            graph = GraphState(committed_triples(self._adapter, self._key), self._adapter.to_native)
-        self._query = graph.add(self._plan, self._emit)
-        listeners[self._key] = self._graph = graph
+        states = (v.state for v in self._capture.listeners.values() if isinstance(v, View))
+        state = next((s for s in states if isinstance(s, StoreState)), None)
+        if state is None:
+            state = StoreState(self._adapter.to_native, self._adapter.to_rdflib())
+        try:
+            self._query, answer = state.add(self._plan, partial(self._view, state), self._emit)
+        except BaseException:
+            self._leave(state, [view for view in state.views.values() if not view.queries])
+            raise
+        self._state = state
         self._begin()
+        return answer
+
+    def _view(self, state: StoreState, graph: Any) -> View:
+        """Give the view of the graph that a pattern names, listening to it from the first use on."""
+        adapter, target = self._adapter, self._target
+        key: GraphKey = adapter.graph_key(target)
+        if graph is not None:
+            default = adapter.default_graph(target)  # refuses what has no named graphs
+            key = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
+        view = state.views.get(key)
+        if view is None:
+            if key is NAMED:
+                view = QuadView(state, committed_quads(adapter), default)
+            else:
+                view = View(state, committed_triples(adapter, key))
+            state.views[key] = self._capture.listeners[key] = view
+        return view
+
+    def _leave(self, state: StoreState, unused: Iterable[View]) -> None:
+        for key, view in tuple(state.views.items()):
+            if view in unused:
+                view.release()
+                del state.views[key], self._capture.listeners[key]
 
     def _check_constants(self) -> None:
         query = self._plan.query
-        for term in (*query.bgp.constants, *query.preset.values()):
+        patterns = (p for basic in self._plan.basics for segment in basic.segments for p in segment.patterns)
+        constants = (term for p in patterns for term in p if not isinstance(term, Variable))
+        for term in (*constants, *query.preset.values()):
             try:
                 self._adapter.to_native(term)
             except ValueError as error:
@@ -213,12 +264,13 @@ class Subscription:
 
     def _begin(self) -> None:
         """Count updates and matches from here."""
-        self._seen, self._hits = self._live().seen, self._query.hits()
+        self._seen = sum(view.seen for view in self._live().watched(self._query))
+        self._hits = self._query.hits()
 
-    def _live(self) -> GraphState:
-        if self._graph is None:
+    def _live(self) -> StoreState:
+        if self._state is None:
             raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
-        return self._graph
+        return self._state
 
     def _open_mailbox(self) -> Mailbox:
         mailbox, self._untaken = self._untaken, None
@@ -226,9 +278,9 @@ class Subscription:
             return mailbox
         mailbox = Mailbox()
         with self._capture.lock:
-            graph, sequence = self._live(), self._capture.sequence
+            state, sequence = self._live(), self._capture.sequence
             if self._initial:
-                weights = graph.answers(self._query)
+                weights = state.answers(self._query)
                 mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True))
             self._mailboxes[mailbox] = sequence
         return mailbox
@@ -247,6 +299,8 @@ class Subscription:
         self._delivered += 1
         if manager.listens("rdflive_delta"):
             manager.call_safely("rdflive_delta", subscription=self, delta=delta)
+        if self._made is not None:
+            self._made.take(delta)
         for mailbox, since in tuple(self._mailboxes.items()):
             if delta.sequence > since or (delta.initial and delta.sequence == since):
                 mailbox.put(delta)

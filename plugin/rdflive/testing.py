@@ -5,8 +5,8 @@
             return MyStore()
 
 Every operation runs on a watched store and on an unwatched twin. On the watched one the delta of each
-graph, and of the union, must equal the difference of its content before and after, in one commit where
-the operation is one; both must end the same way, also when the operation fails.
+graph, of the union, and of the quads of all graphs must equal the difference of its content before and
+after, in one commit where the operation is one; both must end the same way, also when the operation fails.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rdflib.store import Store
 from rdflive.live import batch, subscribe
 from rdflive.model import Delta
 from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES, Operation, World, term
+from rdflive.testing_quads import QuadWatch, check_named_graphs, check_patterns, check_snapshot
 
 __all__ = ["AdapterContract", "Watch", "check_fuzz", "check_operation"]
 
@@ -48,6 +49,15 @@ class Watch:
             self.content[row] += weight
         self.content = +self.content
 
+    @property
+    def changed(self) -> bool:
+        """True when something changed since the last check."""
+        return bool(self.deltas)
+
+    def close(self) -> None:
+        """Stop following."""
+        self.subscription.close()
+
     def check(self, commits: int | None) -> None:
         """Compare what the deltas add up to with the graph, and forget the deltas."""
         if self.subscription.last_error is not None:
@@ -69,8 +79,12 @@ def _label(graph: rdflib.Graph) -> str:
     return "the union" if isinstance(graph, rdflib.Dataset) else f"graph {graph.identifier}"
 
 
-def _watch(world: World) -> list[Watch]:
-    return [Watch(graph) for graph in world.views()]
+def _watch(world: World, *, union: bool = True, quads: bool = True) -> list[Watch | QuadWatch]:
+    """Watch each graph, and what is asked of the rest: who listens decides how a change is recorded."""
+    graphs = world.views()
+    if not union and world.graph_aware:
+        graphs.pop()
+    return [*map(Watch, graphs), *([QuadWatch(world)] if quads else ())]
 
 
 def _run(operation: Operation, world: World) -> type[BaseException] | None:
@@ -82,11 +96,19 @@ def _run(operation: Operation, world: World) -> type[BaseException] | None:
 
 
 def check_operation(make_store: Callable[[], Store], operation: Operation) -> None:
-    """Check one operation on a prepared store: exact deltas, one commit, and the outcome of its twin."""
+    """Check one operation on a prepared store: exact deltas, one commit, and the outcome of its twin.
+
+    Once with listeners of all kinds, and once with none but those of single graphs.
+    """
+    for listening in (True, False):
+        _check_operation(make_store, operation, listening)
+
+
+def _check_operation(make_store: Callable[[], Store], operation: Operation, listening: bool) -> None:
     world, twin = World(make_store()), World(make_store())
     world.prepare()
     twin.prepare()
-    watches = _watch(world)
+    watches = _watch(world, union=listening, quads=listening)
     for _ in range(2):  # the second run meets what the first one left
         outcome, expected = _run(operation, world), _run(operation, twin)
         if outcome is not expected:
@@ -99,7 +121,7 @@ def check_operation(make_store: Callable[[], Store], operation: Operation) -> No
                     f"{operation.name}: {len(mine)} triples in {_label(mine)}, {len(other)} in its twin"
                 )
     for watch in watches:
-        watch.subscription.close()
+        watch.close()
 
 
 def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int = 25, seed: int = 0) -> float:
@@ -111,14 +133,14 @@ def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int =
     for number in range(sequences):
         choice = random.Random(f"{seed}-{number}")  # noqa: S311 - a seeded test
         world = World(make_store(), choice)
-        watches = _watch(world)
+        watches = _watch(world, union=number % 2 == 0, quads=number % 4 < 2)
         for operation in choice.choices(operations, k=length):
             _run(operation, world)
-            changing += any(watch.deltas for watch in watches)
+            changing += any(watch.changed for watch in watches)
             for watch in watches:
                 watch.check(1 if operation.one_commit else None)
         for watch in watches:
-            watch.subscription.close()
+            watch.close()
     return changing / (sequences * length)
 
 
@@ -164,6 +186,18 @@ class AdapterContract:
             raise AssertionError(f"expected one net delta of one triple, got {watch.deltas}")
         watch.check(1)
 
+    def test_quads_are_those_of_the_graphs(self) -> None:
+        """`quads` lists what each graph holds, once, for every pattern."""
+        check_patterns(World(self.make_store()))
+
+    def test_named_graphs_are_those_of_a_query(self) -> None:
+        """`GRAPH ?g` sees every graph but `default_graph`, and is refused where there are none."""
+        check_named_graphs(World(self.make_store()))
+
+    def test_an_open_batch_can_be_taken_back(self) -> None:
+        """Inside a batch a snapshot gives the quads and triples of the last commit."""
+        check_snapshot(World(self.make_store()))
+
     def test_closing_leaves_no_trace(self) -> None:
         """The last close gives the store its own class and attributes back."""
         store = self.make_store()
@@ -171,11 +205,15 @@ class AdapterContract:
         graph.add(term("a p b"))
         before = (type(store), set(vars(store)))
         first, second = subscribe(graph, "ASK { ?s ?p ?o }"), subscribe(graph, "ASK { ?s ?p ?o }")
+        quads = QuadWatch(World(store))
         first.close()
         graph.remove(term("a p b"))
         if second.answers():
             raise AssertionError("closing one subscription stopped another")
         second.close()
+        graph.add(term("a p b"))
+        quads.check(2)
+        quads.close()
         if (type(store), set(vars(store))) != before:
             raise AssertionError(f"left on the store: {type(store)}, {set(vars(store)) - before[1]}")
 

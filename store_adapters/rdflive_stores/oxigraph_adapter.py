@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +13,17 @@ from pyoxigraph import DefaultGraph, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
-from rdflive.store import UNION, Adapter, GraphKey, Triple
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
 from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native
-from rdflive_stores.rdflib_graphs import ADAPTER, capture_of, graph_key, open_batches, reduce_as
+from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib
+from rdflive_stores.rdflib_graphs import (
+    ADAPTER,
+    capture_of,
+    default_graph,
+    graph_key,
+    open_batches,
+    reduce_as,
+)
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
@@ -71,22 +78,33 @@ class LiveStoreAdapter:
 
     def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
-        if self._native is None:
-            raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
-        s, p, o = pattern
-        if not is_possible(s, p, o):
-            return
         if key is not UNION:
-            graph: Any = key
-            for quad in self._native.quads_for_pattern(s, p, o, graph):
+            for quad in self._matching(pattern, key):
                 yield quad.subject, quad.predicate, quad.object
             return
         seen = set()
-        for quad in self._native.quads_for_pattern(s, p, o, None):
+        for quad in self._matching(pattern, None):
             triple = quad.triple
             if triple not in seen:
                 seen.add(triple)
                 yield triple.subject, triple.predicate, triple.object
+
+    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+        """List the quads of all graphs that match."""
+        quads: Iterator[QuadTerms] = map(tuple, self._matching(pattern, None))
+        return quads
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Name the store's own default graph, the only one that has no name."""
+        return self.graph_key(graph)
+
+    def _matching(self, pattern: Triple, graph: Any) -> Iterable[Any]:
+        if self._native is None:
+            raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
+        matching: Iterable[Any] = (
+            self._native.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
+        )
+        return matching
 
     def to_native(self, term: Any) -> Any:
         """Turn a term of rdflib or pyoxigraph into the store's canonical one."""
@@ -95,6 +113,10 @@ class LiveStoreAdapter:
     def from_native(self) -> Callable[[Any], Any] | None:
         """Say that the store's terms are the user's."""
         return None
+
+    def to_rdflib(self) -> Callable[[Any], Any] | None:
+        """Give the exact conversion to rdflib's terms."""
+        return to_rdflib
 
     def detach(self) -> None:
         """Leave the stand-in as it is: its user holds it, and unheard it passes everything on."""
@@ -130,7 +152,21 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
         key = graph_key(graph)
         if key is UNION:
             return UNION
-        return DefaultGraph() if key == DATASET_DEFAULT_GRAPH_ID else to_native(key)
+        if key == DATASET_DEFAULT_GRAPH_ID:
+            return DefaultGraph()
+        try:
+            name: GraphKey = to_native(key)
+        except ValueError as error:
+            raise UnsupportedStoreError(
+                f"{key!r} cannot name a graph in Oxigraph ({error}): give the graph an absolute IRI or a "
+                "blank node as identifier"
+            ) from error
+        return name
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Name the native default graph for any dataset: Oxigraph's `GRAPH ?g` leaves out no other."""
+        default_graph(graph)  # refuses what is no dataset
+        return DefaultGraph()
 
     def from_native(self) -> Callable[[Any], Any] | None:
         """Give oxrdflib's conversion to rdflib's terms."""

@@ -1,4 +1,4 @@
-"""Terms for Oxigraph: from rdflib's to pyoxigraph's, and from any spelling to the one the store keeps."""
+"""Terms for Oxigraph: rdflib's to pyoxigraph's and back, and any spelling to the one the store keeps."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias
 import rdflib.term
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
 
-__all__ = ["Term", "canonical", "is_possible", "to_native"]
+__all__ = ["Term", "canonical", "is_possible", "to_native", "to_rdflib"]
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_PLAIN: Final = frozenset({NamedNode(_XSD + "string"), NamedNode(_XSD + "anyURI")})
+_STRING: Final = NamedNode(_XSD + "string")
+_PLAIN: Final = frozenset({_STRING, NamedNode(_XSD + "anyURI")})
 
 
 # Spellings that Oxigraph gives back unchanged: the canonical ones, and some invalid ones, which it keeps
@@ -85,6 +86,37 @@ def to_native(term: Any) -> Any:
         f"{term!r} is no term of a triple in Oxigraph; give an IRI, a blank node or a literal, "
         "of rdflib or of pyoxigraph"
     )
+
+
+def to_rdflib(term: Any) -> Any:
+    """Turn a store's term into rdflib's, in the same spelling whatever `rdflib.NORMALIZE_LITERALS` says.
+
+    A plain string has no datatype in rdflib's functions, some of which refuse xsd:string. A triple, and
+    a string with a direction, are more than rdflib can hold: they raise ValueError.
+
+    >>> to_rdflib(Literal("01", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#byte"))).n3()
+    '"01"^^<http://www.w3.org/2001/XMLSchema#byte>'
+    """
+    if isinstance(term, NamedNode):
+        return rdflib.term.URIRef(term.value)
+    if isinstance(term, BlankNode):
+        return rdflib.term.BNode(term.value)
+    if not isinstance(term, Literal) or term.direction is not None:
+        raise ValueError(
+            f"{term!r} is no term of rdflib, which knows IRIs, blank nodes and literals without direction"
+        )
+    if term.language is not None:
+        return rdflib.term.Literal(term.value, lang=term.language)
+    if term.datatype == _STRING:
+        return rdflib.term.Literal(term.value)
+    datatype = rdflib.term.URIRef(term.datatype.value)
+    literal = rdflib.term.Literal(term.value, datatype=datatype, normalize=False)
+    if str(literal) == term.value:
+        return literal
+    # rdflib collapses the blanks of xsd:normalizedString and xsd:token all the same, unless as pickle does
+    literal = rdflib.term.Literal(term.value)
+    literal.__setstate__((None, {"language": None, "datatype": datatype}))
+    return literal
 
 
 def is_possible(s: Any, p: Any, o: Any) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
+from rdflib.graph import Graph
 from rdflib.plugins.stores.auditable import AuditableStore
 
+from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, reduce_as
+from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple
+from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, default_graph, reduce_as
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
 
@@ -47,6 +49,20 @@ class AuditableAdapter:
         """List what the inner store holds."""
         return self.inner.triples(key, pattern)
 
+    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+        """List what the inner store holds."""
+        return self.inner.quads(pattern)
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Name the one that both rdflib, which evaluates queries here, and the inner store leave out."""
+        key = self.inner.default_graph(graph)
+        if self.inner.graph_key(Graph(self.store, default_graph(graph))) != key:
+            raise UnsupportedStoreError(
+                f"the default graph of this {type(graph).__name__} is a named graph of the store inside its "
+                f"{self._plain.__name__}: subscribe to an rdflib.Dataset over that store"
+            )
+        return key
+
     def to_native(self, term: Any) -> Any:
         """Convert as the inner adapter does."""
         return self.inner.to_native(term)
@@ -54,6 +70,10 @@ class AuditableAdapter:
     def from_native(self) -> Callable[[Any], Any] | None:
         """Convert as the inner adapter does."""
         return self.inner.from_native()
+
+    def to_rdflib(self) -> Callable[[Any], Any] | None:
+        """Convert as the inner adapter does."""
+        return self.inner.to_rdflib()
 
     def detach(self) -> None:
         """Unhook both stores."""

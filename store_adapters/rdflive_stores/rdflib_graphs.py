@@ -18,11 +18,21 @@ from rdflib import plugin
 from rdflib.graph import ConjunctiveGraph, Dataset, Graph, QuotedGraph, ReadOnlyGraphAggregate
 from rdflib.parser import Parser
 from rdflib.query import UpdateProcessor
+from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.store import UNION, Capture, GraphKey
 
-__all__ = ["ADAPTER", "batch_of", "batch_of_store", "capture_of", "graph_key", "open_batches", "reduce_as"]
+__all__ = [
+    "ADAPTER",
+    "batch_of",
+    "batch_of_store",
+    "capture_of",
+    "default_graph",
+    "graph_key",
+    "open_batches",
+    "reduce_as",
+]
 
 ADAPTER: Final = "_rdflive"
 """The attribute of a watched store that holds its adapter."""
@@ -44,6 +54,22 @@ def graph_key(graph: Any) -> GraphKey:
     if isinstance(graph, Graph):
         return graph.identifier
     raise UnsupportedStoreError(f"expected an rdflib Graph or Dataset, got {graph!r}")
+
+
+def default_graph(graph: Any) -> URIRef | BNode:
+    """Name the default graph of a dataset: the one that rdflib's evaluation of `GRAPH ?g` skips.
+
+    Of a `ConjunctiveGraph` that is its own one, not the graph that datasets over the store share.
+    """
+    graph_key(graph)  # refuses what is no graph of its own
+    if isinstance(graph, ConjunctiveGraph):
+        default = graph.default_graph if isinstance(graph, Dataset) else graph.default_context
+        identifier: URIRef | BNode = default.identifier
+        return identifier
+    raise UnsupportedStoreError(
+        f"GRAPH needs a dataset, and {graph!r} is a single graph: subscribe to the Dataset that holds the "
+        "named graphs"
+    )
 
 
 def batch_of_store(store: Any) -> AbstractContextManager[Any]:

@@ -18,11 +18,12 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, GraphKey, Triple
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     batch_of_store,
     capture_of,
+    default_graph,
     graph_key,
     open_batches,
     reduce_as,
@@ -79,12 +80,27 @@ class SimpleMemoryAdapter:
         """List the store's triples that match."""
         return (triple for triple, _ in self.store.triples(pattern))
 
+    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+        """List the store's triples that match, as quads of the only graph."""
+        return ((s, p, o, None) for (s, p, o), _ in self.store.triples(pattern))
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Refuse to name one: the store knows no other graph."""
+        raise UnsupportedStoreError(
+            f"GRAPH needs named graphs, and the {self._plain.__name__} store of {graph!r} holds a single "
+            "graph: subscribe to an rdflib.Dataset over a store of several"
+        )
+
     def to_native(self, term: Any) -> Any:
         """Keep rdflib's terms: the store compares them as rdflib does."""
         return term
 
     def from_native(self) -> Callable[[Any], Any] | None:
         """Say that the store's terms are the user's."""
+        return None
+
+    def to_rdflib(self) -> Callable[[Any], Any] | None:
+        """Say that the store's terms are rdflib's."""
         return None
 
     def detach(self) -> None:
@@ -112,6 +128,16 @@ class MemoryAdapter(SimpleMemoryAdapter):
         """List the triples of one graph, or of the union, that match."""
         context = None if key is UNION else Graph(self.store, key)  # type: ignore[arg-type]  # an identifier
         return (triple for triple, _ in self.store.triples(pattern, context))
+
+    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+        """List the quads of all graphs that match; a formula is no graph."""
+        for (s, p, o), contexts in self.store.triples(pattern):
+            for context in contexts:
+                yield s, p, o, getattr(context, "identifier", context)
+
+    def default_graph(self, graph: Any) -> GraphKey:
+        """Name the default graph of a dataset by its identifier."""
+        return default_graph(graph)
 
     def name(self, identifier: Any) -> str | None:
         """Name a graph as `Memory` does."""
@@ -185,7 +211,8 @@ def live_memory(plain: Any) -> type[Any]:
                 plain.add(self, triple, context)
                 if own is None or len(own) != held:
                     s, p, o = triple
-                    capture.record(1, s, p, o, identifier)
+                    if identifier is not None:  # else written past every graph: the union alone has it
+                        capture.record(1, s, p, o, identifier)
                     if wants_union and len(graphs[None]) != union:
                         capture.record(1, s, p, o, UNION)
             if capture.deliveries:

@@ -193,6 +193,61 @@ def test_graphs_are_named_by_what_their_queries_see() -> None:
         own.graph_key(rdflib.Graph(store))
 
 
+def test_the_default_graph_is_the_native_one_for_every_dataset() -> None:
+    """`GRAPH ?g` of Oxigraph sees all named graphs, a ConjunctiveGraph's own one too."""
+    for make in (rdflib.Dataset, lambda s: rdflib.Dataset(s, default_union=True), rdflib.ConjunctiveGraph):
+        store = OxigraphStore()
+        dataset = make(store)
+        dataset.add((A, P, B))
+        rdflib.Graph(store, G).add((A, P, B))
+        rdflib.Graph(store, DATASET_DEFAULT_GRAPH_ID).add((A, P, C))
+        adapter = rdflive_attach(store=store)
+        assert adapter is not None
+        default = adapter.default_graph(dataset)
+        assert default == DefaultGraph()
+        answer = {adapter.to_native(row[0]) for row in dataset.query("SELECT ?g { GRAPH ?g { ?s ?p ?o } }")}
+        assert answer == {key for *_, key in adapter.quads((None, None, None))} - {default}
+
+
+def test_what_is_no_dataset_has_no_default_graph() -> None:
+    """A single rdflib graph is refused; a LiveStore is a dataset itself, and takes nothing else."""
+    store, live = OxigraphStore(), LiveStore()
+    adapter, own = rdflive_attach(store=store), rdflive_attach(store=live)
+    assert adapter is not None
+    assert own is not None
+    with pytest.raises(UnsupportedStoreError, match="subscribe to the Dataset that holds the named graphs"):
+        adapter.default_graph(rdflib.Graph(store, G))
+    assert own.default_graph(live) == DefaultGraph()
+    with pytest.raises(UnsupportedStoreError, match="expected a LiveStore"):
+        own.default_graph(rdflib.Graph(store))
+
+
+def test_a_graph_with_a_name_that_oxigraph_cannot_hold_is_refused() -> None:
+    """A relative IRI names no graph, as oxrdflib says on the first write."""
+    store = OxigraphStore()
+    adapter = rdflive_attach(store=store)
+    assert adapter is not None
+    with pytest.raises(UnsupportedStoreError, match="an absolute IRI or a blank node"):
+        adapter.graph_key(rdflib.Graph(store, "relative"))
+
+
+def test_quads_match_patterns() -> None:
+    """The quads of all graphs come as tuples, each once; an impossible pattern matches nothing."""
+    live = LiveStore()
+    live.extend(KNOWN)
+    adapter = rdflive_attach(store=live)
+    assert adapter is not None
+    for s, p, o in itertools.product((None, node("a")), (None, node("p")), (None, node("b"))):
+        found = list(adapter.quads((s, p, o)))
+        assert len(found) == len(set(found))
+        assert set(found) == {
+            tuple(q)
+            for q in KNOWN
+            if s in (None, q.subject) and p in (None, q.predicate) and o in (None, q.object)
+        }
+    assert not list(adapter.quads((typed("1"), None, None)))
+
+
 def test_triples_match_patterns_and_are_distinct() -> None:
     """A graph's triples are its own, the union's distinct; an impossible pattern matches nothing."""
     live = LiveStore()
@@ -225,4 +280,7 @@ def test_terms_go_back_to_the_users_library() -> None:
     assert from_native is not None
     assert from_native(typed("1")) == rdflib.Literal(1)
     assert own.from_native() is None
+    for to_rdflib in (adapter.to_rdflib(), own.to_rdflib()):
+        assert to_rdflib is not None
+        assert to_rdflib(typed("1")) == rdflib.Literal(1)
     assert own.to_native(rdflib.Literal(1)) == adapter.to_native(rdflib.Literal(1)) == typed("1")

@@ -11,9 +11,9 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store
+from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
-from rdflive_stores.oxigraph_terms import canonical, to_native
+from rdflive_stores.oxigraph_terms import canonical, to_native, to_rdflib
 from support.oxigraph import node, typed
 
 A = rdflib.URIRef("urn:example:a")
@@ -84,3 +84,70 @@ def test_what_no_store_can_hold_is_no_term(term: Any) -> None:
     """Variables, relative IRIs and values of Python are refused."""
     with pytest.raises(ValueError, match=r"\w"):
         to_native(term)
+
+
+TEXTS = (
+    "",
+    " a  b ",
+    "a\tb\nc",
+    "01",
+    "1.0",
+    "-1E3",
+    "INF",
+    "P12M",
+    "2020-02-30",
+    "24:00:00",
+    "YQ==",
+    "fF",
+    "<b>x</b>",
+)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_terms_for_rdflib_keep_their_spelling(monkeypatch: pytest.MonkeyPatch, normalize: bool) -> None:
+    """Whatever rdflib is told about normalising, its term has the store's spelling and turns back into it."""
+    monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", normalize)
+    choice = random.Random(6)
+    names = (*TYPES, "token", "normalizedString", "base64Binary", "hexBinary", "dayTimeDuration", "byte")
+    literals = [
+        *(random_literal(choice) for _ in range(2000)),
+        *(typed(text, name) for text in TEXTS for name in names),
+        *(
+            Literal(text, datatype=NamedNode(rdflib.RDF[name]))
+            for text in TEXTS
+            for name in ("HTML", "XMLLiteral")
+        ),
+        *(Literal(text, language=tag) for text in TEXTS for tag in ("en", "zh-Hant-CH", "x-own")),
+    ]
+    for native in (*map(canonical, literals), node("a"), BlankNode("b")):
+        term = to_rdflib(native)
+        assert str(term) == native.value, native
+        assert to_native(term) == native
+
+
+def test_terms_for_rdflib_are_of_the_same_kind_and_type() -> None:
+    """Language and datatype are kept; a plain string is one without datatype."""
+    assert to_rdflib(node("a")) == A
+    assert to_rdflib(BlankNode("x")) == rdflib.BNode("x")
+    assert to_rdflib(Literal("x", language="en")) == rdflib.Literal("x", lang="en")
+    assert to_rdflib(Literal("x")) == rdflib.Literal("x")
+    assert to_rdflib(typed("1")) == rdflib.Literal(1)
+    assert to_rdflib(typed("1")).value == 1
+    double = to_rdflib(typed("1", "double"))  # rdflib's own spelling is 1.0
+    assert (str(double), double.value) == ("1", 1.0)
+    token = to_rdflib(typed(" a  b ", "token"))
+    assert (str(token), token.datatype, token.language) == (" a  b ", rdflib.XSD.token, None)
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        Triple(node("a"), node("p"), node("b")),
+        Literal("x", language="ar", direction=BaseDirection.RTL),
+        DefaultGraph(),
+    ],
+)
+def test_what_rdflib_cannot_hold_is_refused(term: Any) -> None:
+    """A triple as a term and a string with a direction have no exact counterpart."""
+    with pytest.raises(ValueError, match="is no term of rdflib"):
+        to_rdflib(term)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.stores.memory import Memory
 
 from rdflive.store import Capture
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
-from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS
-from rdflive_stores.rdflib_graphs import ADAPTER
-from rdflive_stores.rdflib_memory import live_memory
+from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES
+from rdflive_stores.rdflib_graphs import ADAPTER, default_graph
+from rdflive_stores.rdflib_memory import MemoryAdapter, live_memory
 
 
 def failures() -> Iterator[str]:
@@ -73,6 +74,57 @@ def test_split_commits_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An adapter that makes several commits of one addN fails."""
     monkeypatch.setattr(live_memory(Memory), "addN", Memory.addN)
     assert "addN" in set(failures())
+
+
+class TestsOfMemory(AdapterContract):
+    """The suite for Memory, called by hand."""
+
+    __test__ = False
+
+    def make_store(self) -> Any:
+        return Memory()
+
+
+def test_lost_quads_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adapter whose quads leave out the default graph, or come twice, fails."""
+    quads = MemoryAdapter.quads
+    faults: tuple[Callable[[Any], Any], ...] = (
+        lambda found: (quad for quad in found if quad[3] != DATASET_DEFAULT_GRAPH_ID),
+        lambda found: (quad for quad in found for _ in range(2)),
+    )
+    for fault in faults:
+        monkeypatch.setattr(MemoryAdapter, "quads", lambda self, pattern, f=fault: f(quads(self, pattern)))
+        with pytest.raises(AssertionError, match="quads for"):
+            TestsOfMemory().test_quads_are_those_of_the_graphs()
+
+
+def test_a_wrong_default_graph_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adapter that takes a named graph for the default one, or accepts a single graph, fails."""
+    monkeypatch.setattr(MemoryAdapter, "default_graph", lambda self, graph: default_graph(graph) and NAMES[0])
+    with pytest.raises(AssertionError, match=r"GRAPH \?g"):
+        TestsOfMemory().test_named_graphs_are_those_of_a_query()
+    monkeypatch.setattr(MemoryAdapter, "default_graph", lambda self, graph: DATASET_DEFAULT_GRAPH_ID)
+    with pytest.raises(AssertionError, match="is no dataset"):
+        TestsOfMemory().test_named_graphs_are_those_of_a_query()
+
+
+def test_a_change_recorded_under_another_graph_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adapter that records a change of the second graph in a third one fails."""
+    record = Capture.record
+
+    def faulty(self: Capture, sign: Any, s: Any, p: Any, o: Any, graph: Any) -> None:
+        record(self, sign, s, p, o, NAMES[0] + "x" if graph == NAMES[1] else graph)
+
+    monkeypatch.setattr(Capture, "record", faulty)
+    with pytest.raises(AssertionError):
+        check_fuzz(Memory, sequences=2)
+
+
+def test_pending_changes_that_are_forgotten_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open batch whose changes cannot be taken back fails."""
+    monkeypatch.setattr(Capture, "pending_quads", lambda self: {})
+    with pytest.raises(AssertionError, match="the quads of the last commit"):
+        TestsOfMemory().test_an_open_batch_can_be_taken_back()
 
 
 def test_the_suite_needs_a_store() -> None:

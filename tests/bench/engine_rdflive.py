@@ -10,7 +10,7 @@ from bench.contender import Contender, Outcome, digest
 from bench.stream import Pattern, Update, to_patterns
 from rdflive.engine.kernel import Kernel
 from rdflive.query.bgp import BGP, Variable
-from rdflive.query.plan import Segment, SegmentAlgorithm, make_segment
+from rdflive.query.segment import Segment, SegmentAlgorithm, make_segment
 
 __all__ = ["rdflive_contender", "run_segment"]
 

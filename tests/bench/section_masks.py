@@ -17,7 +17,7 @@ from bench.sizes import Sizes
 from bench.stream import SEED, Pattern, Triple, Update, churn, social_stream, to_patterns
 from bench.worlds import chain_edge
 from rdflive.query.bgp import BGP, Variable
-from rdflive.query.plan import Segment, make_segment
+from rdflive.query.segment import Segment, make_segment
 
 __all__ = ["run"]
 

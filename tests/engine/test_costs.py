@@ -9,8 +9,8 @@ import pytest
 
 from rdflive.engine.kernel import Kernel
 from rdflive.query.bgp import BGP, TriplePattern, Variable
-from rdflive.query.plan import make_plan, make_segment
-from support.bgp import query
+from rdflive.query.segment import make_segment
+from support.bgp import plan
 
 X, Y, Z = map(Variable, "xyz")
 P, Q = 1_000_001, 1_000_002
@@ -157,16 +157,16 @@ def test_equal_patterns_of_many_queries_are_stored_once() -> None:
 
 def test_forced_algorithms_cover_one_query() -> None:
     """A star can be run as star, product, connected and join, a ground pattern as ground, product, join."""
-    star = query([TriplePattern(X, P, 1), TriplePattern(X, Q, 2)])
-    ground = query([TriplePattern(1, P, 1), TriplePattern(1, Q, 2)])
-    general = query([TriplePattern(X, P, 1), TriplePattern(Y, Q, 2), TriplePattern(3, P, 4)])
-    assert [make_plan(star, a).algorithm for a in ("auto", "star", "product", "connected", "join")] == [
+    star = [TriplePattern(X, P, 1), TriplePattern(X, Q, 2)]
+    ground = [TriplePattern(1, P, 1), TriplePattern(1, Q, 2)]
+    general = [TriplePattern(X, P, 1), TriplePattern(Y, Q, 2), TriplePattern(3, P, 4)]
+    assert [plan(star, a).algorithm for a in ("auto", "star", "product", "connected", "join")] == [
         "star", "star", "product", "connected", "join",
     ]  # fmt: skip
-    assert [make_plan(ground, a).algorithm for a in ("auto", "ground", "product", "join")] == [
+    assert [plan(ground, a).algorithm for a in ("auto", "ground", "product", "join")] == [
         "ground", "ground", "product", "join",
     ]  # fmt: skip
-    assert [make_plan(general, a).algorithm for a in ("auto", "product", "join")] == [
+    assert [plan(general, a).algorithm for a in ("auto", "product", "join")] == [
         "product",
         "product",
         "join",

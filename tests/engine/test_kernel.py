@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
-from rdflive.query.plan import ALGORITHMS, make_plan, make_segment
-from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, query, toggles
+from rdflive.query.segment import ALGORITHMS, make_segment
+from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, plan, toggles
 
 X, Y, Z = map(Variable, "xyz")
 Patterns = list[TriplePattern]
@@ -61,7 +61,7 @@ def test_join_equals_recomputation(patterns: Patterns, updates: list[Any]) -> No
 @given(PATTERN_LISTS, UPDATES)
 def test_connected_equals_recomputation(patterns: Patterns, updates: list[Any]) -> None:
     """Connected stars maintain each segment of any pattern."""
-    for segment in make_plan(query(patterns)).segments:
+    for segment in plan(patterns).segments:
         if segment.variables:
             check(list(segment.patterns), "connected", updates)
 
@@ -133,7 +133,7 @@ def test_unfit_algorithm_names_what_fits(algorithm: Any) -> None:
     """Forcing an algorithm on a class it does not fit says which ones do."""
     patterns = [TriplePattern(X, 1, Y), TriplePattern(Z, 2, 3), TriplePattern(1, 1, 1)]
     if algorithm in ("auto", "product", "join"):
-        assert make_plan(query(patterns), algorithm).pattern_class == "general"
+        assert plan(patterns, algorithm).pattern_class == "general"
         return
     with pytest.raises(PlanError, match="possible here: product, join"):
-        make_plan(query(patterns), algorithm)
+        plan(patterns, algorithm)

@@ -14,7 +14,7 @@ from rdflive.engine.kernel import Kernel
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.decompose import star_decomposition
-from rdflive.query.plan import make_segment
+from rdflive.query.segment import make_segment
 from support.shared import SHARED, shared
 
 EX = "urn:example:"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import Any
 
 from hypothesis import strategies as st
 
 from rdflive.engine.kernel import Kernel, SegmentState
+from rdflive.query.algebra import Basic
 from rdflive.query.bgp import BGP, TriplePattern, Variable
-from rdflive.query.parse import ParsedQuery
+from rdflive.query.segment import BasicPlan, plan_basic
 
 Triple = tuple[int, int, int]
 
@@ -36,13 +38,10 @@ UPDATES = st.lists(TRIPLES, max_size=60)
 """Each update toggles its triple: an insert where it is absent, else a delete."""
 
 
-def query(
-    patterns: Sequence[TriplePattern], *, distinct: bool = False, names: Sequence[str] | None = None
-) -> ParsedQuery:
-    """Make the parsed query that a SELECT over these patterns would give."""
-    bgp = BGP(patterns)
-    shown = [v.name for v in bgp.variables if v.distinguished] if names is None else names
-    return ParsedQuery("", "SELECT", bgp, tuple(shown), distinct, {})
+def plan(patterns: Sequence[TriplePattern], algorithm: Any = "auto") -> BasicPlan:
+    """Plan a basic graph pattern of which every column is wanted."""
+    basic = Basic(BGP(patterns).patterns)
+    return plan_basic(basic, frozenset(basic.columns), algorithm)
 
 
 def evaluate(

@@ -31,6 +31,9 @@ class WalkPlan:
     states: Sequence[PatternState]
     masks: dict[Variable | None, tuple[MutableMapping[Any, int], int]]
     projection: Sequence[Variable]
+    conditions: Sequence[tuple[Sequence[Variable], Callable[[tuple[int, ...]], bool]]]
+    """Filters over several variables: each runs where the last of its variables is bound (paper 004,
+    Definition 3.2)."""
     path: Callable[[int, tuple[int, ...]], Any]
     """Give the access path of a pattern from some of its slots, making it where it is new."""
 
@@ -68,13 +71,15 @@ class _Writer:
     def __init__(self, plan: WalkPlan, array: OrderedArray) -> None:
         self.plan = plan
         self.array = array
-        self.source = Source("def walk(s, p, o, out):")
+        self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
+        self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        self.conditions = list(plan.conditions)
         self.fail = "return"
         self.found: dict[int, str] = {}
         """The name under which the walk holds what a pattern's path gave."""
         seed = plan.patterns[array.seed]
         self.names: dict[Variable, str] = {}
-        for argument, term in zip(ARGUMENTS, seed, strict=True):
+        for argument, term in zip(self.arguments, seed, strict=True):
             if isinstance(term, Variable):
                 self.names.setdefault(term, argument)
 
@@ -83,6 +88,7 @@ class _Writer:
         for j in self.array.checks:
             self._check(j)
         self._look_ahead()
+        self._filter()
         for step in self.array.steps:
             if step.scan:
                 self._scan(step.links[0])
@@ -94,6 +100,7 @@ class _Writer:
             for j in step.checks:
                 self._check(j)
             self._look_ahead()
+            self._filter()
         if once:
             for j in range(self.array.seed):
                 self._leave_to(j)
@@ -184,11 +191,19 @@ class _Writer:
             row = self._tuple(slots) if slots else "()"
             self.source.line(f"if {row} not in {self._path(j, slots)}: {self.fail}")
 
+    def _filter(self) -> None:
+        """Run the filters whose variables are all bound by now."""
+        for variables, passes in tuple(self.conditions):
+            if all(v in self.names for v in variables):
+                self.conditions.remove((variables, passes))
+                row = "".join(f"{self.names[v]}, " for v in variables)
+                self.source.line(f"if not {self.source.name(passes)}(({row})): {self.fail}")
+
     def _leave_to(self, j: int) -> None:
         """Skip a solution that maps the earlier pattern j to the triple of this walk."""
         tests = []
         for argument, term, seeded in zip(
-            ARGUMENTS, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True
+            self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True
         ):
             if isinstance(term, Variable):
                 tests.append(f"{self.names[term]} == {argument}")

@@ -6,21 +6,29 @@ tested by the same suite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 from rdflive.engine.connected import WalkPlan, compile_walk
-from rdflive.engine.pattern import Key, Masks, PatternState, loader, pattern_key
+from rdflive.engine.pattern import (
+    Identity,
+    Masks,
+    PatternState,
+    Test,
+    loader,
+    pattern_identity,
+    pattern_key,
+)
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.plan import Segment
+from rdflive.query.segment import Segment
 
-__all__ = ["Kernel", "SegmentState", "Snapshot"]
+__all__ = ["Kernel", "QuadKernel", "SegmentState", "Snapshot"]
 
 Row: TypeAlias = tuple[int, ...]
-Snapshot: TypeAlias = Callable[[Key], Iterable[tuple[int, int, int]]]
-"""List the triples of the graph that match a canonical pattern."""
+Snapshot: TypeAlias = Callable[[PatternState], Iterable[tuple[int, ...]]]
+"""List the triples (or quads) of the graph that match a pattern and pass its guard."""
 
 
 class SegmentState:
@@ -50,7 +58,7 @@ class Kernel:
     def __init__(self, make: Callable[[], MutableMapping[Any, Any]] = dict) -> None:
         self._make = make
         self.router = Router(make)
-        self.patterns: dict[Key, PatternState] = {}
+        self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
         self.dirty: dict[SegmentState, None] = {}
 
@@ -106,7 +114,10 @@ class Kernel:
     def _add(self, state: SegmentState, snapshot: Snapshot) -> None:
         segment = state.segment
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
-        state.patterns = [self._pattern(pattern, numbers) for pattern in segment.patterns]
+        state.patterns = [
+            self._pattern(pattern, numbers, tests)
+            for pattern, tests in zip(segment.patterns, segment.filters, strict=True)
+        ]
         fresh = _Fresh()
         masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
 
@@ -122,7 +133,10 @@ class Kernel:
             for j, pattern in enumerate(segment.patterns):
                 if centre in pattern.variables and len(pattern.variables) > 1:
                     path(j, (pattern.variables.index(centre),))
-        state.plan = WalkPlan(segment.patterns, state.patterns, masks, segment.projection, path)
+        conditions = [
+            ([segment.variables[slot] for slot in test.slots], test.passes) for test in segment.conditions
+        ]
+        state.plan = WalkPlan(segment.patterns, state.patterns, masks, segment.projection, conditions, path)
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
         fresh.load(snapshot)
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
@@ -134,10 +148,10 @@ class Kernel:
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
         matches = pattern.matches()
-        triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern.key)
+        triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern)
         rows: list[Row] = []
-        for s, p, o in list(triples):
-            walk(s, p, o, rows)
+        for triple in list(triples):
+            walk(*triple, rows)
         return rows
 
     def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:
@@ -160,15 +174,18 @@ class Kernel:
             pattern.users -= 1
             if not pattern.users:
                 self.router.remove(pattern)
-                del self.patterns[pattern.key]
+                del self.patterns[pattern.identity]
         return [(pattern, rows) for pattern, rows in kept.items() if rows is not None and not pattern.keeps]
 
-    def _pattern(self, pattern: TriplePattern, numbers: dict[Variable, int]) -> PatternState:
-        s, p, o = (numbers[t] if isinstance(t, Variable) else t for t in pattern)
-        key = pattern_key((s, p, o))  # type: ignore[arg-type]  # the engine has bound constants to ids
-        state = self.patterns.get(key)
+    def _pattern(
+        self, pattern: TriplePattern, numbers: dict[Variable, int], tests: Sequence[Test]
+    ) -> PatternState:
+        terms: list[Any] = [numbers[t] if isinstance(t, Variable) else t for t in pattern]
+        key = pattern_key(terms)
+        state = self.patterns.get(pattern_identity(key, tests))
         if state is None:
-            state = self.patterns[key] = PatternState(key, self._make)
+            state = PatternState(key, tests, self._make)
+            self.patterns[state.identity] = state
             self.router.add(state)
         state.users += 1
         return state
@@ -191,6 +208,27 @@ class Kernel:
         return star.mask, star.full
 
 
+class QuadKernel(Kernel):
+    """The kernel of the named graphs: its patterns are quads, whose graph is a variable."""
+
+    def apply(self, sign: int, *quad: int) -> Patterns:
+        """Apply one update of a quad, as `Kernel.apply` does that of a triple."""
+        found = self.router.route(*quad)
+        if sign > 0:
+            for pattern in found:
+                pattern.insert(*quad)
+        for pattern in found:
+            for walk, state in pattern.walks:
+                solutions = state.added if sign > 0 else state.removed
+                walk(*quad, solutions)
+                if solutions:
+                    self.dirty[state] = None
+        if sign < 0:
+            for pattern in found:
+                pattern.delete(*quad)
+        return found
+
+
 class _Fresh:
     """Paths and masks made for one segment that must be filled before its first update."""
 
@@ -205,5 +243,5 @@ class _Fresh:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
             insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
-            for s, p, o in snapshot(pattern.key):
-                insert(s, p, o)
+            for triple in snapshot(pattern):
+                insert(*triple)

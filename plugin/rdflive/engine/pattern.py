@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.source import Source
 
-__all__ = ["Key", "Masks", "Neighbours", "PatternState", "Walk", "each", "loader", "pattern_key"]
+__all__ = [
+    "Identity", "Key", "Masks", "Neighbours", "PatternState", "Test", "Walk", "each", "loader",
+    "pattern_identity", "pattern_key",
+]  # fmt: skip
 
-Key: TypeAlias = tuple[int, int, int]
-"""A canonical pattern: constants are ids (>= 0), variables -1, -2, -3 in order of first position."""
+Key: TypeAlias = tuple[int, ...]
+"""A canonical pattern of a triple or a quad: constants are ids (>= 0), variables -1, -2, ... in order of
+first position."""
 Neighbours: TypeAlias = MutableMapping[Any, Any]
 """An access path: bound slots -> the value of the open ones, bare when alone, in a set from two on."""
 Masks: TypeAlias = dict[int, list[tuple[MutableMapping[Any, int], int]]]
 """The star masks that follow each slot of a pattern, with the pattern's bit in them."""
-Update: TypeAlias = Callable[[int, int, int], None]
-Walk: TypeAlias = Callable[[int, int, int, list[tuple[int, ...]]], None]
+Update: TypeAlias = Callable[..., None]
+"""Takes the ids of a triple or a quad."""
+Walk: TypeAlias = Callable[..., None]
+"""Takes the ids of a triple or a quad, and the list that collects solutions."""
 
-ARGUMENTS: Final = ("s", "p", "o")
+ARGUMENTS: Final = ("s", "p", "o", "g")
 
 
-def pattern_key(terms: tuple[int, int, int]) -> Key:
+@dataclass(frozen=True, slots=True)
+class Test:
+    """An atomic filter of a pattern: what it is called, the slots it reads, and the test itself."""
+
+    text: str
+    slots: tuple[int, ...]
+    passes: Callable[[tuple[int, ...]], bool]
+
+
+Identity: TypeAlias = tuple[Key, frozenset[tuple[str, tuple[int, ...]]]]
+"""What makes two patterns equal: their key, and the text and slots of their tests."""
+
+
+def pattern_key(terms: Sequence[int]) -> Key:
     """Number the variables (negative ids) of a pattern by first position.
 
     >>> pattern_key((-7, 3, -7)), pattern_key((5, -2, -1))
     ((-1, 3, -1), (5, -1, -2))
     """
     slots: dict[int, int] = {}
-    s, p, o = (t if t >= 0 else slots.setdefault(t, -1 - len(slots)) for t in terms)
-    return s, p, o
+    return tuple(t if t >= 0 else slots.setdefault(t, -1 - len(slots)) for t in terms)
 
 
 def each(found: Any) -> tuple[Any, ...] | set[Any]:
@@ -40,7 +59,7 @@ def each(found: Any) -> tuple[Any, ...] | set[Any]:
 
 
 class PatternState:
-    """Access paths and star masks of one pattern, and the walks that its updates start.
+    """Access paths and star masks of one triple or quad pattern, and the walks that its updates start.
 
     A *slot* is a distinct variable of the pattern. A path from slots K lists, per value of K, the
     values of the other slots; the path from all slots is the plain set of matches. `insert` and
@@ -48,15 +67,16 @@ class PatternState:
     """
 
     __slots__ = (
-        "_make", "arity", "delete", "guard", "held", "hits", "insert", "keeps", "key", "masks", "paths",
-        "places", "users", "uses", "walks",
+        "_make", "arity", "delete", "guard", "held", "hits", "identity", "insert", "keeps", "key", "masks",
+        "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
-    def __init__(self, key: Key, make: Callable[[], Neighbours] = dict) -> None:
+    def __init__(self, key: Key, tests: Sequence[Test] = (), make: Callable[[], Neighbours] = dict) -> None:
         self.key = key
+        self.identity = pattern_identity(key, tests)
         self.arity = len({t for t in key if t < 0})
         self.places = tuple(key.index(-1 - slot) for slot in range(self.arity))
-        self.guard = _guard(key)
+        self.guard = _guard(key, tests)
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
@@ -114,10 +134,9 @@ class PatternState:
         """Rank patterns by how few matches a full evaluation would start from: variables, then keys."""
         return self.arity, min(map(len, self.paths.values()), default=0)
 
-    def triple(self, values: tuple[int, ...]) -> tuple[int, int, int]:
+    def triple(self, values: tuple[int, ...]) -> tuple[int, ...]:
         """Put slot values back into the pattern."""
-        s, p, o = (t if t >= 0 else values[-1 - t] for t in self.key)
-        return s, p, o
+        return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
     def _write(self) -> None:
         self.keeps = bool(self.paths or self.masks)
@@ -125,13 +144,31 @@ class PatternState:
         self.delete = _writer(self, "delete")
 
 
-def _guard(key: Key) -> Callable[[int, int, int], bool] | None:
-    """Test what repeated variables demand of a triple (`?x p ?x`); None where nothing repeats."""
-    pairs = [(i, j) for i in range(3) for j in range(i) if key[i] < 0 and key[i] == key[j]]
-    if not pairs:
+def pattern_identity(key: Key, tests: Sequence[Test]) -> Identity:
+    """Tell equal patterns from different ones."""
+    return key, frozenset((test.text, test.slots) for test in tests)
+
+
+def _arguments(key: Key) -> str:
+    return ", ".join(ARGUMENTS[: len(key)])
+
+
+def _guard(key: Key, tests: Sequence[Test]) -> Callable[..., bool] | None:
+    """Test what constants do not decide: repeated variables (`?x p ?x`), then atomic filters."""
+    places = range(len(key))
+    demands = [
+        f"{ARGUMENTS[i]} == {ARGUMENTS[j]}"
+        for i in places
+        for j in range(i)
+        if key[i] < 0 and key[i] == key[j]
+    ]
+    source = Source(f"def guard({_arguments(key)}):")
+    for test in tests:
+        values = "".join(f"{ARGUMENTS[key.index(-1 - slot)]}, " for slot in test.slots)
+        demands.append(f"{source.name(test.passes)}(({values}))")
+    if not demands:
         return None
-    source = Source("def guard(s, p, o):")
-    source.line("return " + " and ".join(f"{ARGUMENTS[i]} == {ARGUMENTS[j]}" for i, j in pairs))
+    source.line("return " + " and ".join(demands))
     return source.function("guard")
 
 
@@ -155,7 +192,7 @@ def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
 
 def _writer(pattern: PatternState, operation: str) -> Update:
     """Write the function that puts one match into every path and mask, or takes it out."""
-    source = Source(f"def {operation}(s, p, o):")
+    source = Source(f"def {operation}({_arguments(pattern.key)}):")
     source.line("pass")
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
@@ -168,7 +205,7 @@ def _writer(pattern: PatternState, operation: str) -> Update:
 
 def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:
     """Write the function that puts one match into these new paths and masks only."""
-    source = Source("def insert(s, p, o):")
+    source = Source(f"def insert({_arguments(pattern.key)}):")
     source.line("pass")
     for path in paths:
         _write_path(source, pattern, path, pattern.paths[path], [], "insert")

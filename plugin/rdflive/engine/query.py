@@ -1,15 +1,18 @@
-"""One maintained query: nets what its segments found, applies DISTINCT and the product, names terms."""
+"""One maintained query: its leaves, and the operators above them, run in the order of the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
+from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.kernel import SegmentState
-from rdflive.engine.multiset import Multiset, Row, Weights, add_rows
-from rdflive.engine.product import advance, combine
-from rdflive.query.plan import Plan, Segment
+from rdflive.engine.leaf import Leaf
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators import Operator
+from rdflive.engine.terms import TermTable
+from rdflive.query.plan import Plan
 
 __all__ = ["QueryState", "TermWeights"]
 
@@ -18,77 +21,117 @@ TermWeights: TypeAlias = dict[tuple[Any, ...], int]
 
 
 class QueryState:
-    """The operators above the segments of one query.
+    """The leaves and operators of one query, one per step of its plan."""
 
-    SELECT keeps nothing here when it has one segment. DISTINCT and ASK count the rows of each segment
-    (unless its projection keeps them apart anyway), so that their product needs no counts of its own.
-    Several segments keep their answers, which the product needs.
-    """
+    __slots__ = ("_dictionary", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
 
-    __slots__ = ("_dictionary", "_distinct", "_preset", "answers", "plan", "states")
-
-    def __init__(self, plan: Plan, dictionary: Dictionary, preset: Mapping[str, Any]) -> None:
+    def __init__(
+        self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
+    ) -> None:
         self.plan = plan
-        self.states: list[SegmentState] = []
         self._dictionary = dictionary
-        self._distinct = plan.query.distinct or plan.query.form == "ASK"
+        self._terms = terms
+        preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._preset = tuple(preset.get(name) for name in plan.query.names)
-        self.answers: tuple[Multiset, ...] = ()
-        """The answers kept per segment; empty where none are needed."""
-        if len(plan.segments) > 1 or (self._distinct and any(map(_repeats, plan.segments))):
-            self.answers = tuple(Multiset(dictionary) for _ in plan.segments)
+        self.leaves = [None if step.basic is None else Leaf(step.basic, dictionary) for step in plan.steps]
+        self.operators: list[Operator | None] = [None] * len(plan.steps)
+        self._sorter: Sorter | None = make_sorter(plan, terms)
+
+    @property
+    def is_leaf(self) -> bool:
+        """True when the query is one basic graph pattern, with nothing above it."""
+        return len(self.plan.steps) == 1 and self.plan.steps[0].basic is not None
+
+    @property
+    def states(self) -> list[SegmentState]:
+        """The segments of all leaves."""
+        return [state for leaf in self.leaves if leaf is not None for state in leaf.states]
+
+    def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
+        """Fill the operators from the whole answers of the leaves, and give that of the query."""
+        self.operators = self._make()
+        return self._name(self._run(self.operators, self._contents(solutions), first=True))
 
     def drain(self) -> TermWeights:
         """Take what the segments found since the last commit and give the query's delta."""
-        deltas = [_net(state) for state in self.states]
-        if len(deltas) > 1:
-            return self._name(advance(self.answers, deltas, distinct=self._distinct).items())
-        delta = self.answers[0].update(deltas[0]) if self.answers else deltas[0]
-        return self._name(((row,), weight) for row, weight in delta.items())
+        deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
+        return self._name(self._run(self.operators, deltas, first=False))
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
-        """Give the whole answer: from the answers kept, or from the solutions of the one segment."""
-        factors = []
-        for i, state in enumerate(self.states):
-            weights: Weights = {}
-            if self.answers:
-                weights = self.answers[i].weights
-            else:
-                add_rows(weights, solutions(state), 1)
-            factors.append(dict.fromkeys(weights, 1) if self._distinct else weights)
-        return self._name(combine(factors))
+        """Give the whole answer, in order where the query has one.
+
+        It is read from the last operator if that keeps it. Otherwise the query is evaluated once more
+        on operators of its own.
+        """
+        rows = getattr(self.operators[-1], "rows", None)
+        if rows is not None:
+            return self._name(rows())
+        if self.is_leaf:
+            return self._name(self._contents(solutions)[0] or {})
+        operators = self._make()
+        try:
+            return self._name(self._run(operators, self._contents(solutions), first=True))
+        finally:
+            _clear(operators)
+
+    def clear(self) -> None:
+        """Forget what the leaves and operators keep."""
+        for leaf in self.leaves:
+            if leaf is not None:
+                leaf.states.clear()
+                for answer in leaf.answers:
+                    answer.clear()
+        _clear(self.operators)
 
     def containers(self) -> list[Any]:
         """List the containers that cache something for this query, for measuring."""
-        kept = [container for state in self.states for container in state.containers()]
-        return [*kept, *(answer.weights for answer in self.answers)]
+        kept = [leaf.containers() for leaf in self.leaves if leaf is not None]
+        kept += [operator.containers() for operator in self.operators if operator is not None]
+        return [container for containers in kept for container in containers]
 
     def hits(self) -> int:
         """Count the matches of updates with patterns of this query, from before it began."""
         return sum(p.hits for p in dict.fromkeys(p for state in self.states for p in state.patterns))
 
-    def _name(self, combined: Iterable[tuple[tuple[Row, ...], int]]) -> TermWeights:
+    def _make(self) -> list[Operator | None]:
+        return [
+            None if step.basic is not None else make_operator(step, self.plan, self._dictionary, self._terms)
+            for step in self.plan.steps
+        ]
+
+    def _contents(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[Weights | None]:
+        return [None if leaf is None else leaf.current(solutions) for leaf in self.leaves]
+
+    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
+        """Run every step whose inputs changed; the first time all of them."""
+        results: list[Weights] = []
+        for step, operator, leaf in zip(self.plan.steps, operators, leaves, strict=True):
+            if operator is None:
+                results.append(leaf or {})
+                continue
+            inputs = [results[i] for i in step.inputs]
+            results.append(operator.update(*inputs) if first or any(inputs) else {})
+        return results[-1]
+
+    def _name(self, weights: Weights) -> TermWeights:
         """Replace ids by terms and put the columns in the order of the projection."""
-        terms = self._dictionary.terms
+        terms, places, preset = self._dictionary.terms, self.plan.places, self._preset
+        rows = weights if self._sorter is None else sorted(weights, key=self._sorter)
         named: TermWeights = {}
-        for rows, weight in combined:
+        for row in rows:
             solution = tuple(
-                preset if place is None else terms[rows[place[0]][place[1]]]
-                for place, preset in zip(self.plan.columns, self._preset, strict=True)
+                fixed if place is None else terms[row[place]]
+                for place, fixed in zip(places, preset, strict=True)
             )
-            named[solution] = named.get(solution, 0) + weight
+            weight = named.get(solution, 0) + weights[row]
+            if weight:
+                named[solution] = weight
+            else:
+                del named[solution]
         return named
 
 
-def _net(state: SegmentState) -> Weights:
-    delta: Weights = {}
-    add_rows(delta, state.added, 1)
-    add_rows(delta, state.removed, -1)
-    state.added.clear()
-    state.removed.clear()
-    return delta
-
-
-def _repeats(segment: Segment) -> bool:
-    """True when the projection can give two solutions of the segment the same row."""
-    return len(segment.projection) < len(segment.variables)
+def _clear(operators: Iterable[Operator | None]) -> None:
+    for operator in operators:
+        if operator is not None:
+            operator.clear()

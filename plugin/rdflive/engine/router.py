@@ -30,10 +30,10 @@ class Router:
         self.nodes: Any = make()
         self.open: Shelves = EMPTY
         self.guarded = 0
-        """How many patterns repeat a variable, so that constants alone do not decide."""
+        """How many patterns have a guard, so that constants alone do not decide."""
 
-    def route(self, s: int, p: int, o: int) -> Patterns:
-        """Return the distinct patterns that the triple matches."""
+    def route(self, s: int, p: int, o: int, *graph: int) -> Patterns:
+        """Return the distinct patterns that the triple matches, or the quad (no pattern names its graph)."""
         found: Patterns = ()
         for free, by_object, by_subject, by_both in (self.nodes.get(p, EMPTY), self.open):
             found += free
@@ -44,7 +44,7 @@ class Router:
             if by_both is not None:
                 found += by_both.get((s, o), ())
         if self.guarded and found:
-            return tuple(q for q in found if q.guard is None or q.guard(s, p, o))
+            return tuple(q for q in found if q.guard is None or q.guard(s, p, o, *graph))
         return found
 
     def may_match(self, known: Callable[[Any, int], int], s: Any, p: Any, o: Any) -> bool:
@@ -76,7 +76,7 @@ class Router:
         self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
     def _put(self, pattern: PatternState, change: Callable[[Patterns], Patterns]) -> None:
-        s, p, o = pattern.key
+        s, p, o = pattern.key[:3]
         shelves = list(self.nodes.get(p, EMPTY) if p >= 0 else self.open)
         if s < 0 and o < 0:
             shelves[0] = change(shelves[0])

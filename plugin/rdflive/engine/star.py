@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Final
 
-from rdflive.engine.pattern import Key, PatternState
+from rdflive.engine.pattern import Identity, PatternState
 
 __all__ = ["NO_CENTRE", "Star", "star_key"]
 
 NO_CENTRE: Final = -1
 """The slot that stands for the missing centre of a ground pattern."""
 
-StarKey = frozenset[tuple[Key, int]]
+StarKey = frozenset[tuple[Identity, int]]
 
 
 def star_key(members: Sequence[tuple[PatternState, int]]) -> StarKey:
     """Identify a star by its patterns and where the centre stands in them."""
-    return frozenset((pattern.key, slot) for pattern, slot in members)
+    return frozenset((pattern.identity, slot) for pattern, slot in members)
 
 
 class Star:
@@ -35,7 +35,7 @@ class Star:
         self, members: Sequence[tuple[PatternState, int]], make: Callable[[], MutableMapping[Any, Any]]
     ) -> None:
         self.key = star_key(members)
-        distinct = {(pattern.key, slot): pattern for pattern, slot in members}
+        distinct = {(pattern.identity, slot): pattern for pattern, slot in members}
         self.members = [(pattern, slot, 1 << i) for i, ((_, slot), pattern) in enumerate(distinct.items())]
         self.full = (1 << len(self.members)) - 1
         self.mask: MutableMapping[Any, int] = make()

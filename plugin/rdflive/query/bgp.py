@@ -20,6 +20,11 @@ class Variable:
     name: str
     distinguished: bool = True
 
+    @property
+    def readable(self) -> bool:
+        """True when an expression can read it: a user's variable, or one made by the planner (`·1`)."""
+        return self.distinguished or self.name.startswith("·")
+
     def __str__(self) -> str:
         return f"?{self.name}" if self.distinguished else f"_:{self.name}"
 
@@ -30,14 +35,19 @@ Term: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
-    """One query triple; each position holds a `Variable` or a constant."""
+    """One query triple; each position holds a `Variable` or a constant.
+
+    With a `graph` it is a quad pattern over the named graphs: the variable is the graph's name.
+    """
 
     subject: Term
     predicate: Term
     object: Term
+    graph: Variable | None = None
 
     def __iter__(self) -> Iterator[Term]:
-        return iter((self.subject, self.predicate, self.object))
+        triple = (self.subject, self.predicate, self.object)
+        return iter(triple if self.graph is None else (*triple, self.graph))
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -8,7 +8,8 @@ from typing import TypeAlias
 from rdflive.query.bgp import PatternClass, Term, TriplePattern, Variable, to_text
 from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
 from rdflive.query.picture import draw
-from rdflive.query.plan import Algorithm, Plan, Segment
+from rdflive.query.plan import Plan
+from rdflive.query.segment import Algorithm, Segment
 
 __all__ = ["Explanation"]
 

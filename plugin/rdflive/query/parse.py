@@ -1,67 +1,49 @@
-"""SPARQL text to a basic graph pattern: rdflib parses, everything else is refused with its place."""
+"""SPARQL text to the algebra that is maintained; rdflib parses, what cannot be kept is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Literal, TypeAlias
 
 import pyparsing
-from rdflib.paths import Path
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
-from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.query.bgp import BGP, TriplePattern, Variable
+from rdflive.errors import QuerySyntaxError
+from rdflive.query import algebra
+from rdflive.query.algebra import OrderCondition
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.expressions import exists_parts
+from rdflive.query.modifiers import Modifiers, modified, peel
+from rdflive.query.refusals import refused
+from rdflive.query.translate import Dataset, Merge, Scope, Translator
 from rdflive.tokens import Token, tokenize
 
-__all__ = ["ParsedQuery", "parse_query"]
+__all__ = ["Form", "ParsedQuery", "parse_query"]
+
+Form: TypeAlias = Literal["SELECT", "ASK", "CONSTRUCT"]
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query that can be maintained: its form, its pattern, and what it shows."""
+    """A query that can be maintained: its form, its algebra, and what it shows."""
 
     text: str
-    form: Literal["SELECT", "ASK"]
-    bgp: BGP
+    form: Form
+    root: algebra.Node
     names: tuple[str, ...]
     """The projected variables, in order; none for ASK."""
-    distinct: bool
     preset: Mapping[str, Node]
     """The variables that `initBindings` fixed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """How a refused construct is called, and which words open it."""
-
-    name: str
-    words: tuple[str, ...]
-    advice: str = "run graph.query() for it after each change"
-
-
-_AGGREGATES: Final = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
-_REFUSALS: Final = {
-    "Filter": _Refusal("FILTER", ("FILTER", "HAVING"), "subscribe to the pattern and filter in the callback"),
-    "LeftJoin": _Refusal("OPTIONAL", ("OPTIONAL",)),
-    "Union": _Refusal("UNION", ("UNION",), "subscribe to each branch"),
-    "Minus": _Refusal("MINUS", ("MINUS",)),
-    "Graph": _Refusal("GRAPH", ("GRAPH",), "subscribe to that graph: dataset.graph(name)"),
-    "ServiceGraphPattern": _Refusal("SERVICE", ("SERVICE",)),
-    "Extend": _Refusal("an expression (BIND or AS)", ("BIND", "AS"), "compute it in the callback"),
-    "AggregateJoin": _Refusal("an aggregate", ("GROUP", *_AGGREGATES), "aggregate in the callback"),
-    "OrderBy": _Refusal("ORDER BY", ("ORDER",), "sort sub.answers()"),
-    "Slice": _Refusal("LIMIT or OFFSET", ("LIMIT", "OFFSET"), "slice sub.answers()"),
-    "ToMultiSet": _Refusal("VALUES or a subquery", ("VALUES", "SELECT"), "pass initBindings"),
-    "ConstructQuery": _Refusal("CONSTRUCT", ("CONSTRUCT",), "subscribe with SELECT"),
-    "DescribeQuery": _Refusal("DESCRIBE", ("DESCRIBE",), "subscribe with SELECT"),
-}
-_ACCEPTED: Final = "accepted: SELECT [DISTINCT] or ASK over triple patterns"
+    order: tuple[OrderCondition, ...] = ()
+    """What ORDER BY sorts the whole answer by."""
 
 
 def parse_query(
@@ -70,7 +52,7 @@ def parse_query(
     init_ns: Mapping[str, Any] | None = None,
     init_bindings: Mapping[str, Node] | None = None,
 ) -> ParsedQuery:
-    """Parse SPARQL into a query over one basic graph pattern.
+    """Parse SPARQL into the algebra that is maintained.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column.
@@ -81,21 +63,37 @@ def parse_query(
     if not isinstance(text, str):
         raise QuerySyntaxError(f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}")
     tokens = list(tokenize(text))
-    algebra = _translate(text, init_ns or {}, tokens)
-    if algebra.name not in ("SelectQuery", "AskQuery"):
-        raise _refuse(algebra.name, tokens)
-    if algebra.datasetClause:
-        raise _refused(_Refusal("FROM", ("FROM",), "subscribe to that graph: dataset.graph(name)"), tokens)
+    query = _translate(text, init_ns or {}, tokens)
+    node = query.algebra
+    if node.name == "DescribeQuery":
+        raise refused(node.name, tokens)
     preset = {_bare(name): term for name, term in (init_bindings or {}).items()}
-    distinct, patterns = _peel(algebra.p, tokens)
-    names = _projected(algebra.PV, tokens) if algebra.name == "SelectQuery" else ()
-    form: Literal["SELECT", "ASK"] = "SELECT" if algebra.name == "SelectQuery" else "ASK"
-    return ParsedQuery(text, form, BGP(_patterns(patterns, preset, tokens)), names, distinct, preset)
+    dataset = _dataset(node.datasetClause)
+    translator = Translator(preset, dataset, partial(refused, tokens=tokens), query.prologue.base)
+    scope = Scope(dataset.default)
+    modifiers = peel(node.p)
+    pattern = translator.group(modifiers.pattern, scope)
+    bound = {v.name for v in pattern.columns if v.distinguished}
+    if node.name != "SelectQuery":
+        modifiers.projected = tuple(bound)
+    elif _selects_all(tokens):
+        modifiers.projected = tuple(n for n in modifiers.projected if n in bound or n in preset)
+    names = _by_place(modifiers.projected, tokens) if node.name == "SelectQuery" else ()
+    form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
+    root = modified(translator, modifiers, pattern, scope, root=form == "SELECT")
+    order: tuple[OrderCondition, ...] = ()
+    if form == "SELECT":
+        order = tuple(_order(translator, modifiers))
+    elif form == "ASK":
+        root = algebra.Distinct(algebra.Project(root, ()))
+    else:
+        root, names = _construct(root, node.template, preset)
+    return ParsedQuery(text, form, root, names, preset, order)
 
 
-def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> CompValue:
+def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
     try:
-        algebra: CompValue = translateQuery(parseQuery(text), initNs=init_ns).algebra
+        return translateQuery(parseQuery(text), initNs=init_ns)
     except pyparsing.ParseBaseException as error:
         raise QuerySyntaxError(
             f"not SPARQL at line {error.lineno}, column {error.column}: {error.msg}; "
@@ -113,96 +111,58 @@ def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Co
             line=place.line if place else 0,
             column=place.column if place else 0,
         ) from error
-    return algebra
 
 
-def _peel(node: CompValue, tokens: list[Token]) -> tuple[bool, list[CompValue]]:
-    """Take off DISTINCT, REDUCED (which permits every duplicate) and the projection."""
-    distinct = False
-    while node.name in ("Distinct", "Reduced", "Project"):
-        distinct = distinct or node.name == "Distinct"
-        node = node.p
-    return distinct, list(_basic(node, tokens))
+def _dataset(clauses: list[CompValue] | None) -> Dataset:
+    """Read FROM and FROM NAMED: with any of them only the graphs that they name are seen."""
+    if not clauses:
+        return Dataset()
+    defaults = frozenset(clause.default for clause in clauses if clause.default)
+    named = frozenset(clause.named for clause in clauses if clause.named)
+    return Dataset(next(iter(defaults)) if len(defaults) == 1 else Merge(defaults), named)
 
 
-def _basic(node: CompValue, tokens: list[Token]) -> Iterator[CompValue]:
-    """Give the basic graph patterns that a group joins; refuse anything else."""
-    if node.name == "BGP":
-        yield node
-    elif node.name == "Join":
-        yield from _basic(node.p1, tokens)
-        yield from _basic(node.p2, tokens)
-    else:
-        raise _refuse("AggregateJoin" if _aggregates(node) else node.name, tokens)
+def _selects_all(tokens: list[Token]) -> bool:
+    words = [token.text.upper() for token in tokens]
+    after = words[words.index("SELECT") + 1 :]
+    return after[0] == "*" or (after[0] in ("DISTINCT", "REDUCED") and after[1] == "*")
 
 
-def _aggregates(node: Any) -> bool:
-    """True when an expression stands for an aggregate: rdflib wraps grouping in assignments."""
-    while node is not None and node.name in ("Extend", "Filter"):
-        node = node.p
-    return node is not None and node.name == "AggregateJoin"
-
-
-def _patterns(
-    groups: list[CompValue], preset: Mapping[str, Node], tokens: list[Token]
-) -> Iterator[TriplePattern]:
-    blanks: dict[BNode, Variable] = {}
+def _construct(
+    root: algebra.Node, template: list[Any] | None, preset: Mapping[str, Node]
+) -> tuple[algebra.Node, tuple[str, ...]]:
+    """Put the template on top."""
 
     def term(node: Node) -> Any:
         if isinstance(node, RdflibVariable):
             return preset.get(str(node), Variable(str(node)))
-        if isinstance(node, BNode):
-            return blanks.setdefault(node, Variable(f"b{len(blanks)}", distinguished=False))
-        if isinstance(node, Path):
-            raise _refused(_Refusal("a property path", ()), tokens, _path_operator(tokens))
-        return node
+        return Variable(str(node), distinguished=False) if isinstance(node, BNode) else node
 
-    for group in groups:
-        for triple in group.triples:
-            yield TriplePattern(*map(term, triple))
+    triples = tuple(TriplePattern(*map(term, triple)) for triple in template or ())
+    read = {v for triple in triples for v in triple.variables}
+    shown = algebra.Project(root, tuple(v for v in root.columns if v in read))
+    made = algebra.Construct(shown, triples)
+    return algebra.Distinct(made), tuple(column.name for column in made.columns)
 
 
-def _projected(variables: list[RdflibVariable], tokens: list[Token]) -> tuple[str, ...]:
-    """Order the variables as the text does (rdflib gives those of `SELECT *` as a set)."""
+def _order(translator: Translator, modifiers: Modifiers) -> Iterator[OrderCondition]:
+    for condition in modifiers.order:
+        if exists_parts(condition.expr):
+            raise translator.refuse("OrderExists")
+        yield OrderCondition(translator.expression(condition.expr), condition.order == "DESC")
+
+
+def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
+    """Order variables as the text does (rdflib gives those of `SELECT *` as a set)."""
     place = {token.text[1:]: -i for i, token in enumerate(reversed(tokens)) if token.kind == "variable"}
-    return tuple(sorted(dict.fromkeys(map(str, variables)), key=lambda name: place.get(name, 1)))
+    return tuple(sorted(names, key=lambda name: place.get(name, 1)))
 
 
 def _bare(name: object) -> str:
     return str(name).lstrip("?$")
 
 
-def _refuse(node: str, tokens: list[Token]) -> UnsupportedQueryError:
-    return _refused(_REFUSALS.get(node, _Refusal(node, ())), tokens)
-
-
-def _refused(refusal: _Refusal, tokens: list[Token], place: Token | None = None) -> UnsupportedQueryError:
-    if place is None:
-        opening = [t for t in tokens if t.kind == "word" and t.text.upper() in refusal.words]
-        nested = "SELECT" in refusal.words and opening and opening[0].text.upper() == "SELECT"
-        place = opening[1 if nested and len(opening) > 1 else 0] if opening else None
-    where = f" (line {place.line}, column {place.column})" if place else ""
-    return UnsupportedQueryError(
-        f"{refusal.name}{where} cannot be maintained; {_ACCEPTED}. Instead: {refusal.advice}.",
-        construct=refusal.name,
-        line=place.line if place else 0,
-        column=place.column if place else 0,
-    )
-
-
 def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
     """Find the first prefixed name whose prefix nobody declared."""
     declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
     return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)
-
-
-def _path_operator(tokens: list[Token]) -> Token | None:
-    """Find the first operator that makes a predicate a path."""
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        if token.kind != "mark" or before is None:
-            continue
-        ends = before.kind in ("iri", "prefixed") or before.text in ("a", ")")
-        begins = after is not None and (after.kind in ("iri", "prefixed") or after.text in ("a", "(", "^"))
-        if (token.text in "/|*+?" and ends) or (token.text in "^!" and begins):
-            return token
-    return None

@@ -7,7 +7,8 @@ from math import cos, hypot, pi, sin
 from typing import Final
 
 from rdflive.query.bgp import Term, TriplePattern, Variable, to_text
-from rdflive.query.plan import Plan, Segment
+from rdflive.query.plan import Plan
+from rdflive.query.segment import Segment
 
 __all__ = ["draw"]
 

@@ -1,146 +1,154 @@
-"""From a basic graph pattern to the segments that the engine maintains, and by which algorithm."""
+"""From a query's algebra to the steps that the engine runs: operators over fixed columns, inputs first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
 
-from rdflive.errors import PlanError
-from rdflive.query.bgp import BGP, PatternClass, Term, TriplePattern, Variable, classify
-from rdflive.query.decompose import (
-    OrderedArray,
-    connected_variable_decomposition,
-    connected_variable_partition,
-    ordered_array,
-)
+from rdflive.query import algebra
+from rdflive.query.algebra import Basic, Columns, Node
+from rdflive.query.bgp import Variable
 from rdflive.query.parse import ParsedQuery
+from rdflive.query.segment import Algorithm, BasicPlan, plan_basic
 
-__all__ = ["ALGORITHMS", "Algorithm", "Plan", "Segment", "SegmentAlgorithm", "make_plan", "make_segment"]
-
-SegmentAlgorithm: TypeAlias = Literal["ground", "star", "connected", "join"]
-Algorithm: TypeAlias = Literal["auto", "ground", "star", "product", "connected", "join"]
-ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+__all__ = ["Plan", "Step", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """One part of a query that is maintained by itself: no variable is shared with other segments."""
+class Step:
+    """One operator of a plan, the steps that feed it, and the columns of the rows it gives."""
 
-    algorithm: SegmentAlgorithm
-    patterns: tuple[TriplePattern, ...]
-    variables: tuple[Variable, ...]
-    projection: tuple[Variable, ...]
-    centres: tuple[Variable | None, ...]
-    """The centres that keep a triple match state; None is the state of a ground segment."""
-    arrays: tuple[OrderedArray, ...]
-    """One ordered array per pattern."""
-
-    def bind(self, number: Callable[[Term], int]) -> Segment:
-        """Replace every constant by its id."""
-        patterns = tuple(
-            TriplePattern(*(t if isinstance(t, Variable) else number(t) for t in pattern))
-            for pattern in self.patterns
-        )
-        return Segment(self.algorithm, patterns, self.variables, self.projection, self.centres, self.arrays)
+    node: Node
+    inputs: tuple[int, ...]
+    columns: Columns
+    basic: BasicPlan | None = None
+    """Set on a leaf: how its pattern is maintained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a query is maintained: its class, its segments, and where each output value comes from."""
+    """How a query is maintained: its steps, the last of which gives the answer."""
 
     query: ParsedQuery
-    pattern_class: PatternClass
-    algorithm: Algorithm
-    """What runs: the one segment's algorithm, or `product` over several."""
-    segments: tuple[Segment, ...]
-    columns: tuple[tuple[int, int] | None, ...]
-    """Per projected variable the segment and place it comes from; None for one no pattern binds."""
+    steps: tuple[Step, ...]
+    places: tuple[int | None, ...]
+    """Per projected variable its place in the last step's rows; None for one that nothing binds."""
+
+    @property
+    def basics(self) -> tuple[BasicPlan, ...]:
+        """The plans of the basic graph patterns, in order."""
+        return tuple(step.basic for step in self.steps if step.basic is not None)
 
 
 def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
-    """Decompose a query and choose its algorithms; a forced one must fit the query's class.
-
-    `auto` takes the smallest algorithm per segment of the connected-variable decomposition. `product`
-    asks for the same by name. `join` maintains the whole pattern as one plain delta join without match
-    states, `ground`, `star` and `connected` force one segment to run as such.
-    """
-    if algorithm not in ALGORITHMS:
-        raise PlanError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
-    bgp = query.bgp
-    partition = connected_variable_partition(bgp)
-    pattern_class = classify(bgp, partition)
-    names = query.names
-    projected = tuple(v for v in bgp.variables if v.distinguished and v.name in names)
-    if algorithm == "auto" or algorithm == "product":
-        parts = connected_variable_decomposition(bgp)
-        groups = [*([parts.ground] if parts.ground else []), *parts.segments]
-        segments = tuple(
-            make_segment(group, tuple(v for v in projected if v in BGP(group).variables)) for group in groups
-        )
-    else:
-        _demand(algorithm, bgp, pattern_class)
-        segments = (make_segment(bgp.patterns, projected, algorithm),)
-    used: Algorithm = "product"
-    if algorithm != "product" and len(segments) < 2:
-        used = segments[0].algorithm if segments else "ground"
-    return Plan(query, pattern_class, used, segments, _columns(names, segments))
+    """Plan a query; a forced algorithm applies to each of its basic graph patterns."""
+    planner = _Planner(query.root, algorithm)
+    last = planner.steps[-1].columns
+    places = {column.name: place for place, column in enumerate(last) if column.distinguished}
+    return Plan(query, tuple(planner.steps), tuple(places.get(name) for name in query.names))
 
 
-def _demand(algorithm: SegmentAlgorithm, bgp: BGP, pattern_class: PatternClass) -> None:
-    """Refuse an algorithm that the class of the query does not admit."""
-    fits = {
-        "ground": pattern_class == "ground" and bool(bgp.patterns),
-        "star": pattern_class == "simple var-centric star",
-        "connected": pattern_class in ("simple var-centric star", "var-connected"),
-        "join": bool(bgp.patterns),
-    }
-    if not fits[algorithm]:
-        possible = ", ".join(["product", *(name for name, fit in fits.items() if fit)])
-        raise PlanError(
-            f"algorithm {algorithm!r} does not apply to a {pattern_class} pattern; possible here: {possible}"
-        )
+class _Planner:
+    """Gives every operator the columns that somebody above wants, and no others."""
 
+    def __init__(self, root: Node, algorithm: Algorithm) -> None:
+        self.steps: list[Step] = []
+        self._algorithm = algorithm
+        self._index: dict[Node, int] = {}
+        nodes = algebra.topological(root)
+        self._uses = Counter(below for node in nodes for below in node.inputs)
+        self._wanted: dict[Node, frozenset[Variable]] = dict.fromkeys(nodes, frozenset())
+        self._wanted[root] = frozenset(root.columns)
+        for node in reversed(nodes):
+            for below, needed in zip(node.inputs, node.needs(self._wanted[node]), strict=True):
+                self._wanted[below] |= needed
+        for node in nodes:
+            self._index[node] = self._plan(node)
+        if self._index[root] != len(self.steps) - 1:  # the root added nothing to a step that others share
+            self._index[root] = self._project(self._index[root], self.steps[self._index[root]].columns)
 
-def _columns(names: tuple[str, ...], segments: tuple[Segment, ...]) -> tuple[tuple[int, int] | None, ...]:
-    places = {
-        variable.name: (i, j)
-        for i, segment in enumerate(segments)
-        for j, variable in enumerate(segment.projection)
-    }
-    return tuple(places.get(name) for name in names)
+    def _plan(self, node: Node) -> int:
+        wanted = self._wanted[node]
+        if isinstance(node, Basic):
+            return self._basic(node, wanted)
+        if isinstance(node, algebra.Project) and not node.renamed:
+            return self._index[node.input]
+        if isinstance(node, algebra.Extend) and node.variable not in wanted:
+            return self._index[node.input]
+        if isinstance(node, algebra.Distinct):
+            return self._distinct(node)
+        if isinstance(node, algebra.Slice):
+            inputs = [self._holding(node.input)]
+        elif isinstance(node, algebra.Closure):
+            inputs = [self._exactly(node.edges, (*node.context, node.source, node.target))]
+            if node.seeds is not None:
+                inputs.append(self._exactly(node.seeds, (*node.context, node.start)))
+        elif isinstance(node, algebra.Group):
+            inputs = [self._index[node.input]]
+            if any(a.distinct and a.expression is None for a in node.aggregates):
+                inputs = [self._exactly(node.input, self._kept(node.input.columns, self._wanted[node.input]))]
+            if node.seeds is not None:
+                inputs.append(self._exactly(node.seeds, node.keys))
+        else:
+            inputs = [self._index[below] for below in node.inputs]
+        return self._add(Step(node, tuple(inputs), self._columns(node, inputs)))
 
+    def _columns(self, node: Node, inputs: list[int]) -> Columns:
+        """Choose the columns that a step gives: what is wanted, or what the operator passes through."""
+        if isinstance(node, algebra.Filter | algebra.Minus | algebra.Slice):
+            return self.steps[inputs[0]].columns
+        if isinstance(node, algebra.Exists):
+            return (*self.steps[inputs[0]].columns, *([node.mark] if node.mark else ()))
+        if isinstance(node, algebra.Extend):
+            return (*self.steps[inputs[0]].columns, node.variable)
+        if isinstance(node, algebra.Values | algebra.Group | algebra.Closure | algebra.Construct):
+            return node.columns
+        wanted = self._wanted[node]
+        if isinstance(node, algebra.LeftJoin):
+            wanted |= algebra.reads(node.condition, node.columns)
+        return self._kept(node.columns, wanted)
 
-def make_segment(
-    patterns: tuple[TriplePattern, ...],
-    projection: tuple[Variable, ...],
-    algorithm: SegmentAlgorithm | None = None,
-) -> Segment:
-    """Plan one segment; without `algorithm` the smallest that fits its class is taken.
+    def _kept(self, columns: Columns, wanted: frozenset[Variable]) -> Columns:
+        return tuple(column for column in columns if column in wanted)
 
-    `connected` keeps a match state for every centre of several patterns when it is forced. Left to
-    itself it keeps one only where a walk could otherwise run through the neighbours in one open pattern
-    before it finds that another has none: from three open patterns on. With fewer the first look-up
-    tells as much, and the states cost 5 to 30 % (see docs/benchmarks.md).
-    """
-    variables = BGP(patterns).variables
-    forced = algorithm is not None
-    if algorithm is None:
-        algorithm = "ground" if not variables else "star" if len(variables) == 1 else "connected"
-    centres: tuple[Variable | None, ...] = ()
-    if algorithm == "ground":
-        centres = (None,)
-    elif algorithm == "star":
-        centres = variables
-    elif algorithm == "connected":
-        centres = tuple(v for v in variables if _keeps_state(v, patterns, forced=forced))
-    arrays = tuple(ordered_array(patterns, seed) for seed in range(len(patterns)))
-    return Segment(algorithm, patterns, variables, projection, centres, arrays)
+    def _basic(self, node: Basic, wanted: frozenset[Variable], *, distinct: bool = False) -> int:
+        plan = plan_basic(node, wanted, self._algorithm, distinct=distinct)
+        columns = tuple(v for segment in plan.segments for v in segment.projection)
+        index = self._add(Step(node, (), columns, plan))
+        for condition in plan.residual:
+            index = self._add(Step(algebra.Filter(node, condition), (index,), columns))
+        return index
 
+    def _distinct(self, node: algebra.Distinct) -> int:
+        """Let a pattern that nobody else reads count its own rows; it may not even have to."""
+        columns = node.input.columns
+        index = self._holding(node.input)
+        step = self.steps[index]
+        below = node.input
+        uses = [self._uses[below]]
+        while isinstance(below, algebra.Project):
+            below = below.input
+            uses.append(self._uses[below])
+        if step.basic is None or step.node is not below or max(uses) > 1 or index != len(self.steps) - 1:
+            return self._add(Step(node, (index,), step.columns))
+        del self.steps[-1]
+        return self._basic(step.node, frozenset(columns), distinct=True)  # type: ignore[arg-type]  # it has a plan
 
-def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:
-    """Decide whether a centre keeps a match state, by its patterns and those that are open."""
-    star = [pattern for pattern in patterns if centre in pattern.variables]
-    if forced:
-        return len(star) > 1
-    return sum(len(pattern.variables) > 1 for pattern in star) > 2
+    def _holding(self, node: Node) -> int:
+        """Give the rows of a node with exactly its columns, in any order."""
+        index = self._index[node]
+        if set(self.steps[index].columns) == set(node.columns):
+            return index
+        return self._project(index, node.columns)
+
+    def _exactly(self, node: Node, columns: Columns) -> int:
+        """Give the rows of a node with exactly these columns, in this order."""
+        index = self._index[node]
+        return index if self.steps[index].columns == columns else self._project(index, columns)
+
+    def _project(self, index: int, columns: Columns) -> int:
+        return self._add(Step(algebra.Project(self.steps[index].node, columns), (index,), columns))
+
+    def _add(self, step: Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1

@@ -1,0 +1,197 @@
+"""From the steps of a plan to operators: columns become places, conditions become callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine import operators
+from rdflive.engine.multiset import Row
+from rdflive.engine.operators import Operator
+from rdflive.engine.terms import TermTable
+from rdflive.query import algebra
+from rdflive.query.accumulators import make_accumulator
+from rdflive.query.algebra import Columns, OrderCondition
+from rdflive.query.bgp import Variable
+from rdflive.query.ordering import descending, term_key
+from rdflive.query.plan import Plan, Step
+
+__all__ = ["Sorter", "make_operator", "make_sorter"]
+
+Sorter: TypeAlias = Callable[[Row], Any]
+
+
+def make_operator(step: Step, plan: Plan, dictionary: Dictionary, terms: TermTable) -> Operator:
+    """Make the operator of one step."""
+    inputs = [plan.steps[i].columns for i in step.inputs]
+    return _make(step.node, _Build(step, inputs, dictionary, terms))
+
+
+def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
+    """Make the key that ORDER BY sorts the answer's rows by; None without one."""
+    if not plan.query.order:
+        return None
+    return _sorter(plan.query.order, plan.steps[-1].columns, terms)
+
+
+class _Build:
+    """What the construction of one operator reads."""
+
+    def __init__(self, step: Step, inputs: list[Columns], dictionary: Dictionary, terms: TermTable) -> None:
+        self.columns = step.columns
+        self.inputs = inputs
+        self.dictionary = dictionary
+        self.terms = terms
+
+    def pairs(self, columns: Columns) -> tuple[tuple[int, int], ...]:
+        """Give the places of shared columns in the left and the right input."""
+        left, right = self.inputs
+        return tuple((left.index(v), right.index(v)) for v in columns)
+
+    def keys(self, node: Any) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+        """Give the shared columns that are compared exactly, and those that may be unbound."""
+        left, right = self.inputs
+        shared = [v for v in node.shared if v in left and v in right]
+        keys = tuple(v for v in shared if v in node.keys)
+        return self.pairs(keys), self.pairs(tuple(v for v in shared if v not in keys))
+
+    def merged(self) -> tuple[tuple[int, int], ...]:
+        """Give, per output column, its places in the left and the right input."""
+        left, right = self.inputs
+        return tuple((_place(left, v), _place(right, v)) for v in self.columns)
+
+    def test(self, condition: Any, columns: Columns) -> Callable[[Row], bool]:
+        """Compile a condition on rows of these columns."""
+        test: Callable[[Row], bool] = condition.condition(_readable(columns), self.terms)
+        return test
+
+
+def _place(columns: Columns, variable: Variable | None) -> int:
+    return columns.index(variable) if variable is not None and variable in columns else -1
+
+
+def _readable(columns: Columns) -> Mapping[str, int]:
+    return {v.name: place for place, v in enumerate(columns) if v.readable}
+
+
+def _sorter(order: tuple[OrderCondition, ...], columns: Columns, terms: TermTable) -> Sorter:
+    """Sort by the conditions, then by the terms of the row: a function of the row alone."""
+    places = _readable(columns)
+    parts = [(o.expression.term(places, terms), o.descending) for o in order]
+    shown = [place for place, v in enumerate(columns) if v.distinguished]
+    value = terms.value
+
+    def key(row: Row) -> Any:
+        keys = [term_key(part(row)) for part, _ in parts]
+        sorts = [descending(k) if down else k for k, (_, down) in zip(keys, parts, strict=True)]
+        return (*sorts, *[term_key(value(row[place])) for place in shown])
+
+    return key
+
+
+@singledispatch
+def _make(node: algebra.Node, build: _Build) -> Operator:
+    raise NotImplementedError(type(node).__name__)
+
+
+@_make.register
+def _values(node: algebra.Values, build: _Build) -> Operator:
+    intern = build.terms.intern
+    rows = [tuple(UNBOUND if term is None else intern(term) for term in row) for row in node.rows]
+    return operators.Values(rows, build.dictionary)
+
+
+@_make.register
+def _join(node: algebra.Join, build: _Build) -> Operator:
+    return operators.Join(build.dictionary, *build.keys(node), build.merged())
+
+
+@_make.register
+def _left_join(node: algebra.LeftJoin, build: _Build) -> Operator:
+    condition = None if node.condition is None else build.test(node.condition, build.columns)
+    return operators.LeftJoin(build.dictionary, *build.keys(node), build.merged(), condition)
+
+
+@_make.register
+def _minus(node: algebra.Minus, build: _Build) -> Operator:
+    context = [v for v in node.keys if v in node.context]
+    keys = build.pairs((*context, *(v for v in node.keys if v not in context)))
+    return operators.Minus(build.dictionary, keys, build.keys(node)[1], len(context))
+
+
+@_make.register
+def _exists(node: algebra.Exists, build: _Build) -> Operator:
+    keys, maybe = build.keys(node)
+    if node.mark is None:
+        return operators.Exists(build.dictionary, keys, maybe, node.negated)
+    from_marks = build.terms.marks
+    marks = from_marks[::-1] if node.negated else from_marks
+    return operators.Exists(build.dictionary, keys, maybe, marks=marks)
+
+
+@_make.register
+def _union(node: algebra.Union, build: _Build) -> Operator:  # noqa: ARG001
+    places = [tuple(_place(columns, v) for v in build.columns) for columns in build.inputs]
+    return operators.Union(tuple(places))
+
+
+@_make.register
+def _filter(node: algebra.Filter, build: _Build) -> Operator:
+    return operators.Filter(build.test(node.condition, build.inputs[0]))
+
+
+@_make.register
+def _extend(node: algebra.Extend, build: _Build) -> Operator:
+    return operators.Extend(node.expression.value(_readable(build.inputs[0]), build.terms))
+
+
+@_make.register
+def _project(node: algebra.Project, build: _Build) -> Operator:
+    return operators.Project(tuple(_place(build.inputs[0], node.source(v)) for v in build.columns))
+
+
+@_make.register
+def _distinct(node: algebra.Distinct, build: _Build) -> Operator:  # noqa: ARG001
+    return operators.Distinct(build.dictionary)
+
+
+@_make.register
+def _group(node: algebra.Group, build: _Build) -> Operator:
+    columns = build.inputs[0]
+    places = _readable(columns)
+    aggregates = [
+        (
+            None if a.expression is None else a.expression.term(places, build.terms),
+            make_accumulator(a.name, distinct=a.distinct and a.expression is not None, separator=a.separator),
+            a.distinct and a.expression is None,
+        )
+        for a in node.aggregates
+    ]
+    keys = tuple(columns.index(v) for v in node.keys)
+    implicit = node.seeds is not None
+    return operators.Group(build.dictionary, keys, aggregates, build.terms.intern, implicit)
+
+
+@_make.register
+def _slice(node: algebra.Slice, build: _Build) -> Operator:
+    columns = build.inputs[0]
+    key = _sorter(node.order, columns, build.terms)
+    context = tuple(columns.index(v) for v in node.context)
+    return operators.Slice(build.dictionary, key, node.offset, node.limit, context)
+
+
+@_make.register
+def _closure(node: algebra.Closure, build: _Build) -> Operator:
+    return operators.Closure(
+        build.dictionary,
+        context=len(node.context),
+        reflexive=node.reflexive,
+        seeded=node.seeds is not None,
+    )
+
+
+@_make.register
+def _construct(node: algebra.Construct, build: _Build) -> Operator:
+    return operators.Construct(build.dictionary, build.inputs[0], node.template, build.terms)

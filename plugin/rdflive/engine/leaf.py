@@ -1,0 +1,76 @@
+"""One maintained basic graph pattern: nets what its segments found, with DISTINCT and the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.multiset import Multiset, Row, Weights, add_rows
+from rdflive.engine.product import advance, combine
+from rdflive.query.segment import BasicPlan, Segment
+
+__all__ = ["Leaf"]
+
+
+class Leaf:
+    """What stands directly above the segments of one pattern.
+
+    It keeps nothing when it has one segment. DISTINCT counts the rows of each segment (unless its
+    projection keeps them apart anyway), so that their product needs no counts of its own. Several
+    segments keep their answers, which the product needs.
+    """
+
+    __slots__ = ("_distinct", "answers", "plan", "states")
+
+    def __init__(self, plan: BasicPlan, dictionary: Dictionary) -> None:
+        self.plan = plan
+        self.states: list[SegmentState] = []
+        self._distinct = plan.distinct
+        self.answers: tuple[Multiset, ...] = ()
+        """The answers kept per segment; empty where none are needed."""
+        if len(plan.segments) > 1 or (plan.distinct and any(map(_repeats, plan.segments))):
+            self.answers = tuple(Multiset(dictionary) for _ in plan.segments)
+
+    def drain(self) -> Weights:
+        """Take what the segments found since the last commit and give the pattern's delta."""
+        deltas = [_net(state) for state in self.states]
+        if len(deltas) > 1:
+            return _flat(advance(self.answers, deltas, distinct=self._distinct).items())
+        return self.answers[0].update(deltas[0]) if self.answers else deltas[0]
+
+    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> Weights:
+        """Give the whole answer: from the answers kept, or from the solutions of the one segment."""
+        factors = []
+        for i, state in enumerate(self.states):
+            weights: Weights = {}
+            if self.answers:
+                weights = self.answers[i].weights
+            else:
+                add_rows(weights, solutions(state), 1)
+            factors.append(dict.fromkeys(weights, 1) if self._distinct else weights)
+        return _flat(combine(factors)) if len(factors) > 1 else dict(factors[0])
+
+    def containers(self) -> list[Any]:
+        """List the containers that cache something for this pattern, for measuring."""
+        kept = [container for state in self.states for container in state.containers()]
+        return [*kept, *(answer.weights for answer in self.answers)]
+
+
+def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
+    return {tuple(term for row in rows for term in row): weight for rows, weight in combined}
+
+
+def _net(state: SegmentState) -> Weights:
+    delta: Weights = {}
+    add_rows(delta, state.added, 1)
+    add_rows(delta, state.removed, -1)
+    state.added.clear()
+    state.removed.clear()
+    return delta
+
+
+def _repeats(segment: Segment) -> bool:
+    """True when the projection can give two solutions of the segment the same row."""
+    return len(segment.projection) < len(segment.variables)

@@ -1,0 +1,88 @@
+"""The property paths `+` and `*`: pairs that the edges of a changing relation connect."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.reach import Reach, Step
+
+__all__ = ["Closure"]
+
+
+class Closure:
+    """Rows (context..., start, end) of the ends that each start reaches.
+
+    Inputs are sets: edges (context..., x, y) and, if `seeded`, starts (context..., x); otherwise every
+    node is a start. `reflexive` adds the pair (x, x) of each seed (SPARQL 1.1, section 18.4:
+    ZeroOrMorePath and OneOrMorePath). Each context is a relation of its own.
+
+    >>> edges = {(1, 2): 1, (2, 3): 1}
+    >>> terms = Dictionary(); terms.hold(map(terms.intern, "_abc"))
+    >>> closure = Closure(terms, reflexive=False, seeded=False)
+    >>> sorted(closure.update(edges))
+    [(1, 2), (1, 3), (2, 3)]
+    >>> closure.update({(2, 3): -1, (3, 1): 1})
+    {(3, 1): 1, (3, 2): 1, (1, 3): -1, (2, 3): -1}
+    """
+
+    __slots__ = ("_context", "_dictionary", "_reflexive", "_relations", "_seeded")
+
+    def __init__(self, dictionary: Dictionary, *, context: int = 0, reflexive: bool, seeded: bool) -> None:
+        self._dictionary = dictionary
+        self._context = context
+        self._reflexive = reflexive
+        self._seeded = seeded
+        self._relations: dict[Row, Reach] = {}
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Apply changes of the edges (and of the seeds); return the pairs that came (+1) and went (-1)."""
+        k = self._context
+        steps: dict[Row, list[tuple[Step, int]]] = {}
+        for delta in deltas:
+            for row, sign in delta.items():
+                (self._dictionary.hold if sign > 0 else self._dictionary.drop)(row)
+                steps.setdefault(row[:k], []).append((row[k:], sign))
+        rows: Weights = {}
+        for context, changes in steps.items():
+            reach = self._relations.get(context)
+            if reach is None:
+                reach = self._relations[context] = Reach(seeded=self._seeded)
+            reach.update(changes)
+            self._add(rows, context, reach.changes.gained, 1)
+            self._add(rows, context, reach.changes.lost, -1)
+            if not self._reflexive:
+                rows.update(((*context, x, x), sign) for x, sign in reach.turned())
+            reach.settle()
+            if not reach.is_used():
+                del self._relations[context]
+        return rows
+
+    def rows(self) -> Weights:
+        """Give the current pairs."""
+        rows: Weights = {}
+        for context, reach in self._relations.items():
+            self._add(rows, context, reach.starts, 1)
+            if not self._reflexive:
+                rows.update(((*context, x, x), 1) for x in reach.starts if reach.is_looped(x))
+        return rows
+
+    def clear(self) -> None:
+        """Forget everything, and drop the terms of every edge and seed."""
+        for context, reach in self._relations.items():
+            for held in (*reach.graph.edges(), *((x,) for x in reach.seeds if reach.seeded)):
+                self._dictionary.drop((*context, *held))
+        self._relations.clear()
+
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets kept."""
+        kept = [container for reach in self._relations.values() for container in reach.containers()]
+        return [self._relations, *kept]
+
+    def _add(self, rows: Weights, context: Row, changes: dict[int, set[int]], sign: int) -> None:
+        for end, starts in changes.items():
+            rows.update(zip(zip(*map(repeat, context), starts, repeat(end)), repeat(sign)))
+            if not self._reflexive:  # whether a start returns to itself is asked elsewhere
+                rows.pop((*context, end, end), None)

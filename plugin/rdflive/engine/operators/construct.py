@@ -1,0 +1,110 @@
+"""CONSTRUCT: solutions to the triples that a template makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.query.bgp import TriplePattern, Variable
+
+__all__ = ["Construct"]
+
+
+class Templates(Protocol):
+    """What a template asks about terms."""
+
+    def intern(self, term: Any) -> int:
+        """Give the id of an rdflib term."""
+
+    def is_triple(self, triple: tuple[int, int, int]) -> bool:
+        """Tell whether RDF allows the triple."""
+
+    def blank(self, label: str) -> int:
+        """Give the id of the blank node with this label."""
+
+    def text(self, number: int) -> str:
+        """Write a term so that different terms differ."""
+
+
+class Construct:
+    """Rows to triples, weighted by how many solutions and template triples make them.
+
+    A blank node of the template is a function of the solution and of which of its copies is meant: the
+    same solution makes the same one for as long as it lives. Triples that RDF does not allow, or with
+    an unbound term, are left out (SPARQL 1.1, section 16.2).
+    """
+
+    __slots__ = ("_blanks", "_dictionary", "_template", "_terms", "_weights")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        columns: Sequence[Variable],
+        template: Sequence[TriplePattern],
+        terms: Templates,
+    ) -> None:
+        self._dictionary = dictionary
+        self._terms = terms
+        self._weights: Weights = {}
+        places = {variable: place for place, variable in enumerate(columns)}
+        self._blanks = any(not v.distinguished for triple in template for v in triple.variables)
+
+        def part(term: Any) -> tuple[str, Any]:
+            if not isinstance(term, Variable):
+                return "constant", term
+            return ("column", places.get(term)) if term.distinguished else ("blank", term.name)
+
+        self._template = [tuple(part(term) for term in triple) for triple in template]
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Give the triples that came and went, weighted."""
+        (delta,) = deltas
+        triples: Weights = {}
+        for row, change in delta.items():
+            if not self._blanks:
+                for triple in self._triples(row, 0):
+                    gather(triples, triple, change)
+                continue
+            before = self._weights.get(row, 0)
+            self._keep(row, before, before + change)
+            for copy in range(min(before, before + change), max(before, before + change)):
+                for triple in self._triples(row, copy):
+                    gather(triples, triple, 1 if change > 0 else -1)
+        return triples
+
+    def _keep(self, row: Row, before: int, after: int) -> None:
+        if after:
+            self._weights[row] = after
+            if not before:
+                self._dictionary.hold(row)
+        else:
+            del self._weights[row]
+            self._dictionary.drop(row)
+
+    def _triples(self, row: Row, copy: int) -> Iterator[Row]:
+        for template in self._template:
+            s, p, o = (self._term(kind, value, row, copy) for kind, value in template)
+            if UNBOUND not in (s, p, o) and self._terms.is_triple((s, p, o)):
+                yield s, p, o
+
+    def _term(self, kind: str, value: Any, row: Row, copy: int) -> int:
+        if kind == "column":
+            return UNBOUND if value is None else row[value]
+        if kind == "constant":
+            return self._terms.intern(value)
+        text = "\0".join([value, str(copy), *map(self._terms.text, row)])
+        return self._terms.blank(blake2b(text.encode(), digest_size=16).hexdigest())
+
+    def clear(self) -> None:
+        """Forget every solution."""
+        for row in self._weights:
+            self._dictionary.drop(row)
+        self._weights.clear()
+
+    def containers(self) -> list[Any]:
+        """List the solutions that are counted."""
+        return [self._weights]

@@ -1,0 +1,36 @@
+"""Distinct: every row once, however often it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Multiset, Weights
+
+__all__ = ["Distinct"]
+
+
+class Distinct:
+    """Counts its rows; a row comes with its first occurrence and goes with its last."""
+
+    __slots__ = ("_multiset",)
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._multiset = Multiset(dictionary)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Give the rows that are new or gone."""
+        (delta,) = deltas
+        return self._multiset.update(delta)
+
+    def rows(self) -> Weights:
+        """Give the current output."""
+        return dict.fromkeys(self._multiset.weights, 1)
+
+    def clear(self) -> None:
+        """Forget every row."""
+        self._multiset.clear()
+
+    def containers(self) -> list[Any]:
+        """List the counts."""
+        return [self._multiset.weights]

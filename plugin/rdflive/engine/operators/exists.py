@@ -1,0 +1,58 @@
+"""Exists: left rows that have a compatible right row (FILTER EXISTS), or have none, or are told which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.partners import Partners
+from rdflive.engine.operators.places import Pairs
+
+__all__ = ["Exists"]
+
+
+class Exists:
+    """Keeps left rows that have a partner, or with `negated` those that have none.
+
+    With `marks`, the ids of false and true, every left row stays and gets one more column that says
+    whether it would; the marks are held until `clear`.
+    """
+
+    __slots__ = ("_dictionary", "_marks", "_negated", "_partners")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        keys: Pairs,
+        maybe: Pairs,
+        negated: bool = False,
+        marks: tuple[int, int] | None = None,
+    ) -> None:
+        self._dictionary = dictionary
+        self._negated = negated
+        self._marks = marks or ()
+        self._partners = Partners(dictionary, keys, maybe)
+        dictionary.hold(self._marks)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Let rows through by whether they have a partner, or mark them."""
+        delta: Weights = {}
+        for row, partnered, weight in self._partners.update(*deltas):
+            holds = partnered != self._negated
+            if self._marks:
+                gather(delta, (*row, self._marks[holds]), weight)
+            elif holds:
+                gather(delta, row, weight)
+        return delta
+
+    def clear(self) -> None:
+        """Forget both sides, and release the marks: it cannot be used again if it had any."""
+        self._partners.clear()
+        self._dictionary.drop(self._marks)
+        self._marks = ()
+
+    def containers(self) -> list[Any]:
+        """List the indexes of both sides."""
+        return self._partners.containers()

@@ -1,0 +1,143 @@
+"""The groups of SPARQL's Group and AggregateJoin, each with the accumulators of its set functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.query.accumulators import Accumulator
+
+__all__ = ["Aggregate", "Group"]
+
+Aggregate: TypeAlias = tuple[Callable[[Row], Any] | None, Callable[[], Accumulator], bool]
+"""A row's value (None for COUNT(*)), the factory of accumulators, and whether distinct rows count."""
+
+_ANY: Any = "row"  # what COUNT(*) counts: no error
+
+
+class _State:
+    """What one group keeps: its rows and seeds counted, its accumulators, its row in the output."""
+
+    __slots__ = ("accumulators", "output", "rows", "seeds", "seen")
+
+    def __init__(self, accumulators: list[Accumulator], seen: Weights | None) -> None:
+        self.accumulators = accumulators
+        self.rows = 0
+        self.seeds = 0
+        self.seen = seen
+        self.output: Row | None = None
+
+
+class Group:
+    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): rows to one row per group, its keys and results.
+
+    A group is there while it has a row or, with `implicit`, a seed: a row of the second input, which
+    consists of the key columns. An update costs O(1) per input row, O(log n) where an accumulator
+    sorts, and one result of each aggregate per touched group.
+    """
+
+    __slots__ = ("_aggregates", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows", "_keys")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        keys: tuple[int, ...],
+        aggregates: Sequence[Aggregate],
+        intern: Callable[[Any], int],
+        implicit: bool = False,
+    ) -> None:
+        self._dictionary = dictionary
+        self._keys = keys
+        self._aggregates = tuple(aggregates)
+        self._intern = intern
+        self._implicit = implicit
+        self._keeps_rows = any(distinct_rows for _, _, distinct_rows in aggregates)
+        self._groups: dict[Row, _State] = {}
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Take the deltas of rows and seeds and give that of the groups' rows."""
+        touched: dict[Row, _State] = {}
+        for row, change in deltas[0].items():
+            key = tuple([row[place] for place in self._keys])
+            self._add(self._touch(key, touched), row, change)
+        if self._implicit:
+            for key, change in deltas[1].items():
+                self._touch(key, touched).seeds += change
+        output: Weights = {}
+        for key, state in touched.items():
+            self._replace(key, state, output)
+        return output
+
+    def rows(self) -> Weights:
+        """Give the current output."""
+        return {state.output: 1 for state in self._groups.values() if state.output is not None}
+
+    def clear(self) -> None:
+        """Forget every group."""
+        for state in self._groups.values():
+            if state.output is not None:
+                self._dictionary.drop(state.output)
+            for row in state.seen or ():
+                self._dictionary.drop(row)
+        self._groups.clear()
+
+    def containers(self) -> list[Any]:
+        """List what grows with the input."""
+        seen = [state.seen for state in self._groups.values() if state.seen is not None]
+        return [self._groups, *seen]
+
+    def _touch(self, key: Row, touched: dict[Row, _State]) -> _State:
+        state = touched.get(key)
+        if state is None:
+            state = self._groups.get(key)
+            if state is None:
+                accumulators = [make() for _, make, _ in self._aggregates]
+                state = self._groups[key] = _State(accumulators, {} if self._keeps_rows else None)
+            touched[key] = state
+        return state
+
+    def _add(self, state: _State, row: Row, change: int) -> None:
+        state.rows += change
+        turn = self._turn(state.seen, row, change) if state.seen is not None else 0
+        for (value, _, distinct_rows), accumulator in zip(self._aggregates, state.accumulators, strict=True):
+            if value is not None:
+                accumulator.add(value(row), change)
+            elif not distinct_rows:
+                accumulator.add(_ANY, change)
+            elif turn:
+                accumulator.add(_ANY, turn)
+
+    def _turn(self, seen: Weights, row: Row, change: int) -> int:
+        """Count a row; 1 where it is new, -1 where it is gone."""
+        before = seen.get(row, 0)
+        after = before + change
+        if after:
+            seen[row] = after
+            if before:
+                return 0
+            self._dictionary.hold(row)
+            return 1
+        del seen[row]
+        self._dictionary.drop(row)
+        return -1
+
+    def _replace(self, key: Row, state: _State, output: Weights) -> None:
+        """Put the group's new row in the place of its old one, if they differ."""
+        new = None
+        if state.rows or state.seeds:
+            results = [accumulator.result() for accumulator in state.accumulators]
+            new = (*key, *[0 if result is None else self._intern(result) for result in results])
+        else:
+            del self._groups[key]
+        old = state.output
+        if new == old:
+            return
+        if new is not None:
+            self._dictionary.hold(new)
+            output[new] = 1
+        if old is not None:
+            self._dictionary.drop(old)
+            output[old] = -1
+        state.output = new

@@ -1,0 +1,90 @@
+"""LeftJoin (OPTIONAL): left rows merged with what fits, or alone where nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.places import Pairs, row_at
+from rdflive.engine.operators.sides import Sides
+
+__all__ = ["LeftJoin"]
+
+
+class LeftJoin:
+    """The left side of OPTIONAL with its matches; a left row without any comes out once, padded.
+
+    Places are as in `Sides`. A right row matches if it is compatible and the condition holds of the
+    merged row, of all output columns. Per distinct left row that has matches their number is kept, so
+    that its padded row comes and goes without a search.
+    """
+
+    __slots__ = ("_condition", "_matches", "_pad", "_sides")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        keys: Pairs,
+        maybe: Pairs,
+        columns: Pairs,
+        condition: Callable[[Row], bool] | None = None,
+    ) -> None:
+        self._sides = Sides(dictionary, keys, maybe, columns)
+        self._condition = condition
+        self._pad = row_at([left for left, _ in columns])
+        self._matches: Weights = {}
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Match what changed on the left, then what changed on the right with all of the left."""
+        left, right = deltas
+        delta: Weights = {}
+        for row, change in left.items():
+            self._change_left(delta, row, change)
+        for row, change in right.items():
+            self._change_right(delta, row, change)
+        return delta
+
+    def _change_left(self, delta: Weights, row: Row, change: int) -> None:
+        matches = 0
+        for entries in self._sides.probe_right(row):
+            for other, weight in entries:
+                merged = self._sides.merge(row, other)
+                if self._condition is None or self._condition(merged):
+                    gather(delta, merged, change * weight)
+                    matches += weight
+        if not matches:
+            gather(delta, self._pad(row), change)
+        weight = self._sides.left.update(row, change)
+        if not weight:
+            self._matches.pop(row, None)
+        elif matches:
+            self._matches[row] = matches
+
+    def _change_right(self, delta: Weights, row: Row, change: int) -> None:
+        for entries in self._sides.probe_left(row):
+            for other, weight in entries:
+                merged = self._sides.merge(other, row)
+                if self._condition is None or self._condition(merged):
+                    gather(delta, merged, weight * change)
+                    self._count(delta, other, weight, change)
+        self._sides.right.update(row, change)
+
+    def _count(self, delta: Weights, row: Row, weight: int, change: int) -> None:
+        """Change the number of matches of a left row; its first and its last move the padded row."""
+        if row not in self._matches:
+            gather(delta, self._pad(row), -weight)
+        gather(self._matches, row, change)
+        if row not in self._matches:
+            gather(delta, self._pad(row), weight)
+
+    def clear(self) -> None:
+        """Forget both sides."""
+        self._sides.clear()
+        self._matches.clear()
+
+    def containers(self) -> list[Any]:
+        """List the indexes of both sides and the numbers of matches."""
+        return [*self._sides.containers(), self._matches]

@@ -1,0 +1,42 @@
+"""Minus: left rows without a compatible right row that shares a bound variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.partners import Partners
+from rdflive.engine.operators.places import Pairs
+
+__all__ = ["Minus"]
+
+
+class Minus:
+    """Keeps left rows that no right row removes.
+
+    The first `context` of the keys are compared but are no variables of the query; the other keys must
+    be bound in every row.
+    """
+
+    __slots__ = ("_partners",)
+
+    def __init__(self, dictionary: Dictionary, keys: Pairs, maybe: Pairs, context: int = 0) -> None:
+        self._partners = Partners(dictionary, keys, maybe, overlapping=len(keys) == context)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Let rows through that have no partner."""
+        delta: Weights = {}
+        for row, partnered, weight in self._partners.update(*deltas):
+            if not partnered:
+                gather(delta, row, weight)
+        return delta
+
+    def clear(self) -> None:
+        """Forget both sides."""
+        self._partners.clear()
+
+    def containers(self) -> list[Any]:
+        """List the indexes of both sides."""
+        return self._partners.containers()

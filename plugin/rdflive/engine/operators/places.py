@@ -1,0 +1,83 @@
+"""Places compiled to callables: what a row has at some positions, and two rows merged into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from rdflive.engine.multiset import Row
+
+__all__ = ["Pairs", "key_at", "mask_at", "merger", "row_at"]
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Places of the left row with places of the right row; -1 where a side has none."""
+
+
+def key_at(places: Sequence[int]) -> Callable[[Row], Any]:
+    """Compile what identifies a row at some places: a bare id for one place, else a tuple.
+
+    >>> key_at([1])((7, 8)), key_at([1, 0])((7, 8)), key_at([])((7, 8))
+    (8, (8, 7), ())
+    """
+    return itemgetter(*places) if places else _nothing
+
+
+def row_at(places: Sequence[int]) -> Callable[[Row], Row]:
+    """Compile the row of some places; -1 gives UNBOUND.
+
+    >>> row_at([1])((7, 8)), row_at([1, -1, 0, 0])((7, 8))
+    ((8,), (8, 0, 7, 7))
+    """
+    if len(places) == 1:
+        (place,) = places
+        return _unbound if place < 0 else lambda row: (row[place],)
+    take: Callable[[Row], Any] = itemgetter(*places) if places else _nothing
+    if -1 in places:
+        return lambda row: take((*row, 0))  # -1 is the last place, and that is now UNBOUND
+    return take
+
+
+def mask_at(places: Sequence[int]) -> Callable[[Row], int]:
+    """Compile the bitmask of the places that are bound.
+
+    >>> mask_at([0, 2])((7, 0, 8)), mask_at([0, 1])((7, 0, 8))
+    (3, 1)
+    """
+    bits = tuple((place, 1 << i) for i, place in enumerate(places))
+
+    def mask(row: Row) -> int:
+        bound = 0
+        for place, bit in bits:
+            if row[place]:
+                bound |= bit
+        return bound
+
+    return mask
+
+
+def merger(columns: Pairs, keys: Pairs, arity: int) -> Callable[[Row, Row], Row]:
+    """Compile the merge of a left row of `arity` columns with a right row: the left's value if bound.
+
+    >>> merger(((0, 0), (1, 1), (-1, 2)), ((0, 0),), 2)((7, 0), (7, 8, 9))
+    (7, 8, 9)
+    """
+    exact = frozenset(keys)
+    places = [(left, arity + right if right >= 0 else -1) for left, right in columns]
+    if all(pair in exact or -1 in pair for pair in columns):
+        take = row_at([first if first >= 0 else second for first, second in places])
+        return lambda left, right: take(left + right)
+
+    def merge(left: Row, right: Row) -> Row:
+        both = (*left, *right, 0)  # so that -1 is the place of an UNBOUND
+        return tuple([both[first] or both[second] for first, second in places])
+
+    return merge
+
+
+def _nothing(_: Row) -> tuple[()]:
+    return ()
+
+
+def _unbound(_: Row) -> Row:
+    return (0,)

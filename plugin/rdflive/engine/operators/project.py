@@ -1,0 +1,39 @@
+"""Project: some columns of the rows, in another order, renamed or repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflive.engine.multiset import Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.places import row_at
+
+__all__ = ["Project"]
+
+
+class Project:
+    """Gives the columns at some places, -1 for UNBOUND; rows that become equal add their weights.
+
+    >>> Project((1, -1)).update({(7, 8): 1, (9, 8): 2})
+    {(8, 0): 3}
+    """
+
+    __slots__ = ("_row",)
+
+    def __init__(self, places: tuple[int, ...]) -> None:
+        self._row = row_at(places)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Project every row."""
+        (delta,) = deltas
+        projected: Weights = {}
+        for row, weight in delta.items():
+            gather(projected, self._row(row), weight)
+        return projected
+
+    def clear(self) -> None:
+        """Nothing is kept."""
+
+    def containers(self) -> list[Any]:
+        """Nothing is kept."""
+        return []

@@ -1,0 +1,300 @@
+"""Which starts reach which nodes of one changing relation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from rdflive.engine.operators.changes import Changes
+from rdflive.engine.operators.digraph import Digraph, is_connected, strong_components, walk
+
+__all__ = ["Reach", "Step"]
+
+Step = tuple[int, ...]
+"""An edge (u, v) or a seed (x,)."""
+Pending = list[tuple[int, set[int]]]
+_REBUILD = 4
+"""A batch of more than a quarter of what is kept is cheaper to recompute than to follow."""
+
+
+class Reach:
+    """The starts that reach each node (a start reaches itself), maintained a set at a time.
+
+    The nodes of a cycle share one set. Between cycles the relation is acyclic, and there a start stays
+    with a node exactly as long as it stays with one of its predecessors: so a delete takes from a node
+    what its predecessor had or lost, less what the others have, for all starts in one set operation.
+    Cycles merge and split with the edges inside them. Nodes that no start reaches are not looked at.
+
+    `seeded` starts are planted and uprooted by steps; otherwise every node is a start.
+    """
+
+    __slots__ = ("_before", "changes", "cycles", "graph", "seeded", "seeds", "starts")
+
+    def __init__(self, *, seeded: bool) -> None:
+        self.graph = Digraph()
+        self.seeded = seeded
+        self.seeds: set[int] = set()
+        self.starts: dict[int, set[int]] = {}
+        self.cycles: dict[int, set[int]] = {}
+        self.changes = Changes()
+        self._before: dict[int, bool] = {}
+
+    def update(self, steps: list[tuple[Step, int]]) -> None:
+        """Apply steps with their signs; `changes` and `turned` tell the net effect since `settle`."""
+        if len(steps) * _REBUILD > len(self.graph.succ) + len(self.starts):
+            self._rebuild(steps)
+            return
+        for step, sign in sorted(steps, key=_by_sign):
+            if len(step) > 1:
+                (self.insert if sign > 0 else self.delete)(*step)
+            else:
+                (self.plant if sign > 0 else self.uproot)(*step)
+
+    def turned(self) -> Iterator[tuple[int, int]]:
+        """Give the starts that came on a cycle of edges (+1) or off it (-1) since `settle`."""
+        for node, before in self._before.items():
+            if before != self.is_looped(node):
+                yield node, -1 if before else 1
+
+    def settle(self) -> None:
+        """Forget what changed."""
+        self.changes.clear()
+        self._before.clear()
+
+    def is_looped(self, node: int) -> bool:
+        """Tell whether a node is a start that reaches itself by one edge or more."""
+        return node in self.seeds and (node in self.cycles or node in self.graph.succ.get(node, ()))
+
+    def is_used(self) -> bool:
+        """Tell whether there is an edge or a seed."""
+        return bool(self.graph.succ or self.seeds)
+
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets kept."""
+        own = (self.graph.succ, self.graph.pred, self.starts, self.cycles)
+        shared = {id(inner): inner for outer in own for inner in outer.values()}
+        return [*own, self.seeds, *shared.values()]
+
+    def insert(self, u: int, v: int) -> None:
+        """Add an edge."""
+        if not self.seeded:
+            for node in (u, v):
+                if node not in self.seeds:
+                    self.plant(node)
+        if u == v:
+            self._touch(u)
+        self.graph.insert(u, v)
+        if u == v or u not in self.starts:
+            return
+        if v not in self.starts:
+            self._discover(v)
+        if v in self.cycles.get(u, ()):
+            return
+        ring = self._ring(u, v)
+        if ring:
+            self._close(ring, self.starts[u])
+        else:
+            self._gain([(v, self.starts[u])])
+
+    def delete(self, u: int, v: int) -> None:
+        """Take away an edge."""
+        if u == v:
+            self._touch(u)
+        self.graph.delete(u, v)
+        if u != v and u in self.starts:
+            ring = self.cycles.get(u)
+            if ring is None or v not in ring:
+                self._lose([(v, self.starts[u])])
+            elif not is_connected(self.graph, u, v, ring):
+                self._split(ring)
+        if not self.seeded:
+            for node in {u, v}:
+                if node not in self.graph:
+                    self.uproot(node)
+
+    def plant(self, seed: int) -> None:
+        """Add a start."""
+        self._touch(seed)
+        self.seeds.add(seed)
+        if seed not in self.starts:
+            self._discover(seed)
+        self._gain([(seed, {seed})])
+
+    def uproot(self, seed: int) -> None:
+        """Take away a start."""
+        self._touch(seed)
+        self.seeds.remove(seed)
+        self._lose([(seed, {seed})])
+
+    def _touch(self, node: int) -> None:
+        """Remember whether a node was on a cycle, before that may change."""
+        if node not in self._before:
+            self._before[node] = self.is_looped(node)
+
+    def _discover(self, node: int) -> None:
+        """Find the cycles among the nodes that no start has reached so far."""
+        found = {node}
+        todo = [node]
+        while todo:
+            for x in self.graph.succ.get(todo.pop(), ()):
+                if x not in found and x not in self.starts:
+                    found.add(x)
+                    todo.append(x)
+        for component in strong_components(found, found, self.graph.succ):
+            self._keep(component, set())
+
+    def _keep(self, component: set[int], starts: set[int]) -> None:
+        for node in component:
+            self.starts[node] = starts
+            if len(component) > 1:
+                self._touch(node)
+                self.cycles[node] = component
+            elif node in self.cycles:
+                self._touch(node)
+                del self.cycles[node]
+
+    def _forget(self, component: Collection[int]) -> None:
+        for node in component:
+            del self.starts[node]
+            if node in self.cycles:
+                self._touch(node)
+                del self.cycles[node]
+
+    def _ring(self, u: int, v: int) -> set[int]:
+        """Find the nodes on paths from `v` to `u`, which the edge (u, v) makes one cycle."""
+        starts = self.starts
+        if v in self.seeds and v not in starts[u]:
+            return set()
+        if not self.seeded:  # the starts of u are exactly the nodes that reach it
+            return walk(v, self.graph.succ, starts[u])
+        if not starts[v] <= starts[u]:
+            return set()
+        ahead, behind = {v}, {u}
+        front, back = [v], [u]
+        while front and back:  # from both ends, until one side is complete
+            if len(front) <= len(back):
+                near = {x for node in front for x in self.graph.succ.get(node, ()) if x not in ahead}
+                front = [x for x in near if starts[x] <= starts[u]]
+                ahead.update(front)
+            else:
+                near = {x for node in back for x in self.graph.pred.get(node, ()) if x not in behind}
+                back = [x for x in near if x in starts and starts[v] <= starts[x]]
+                behind.update(back)
+        if not front:
+            return walk(u, self.graph.pred, ahead) if u in ahead else set()
+        return walk(v, self.graph.succ, behind) if v in behind else set()
+
+    def _close(self, ring: set[int], have: set[int]) -> None:
+        """Make one cycle of the nodes of a ring, which now share the starts of one of them."""
+        pending: Pending = []
+        news: dict[int, set[int]] = {}  # by the identity of sets, because nodes of older cycles share them
+        for node in ring:
+            old = self.starts[node]
+            new = news.get(id(old))
+            if new is None:
+                new = news[id(old)] = have - old
+            if new:
+                self.changes.gain(node, new)
+                pending += [(x, new) for x in self.graph.succ[node] if x not in ring]
+        self._keep(ring, have)
+        self._gain(pending)
+
+    def _gain(self, pending: Pending) -> None:
+        """Hand starts on until every node has them."""
+        succ = self.graph.succ
+        while pending:
+            node, offered = pending.pop()
+            have = self.starts[node]
+            new = offered - have
+            if not new:
+                continue
+            have |= new
+            ring = self.cycles.get(node, (node,))
+            for member in ring:
+                self.changes.gain(member, new)
+                pending += [(x, new) for x in succ.get(member, ()) if x not in ring]
+
+    def _lose(self, pending: Pending) -> None:
+        """Withdraw starts from every node that has no other predecessor with them."""
+        succ = self.graph.succ
+        while pending:
+            node, withdrawn = pending.pop()
+            have = self.starts.get(node)
+            if have is None:
+                continue
+            ring = self.cycles.get(node, (node,))
+            gone = self._unsupported(withdrawn, ring) & have
+            if not gone:
+                continue
+            have -= gone
+            for member in ring:
+                self.changes.lose(member, gone)
+                pending += [(x, gone) for x in succ.get(member, ()) if x not in ring]
+            if not have:
+                self._forget(ring)
+
+    def _unsupported(self, starts: set[int], ring: Collection[int]) -> set[int]:
+        """Give the starts that no predecessor outside the ring has."""
+        if not any(map(self.graph.succ.__contains__, starts)):
+            return starts  # they lead nowhere, so the many predecessors of a hub need not be asked
+        for member in ring:
+            for p in self.graph.pred.get(member, ()):
+                if p not in ring and p in self.starts:
+                    starts = starts - self.starts[p]
+                    if not starts:
+                        return starts
+        return starts
+
+    def _split(self, ring: set[int]) -> None:
+        """Find the cycles left of one that lost an edge it needed."""
+        pending: Pending = []
+        old = self.starts[next(iter(ring))]
+        components = list(strong_components(ring, ring, self.graph.succ))
+        for component in reversed(components):
+            starts = self._arriving(component)
+            self._keep(component, starts)
+            gone = old - starts
+            if gone:
+                for node in component:
+                    self.changes.lose(node, gone)
+                    pending += [(x, gone) for x in self.graph.succ.get(node, ()) if x not in ring]
+            if not starts:
+                self._forget(component)
+        self._lose(pending)
+
+    def _arriving(self, component: set[int]) -> set[int]:
+        """Give the starts inside a component and those of the predecessors outside."""
+        starts = component & self.seeds
+        for node in component:
+            for p in self.graph.pred.get(node, ()):
+                if p not in component and p in self.starts:
+                    starts |= self.starts[p]
+        return starts
+
+    def _rebuild(self, steps: list[tuple[Step, int]]) -> None:
+        """Apply steps and compute everything afresh."""
+        for node in self.starts:
+            self._touch(node)
+        self._apply(steps)
+        old, self.starts, self.cycles = self.starts, {}, {}
+        inside = self.graph.pred  # every edge leads to a node there
+        components = list(strong_components(self.seeds, inside, self.graph.succ))
+        for component in reversed(components):
+            for node in component:
+                self._before.setdefault(node, False)
+            self._keep(component, self._arriving(component))
+        self.changes.compare(old, self.starts)
+
+    def _apply(self, steps: list[tuple[Step, int]]) -> None:
+        for step, sign in steps:
+            if len(step) > 1:
+                (self.graph.insert if sign > 0 else self.graph.delete)(*step)
+            else:
+                (self.seeds.add if sign > 0 else self.seeds.remove)(*step)
+        if not self.seeded:
+            self.seeds = set(self.graph.succ).union(self.graph.pred)
+
+
+def _by_sign(step: tuple[Step, int]) -> int:
+    """Put deletes first, which keeps what is walked small."""
+    return step[1]

@@ -1,0 +1,48 @@
+"""The two sides of a join: each indexed for the rows of the other, and how their rows merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row
+from rdflive.engine.operators.index import Index
+from rdflive.engine.operators.places import Pairs, merger
+
+__all__ = ["Sides"]
+
+
+class Sides:
+    """Left and right rows; `keys` and `maybe` pair the places compared exactly, and where both are bound.
+
+    `columns` pairs the places that a column of the merged row comes from, -1 for none; the left's value
+    goes first if bound.
+    """
+
+    __slots__ = ("_columns", "_keys", "left", "merge", "probe_left", "probe_right", "right")
+
+    def __init__(self, dictionary: Dictionary, keys: Pairs, maybe: Pairs, columns: Pairs) -> None:
+        self._keys, self._columns = keys, columns
+        left, right = [pair[0] for pair in keys], [pair[1] for pair in keys]
+        left_maybe, right_maybe = [pair[0] for pair in maybe], [pair[1] for pair in maybe]
+        self.left = Index(dictionary, left, left_maybe)
+        self.right = Index(dictionary, right, right_maybe)
+        self.probe_left = self.left.prober(right, right_maybe)
+        self.probe_right = self.right.prober(left, left_maybe)
+        self.merge: Callable[[Row, Row], Row] = self._merge_first
+        """Merges a left and a right row that fit."""
+
+    def _merge_first(self, left: Row, right: Row) -> Row:
+        """Compile the merge, which needs the arity of a left row."""
+        self.merge = merger(self._columns, self._keys, len(left))
+        return self.merge(left, right)
+
+    def clear(self) -> None:
+        """Forget both sides."""
+        self.left.clear()
+        self.right.clear()
+
+    def containers(self) -> list[Any]:
+        """List the indexes of both sides."""
+        return [*self.left.containers(), *self.right.containers()]

@@ -1,0 +1,198 @@
+"""Slice (ORDER BY with OFFSET and LIMIT): the rows at some positions of an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from sortedcontainers import SortedKeyList
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.places import key_at
+
+__all__ = ["Slice"]
+
+Change: TypeAlias = tuple[Any, Row, int, int]
+"""The order's key of a row, the row, its weight before and after."""
+
+Order: TypeAlias = "SortedKeyList[tuple[Any, Row], Any]"
+"""The distinct rows by their keys."""
+
+
+class Slice:
+    """The rows at positions `offset` to `offset + limit`, counted with multiplicity, per partition.
+
+    `key` orders the rows, with equal keys for equal rows only; `partition` are the context columns, each
+    value of which has positions of its own. The slice is the first `offset + limit` rows without the
+    first `offset`: two edges in one sorted list, which move as far as rows before them come and go. So
+    an update costs O(log n) per changed row, and what it changes in the slice.
+    """
+
+    __slots__ = ("_dictionary", "_ends", "_key", "_partition", "_parts")
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        key: Callable[[Row], Any],
+        offset: int,
+        limit: int | None,
+        partition: tuple[int, ...] = (),
+    ) -> None:
+        self._dictionary = dictionary
+        self._key = key
+        self._partition = key_at(partition)
+        self._ends = offset, None if limit is None else offset + limit
+        self._parts: dict[Any, _Part] = {}
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Give what entered and left the slice."""
+        (delta,) = deltas
+        changes: dict[Any, Weights] = {}
+        for row, change in delta.items():
+            changes.setdefault(self._partition(row), {})[row] = change
+        moved: Weights = {}
+        for value, rows in changes.items():
+            part = self._parts.get(value)
+            if part is None:
+                part = self._parts[value] = _Part(*self._ends)
+            part.update(self._keep(part, rows), moved)
+            if not part.weights:
+                del self._parts[value]
+        return moved
+
+    def _keep(self, part: _Part, rows: Weights) -> list[Change]:
+        """Change the weights of a partition's rows."""
+        weights = part.weights
+        changes = []
+        for row, change in rows.items():
+            before = weights.get(row, 0)
+            after = weights[row] = before + change
+            changes.append((self._key(row), row, before, after))
+            if not before:
+                self._dictionary.hold(row)
+            elif not after:
+                del weights[row]
+                self._dictionary.drop(row)
+        return changes
+
+    def rows(self) -> Weights:
+        """Give the current slice, each partition in its order."""
+        return {row: weight for part in self._parts.values() for row, weight in part.rows()}
+
+    def clear(self) -> None:
+        """Forget every row."""
+        for part in self._parts.values():
+            for row in part.weights:
+                self._dictionary.drop(row)
+        self._parts.clear()
+
+    def containers(self) -> list[Any]:
+        """List the rows and their order, per partition."""
+        return [self._parts, *(kept for part in self._parts.values() for kept in (part.weights, part.order))]
+
+
+class _Part:
+    """One partition: its rows in order, and the two edges of its slice (none at 0, none at the end)."""
+
+    __slots__ = ("_first", "_heads", "_last", "order", "weights")
+
+    def __init__(self, first: int, last: int | None) -> None:
+        self.weights: Weights = {}
+        self.order: Order = SortedKeyList(key=itemgetter(0))
+        self._first, self._last = first, last
+        self._heads: list[tuple[int, _Head]] = []
+        if last is not None:
+            self._heads.append((1, _Head(last)))
+        if first:
+            self._heads.append((-1, _Head(first)))
+
+    def update(self, changes: list[Change], moved: Weights) -> None:
+        """Put changed rows, whose weights are new already, into order and move the edges."""
+        self.order.update([(key, row) for key, row, before, _ in changes if not before])
+        for key, row, _, after in changes:
+            if not after:
+                self.order.remove((key, row))
+        if self._last is None:
+            _collect(moved, ((row, after - before) for _, row, before, after in changes), 1)
+        for sign, head in self._heads:
+            head.change(changes, self.weights, self.order)
+            _collect(moved, head.moved, sign)
+            head.moved.clear()
+
+    def rows(self) -> Iterator[tuple[Row, int]]:
+        """Walk through the slice."""
+        position = 0
+        for _, row in self.order:
+            start = max(position, self._first)
+            position += self.weights[row]
+            end = position if self._last is None else min(position, self._last)
+            if start < end:
+                yield row, end - start
+            if self._last is not None and position >= self._last:
+                return
+
+
+class _Head:
+    """The first `size` rows of an order: all before the edge, and `taken` copies of the row at it.
+
+    The edge is a key, whether or not its row is still there; without one, everything is in.
+    """
+
+    __slots__ = ("_count", "_edge", "_size", "_taken", "moved")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._count = 0
+        self._edge: tuple[Any] | None = None
+        self._taken = 0
+        self.moved: list[tuple[Row, int]] = []
+        """What entered and left; whoever reads it clears it."""
+
+    def change(self, changes: Iterable[Change], weights: Weights, order: Order) -> None:
+        """Follow changes that the weights and the order already have."""
+        for key, row, before, after in changes:
+            if self._edge is None or key < self._edge[0]:
+                self._move(row, after - before)
+            elif key == self._edge[0]:
+                taken = min(self._taken, after)
+                self._move(row, taken - self._taken)
+                self._taken = taken
+        if self._count > self._size:
+            self._shrink(weights, order)
+        elif self._count < self._size and self._edge is not None:
+            self._grow(self._edge[0], weights, order)
+
+    def _move(self, row: Row, weight: int) -> None:
+        if weight:
+            self._count += weight
+            self.moved.append((row, weight))
+
+    def _shrink(self, weights: Weights, order: Order) -> None:
+        """Let rows go, from the edge backwards, until the size is right."""
+        edge = self._edge
+        for key, row in order.irange_key(max_key=edge[0] if edge else None, reverse=True):
+            inside = self._taken if edge and key == edge[0] else weights[row]
+            gone = min(inside, self._count - self._size)
+            self._move(row, -gone)
+            if self._count == self._size:
+                self._edge, self._taken = (key,), inside - gone
+                return
+
+    def _grow(self, edge: Any, weights: Weights, order: Order) -> None:
+        """Let rows in, from the edge onwards, until the size is right or there are no more."""
+        for key, row in order.irange_key(min_key=edge):
+            inside = self._taken if key == edge else 0
+            come = min(weights[row] - inside, self._size - self._count)
+            self._move(row, come)
+            if self._count == self._size:
+                self._edge, self._taken = (key,), inside + come
+                return
+        self._edge, self._taken = None, 0
+
+
+def _collect(moved: Weights, weights: Iterable[tuple[Row, int]], sign: int) -> None:
+    for row, weight in weights:
+        gather(moved, row, sign * weight)

@@ -1,0 +1,137 @@
+"""Everything maintained on one store: the views of its graphs, and the queries that look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, TypeAlias
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.terms import TermTable
+from rdflive.engine.view import View
+from rdflive.query.plan import Plan
+
+__all__ = ["Emit", "StoreState", "ViewOf"]
+
+Emit: TypeAlias = Callable[[TermWeights, int, bool], None]
+"""Takes a delta, the number of its commit, and whether it is the whole answer (an initial delta)."""
+ViewOf: TypeAlias = Callable[[Any], View]
+"""Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
+
+
+class StoreState:
+    """Keeps the queries on one store up to date; all methods are called under the store's lock.
+
+    Its views share one dictionary, so that rows of several graphs can be joined.
+    """
+
+    def __init__(self, to_native: Callable[[Any], Any], to_rdflib: Callable[[Any], Any] | None) -> None:
+        self.to_native = to_native
+        self.dictionary = Dictionary()
+        self.terms = TermTable(self.dictionary, to_native, to_rdflib)
+        self.views: dict[Any, View] = {}
+        """The views in use, by whatever key the caller chose."""
+        self._emits: dict[QueryState, Emit] = {}
+        self._owners: dict[SegmentState, tuple[QueryState, View]] = {}
+        self._views: dict[QueryState, list[View]] = {}
+        self._view_of: dict[QueryState, ViewOf] = {}
+        self.seconds = 0.0
+        """Time spent above the segments."""
+
+    def commit(self, sequence: int) -> None:
+        """Hand the net delta of each query that changed to its subscription; a second call finds none."""
+        start = perf_counter()
+        changed: dict[QueryState, None] = {}
+        for view in self.views.values():
+            for state in view.kernel.dirty:
+                changed[self._owners[state][0]] = None
+            view.kernel.dirty.clear()
+        deltas = [(self._emits[query], query.drain()) for query in changed]
+        if changed:
+            self.seconds += perf_counter() - start
+        for emit, delta in deltas:
+            if delta:
+                emit(delta, sequence, False)
+        self.dictionary.sweep()
+
+    def add(self, plan: Plan, view_of: ViewOf, emit: Emit) -> tuple[QueryState, TermWeights | None]:
+        """Start maintaining a query on what the store holds now.
+
+        Also gives the answer where starting had to work it out.
+        """
+        query = QueryState(plan, self.dictionary, self.terms, self.to_native)
+        self._view_of[query] = view_of
+        try:
+            answer = self._start(query)
+        except BaseException:
+            self._stop(query)
+            del self._view_of[query]
+            raise
+        self._emits[query] = emit
+        return query, answer
+
+    def answers(self, query: QueryState) -> TermWeights:
+        """Give the whole current answer of a query."""
+        named = query.current(self._solutions)
+        self.dictionary.sweep()
+        return named
+
+    def remove(self, query: QueryState) -> list[View]:
+        """Stop maintaining a query, free what only it used, and give the views that nobody needs now."""
+        unused = self._stop(query)
+        del self._emits[query], self._view_of[query]
+        return unused
+
+    def reload(self, sequence: int) -> None:
+        """Forget what is cached, read the store again, and hand every query its whole answer."""
+        for query in self._emits:
+            self._stop(query)
+        for query, emit in self._emits.items():
+            answer = self._start(query)
+            emit(self.answers(query) if answer is None else answer, sequence, True)
+
+    def watched(self, query: QueryState) -> list[View]:
+        """List the views that a query looks at."""
+        return self._views[query]
+
+    def _start(self, query: QueryState) -> TermWeights | None:
+        views: dict[View, None] = {}
+        self._views[query] = []
+        for leaf in query.leaves:
+            if leaf is None:
+                continue
+            view = self._view_of[query](leaf.plan.graph)
+            if view not in views:
+                views[view] = None
+                view.queries += 1
+                self._views[query].append(view)
+            for segment in leaf.plan.segments:
+                state = view.add(segment)
+                leaf.states.append(state)
+                self._owners[state] = query, view
+                if leaf.answers:
+                    state.added.extend(view.solutions(state))
+            if leaf.answers:
+                leaf.drain()
+        answer = None if query.is_leaf else query.load(self._solutions)
+        self.dictionary.sweep()
+        return answer
+
+    def _stop(self, query: QueryState) -> list[View]:
+        for state in query.states:
+            owner = self._owners.pop(state, None)
+            if owner is not None:
+                owner[1].remove(state)
+        query.clear()
+        unused = []
+        for view in self._views.pop(query, []):
+            view.queries -= 1
+            if not view.queries:
+                unused.append(view)
+        self.dictionary.sweep()
+        return unused
+
+    def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
+        return self._owners[state][1].solutions(state)

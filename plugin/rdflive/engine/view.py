@@ -1,0 +1,171 @@
+"""One graph of a store as the engine sees it: its patterns, and the triples behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeAlias
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
+from rdflive.engine.pattern import PatternState, Test
+from rdflive.engine.router import EMPTY
+from rdflive.engine.terms import TermTable
+from rdflive.query.algebra import Condition
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.segment import Segment
+
+__all__ = ["Lister", "QuadView", "State", "View"]
+
+Lister: TypeAlias = Callable[[tuple[Any, Any, Any]], Iterable[tuple[Any, ...]]]
+"""Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
+
+
+class State(Protocol):
+    """The store that a view belongs to: see `rdflive.engine.store_state.StoreState`."""
+
+    dictionary: Dictionary
+    terms: TermTable
+    to_native: Callable[[Any], Any]
+
+    def commit(self, sequence: int) -> None:
+        """Hand on what the changes of a batch came to, when all views have taken them."""
+
+
+class View:
+    """Listens to one graph and keeps the segments on it; all methods are called under the store's lock.
+
+    `commit` is the store's: it runs when all views have taken the changes of a batch.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        triples: Lister,
+    ) -> None:
+        self.state = state
+        self.commit = state.commit
+        self._triples = triples
+        self._dictionary = state.dictionary
+        self.kernel = self._make_kernel()
+        self._known, self._router = self._dictionary.ids.get, self.kernel.router
+        self.queries = 0
+        """How many queries look at this graph."""
+        self.seen = 0
+        """How many changes of the graph came by."""
+        self.seconds = 0.0
+        """Time spent on the changes that matched some pattern."""
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        """Take one exact change; one that matches no pattern costs a few probes and leaves no trace.
+
+        Returns true when it matched, and `commit` must follow.
+        """
+        self.seen += 1
+        s, p, o = change[:3]
+        known, router = self._known, self._router
+        if router.open is EMPTY and known(p, -1) not in router.nodes:
+            return False
+        if not router.may_match(known, s, p, o):
+            return False
+        start = perf_counter()
+        ids = tuple(map(self._dictionary.intern, change))
+        count = self._dictionary.hold if sign > 0 else self._dictionary.drop
+        for pattern in self.kernel.apply(sign, *ids):
+            pattern.hits += 1
+            if pattern.keeps:
+                count([ids[place] for place in pattern.places])
+        self.seconds += perf_counter() - start
+        return True
+
+    def add(self, segment: Segment) -> SegmentState:
+        """Start maintaining a segment on what the graph holds now."""
+        dictionary = self._dictionary
+        state = self.kernel.add(self._bind(segment), self.snapshot)
+        for pattern in state.patterns:
+            dictionary.hold(term for term in pattern.key if term >= 0)
+            if pattern.keeps and not pattern.held:
+                pattern.held = True
+                for values in pattern.matches() or ():
+                    dictionary.hold(values)
+        return state
+
+    def remove(self, state: SegmentState) -> None:
+        """Stop maintaining a segment and free what only it used."""
+        dictionary = self._dictionary
+        for pattern, matches in self.kernel.remove(state):
+            pattern.held = False
+            for values in matches:
+                dictionary.drop(values)
+        for pattern in state.patterns:
+            dictionary.drop(term for term in pattern.key if term >= 0)
+
+    def solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
+        """List the current solutions of a segment."""
+        return self.kernel.solutions(state, self.snapshot)
+
+    def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
+        """List what the graph holds that matches a pattern, as ids."""
+        intern, terms = self._dictionary.intern, self._dictionary.terms
+        s, p, o = (None if term < 0 else terms[term] for term in pattern.key[:3])
+        guard = pattern.guard
+        for triple in self._triples((s, p, o)):
+            ids = tuple(map(intern, triple))
+            if guard is None or guard(*ids):
+                yield ids
+
+    def release(self) -> None:
+        """Free what the view itself keeps; nobody uses it any more."""
+
+    def _make_kernel(self) -> Kernel:
+        return Kernel()
+
+    def _bind(self, segment: Segment) -> Segment:
+        """Replace constants by ids and conditions by tests."""
+        patterns = tuple(map(self._bind_pattern, segment.patterns))
+        tests = tuple(
+            tuple(self._test(condition, pattern.variables) for condition in filters) + self._extra(pattern)
+            for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
+        )
+        conditions = tuple(self._test(condition, segment.variables) for condition in segment.conditions)
+        return replace(segment, patterns=patterns, filters=tests, conditions=conditions)
+
+    def _bind_pattern(self, pattern: TriplePattern) -> TriplePattern:
+        def number(term: Any) -> Any:
+            return term if isinstance(term, Variable) else self._dictionary.intern(self.state.to_native(term))
+
+        return TriplePattern(
+            number(pattern.subject), number(pattern.predicate), number(pattern.object), pattern.graph
+        )
+
+    def _test(self, condition: Condition, variables: tuple[Variable, ...]) -> Test:
+        """Compile a condition to a test of the values of those variables that it reads."""
+        slots = [i for i, v in enumerate(variables) if v.readable and v.name in condition.variables]
+        columns = {variables[slot].name: place for place, slot in enumerate(slots)}
+        return Test(condition.text, tuple(slots), condition.condition(columns, self.state.terms))
+
+    def _extra(self, pattern: TriplePattern) -> tuple[Test, ...]:  # noqa: ARG002 - a quad has one
+        return ()
+
+
+class QuadView(View):
+    """Listens to all named graphs: its patterns are quads, the default graph is left out."""
+
+    def __init__(self, state: State, quads: Lister, default: Any) -> None:
+        super().__init__(state, quads)
+        self._default = self._dictionary.intern(default)
+        self._dictionary.hold([self._default])
+
+    def _make_kernel(self) -> Kernel:
+        return QuadKernel()
+
+    def _extra(self, pattern: TriplePattern) -> tuple[Test, ...]:
+        assert pattern.graph is not None  # noqa: S101 - only quads come here
+        default = self._default
+        slot = pattern.variables.index(pattern.graph)
+        return (Test("is a named graph", (slot,), lambda row: row[0] != default),)
+
+    def release(self) -> None:
+        """Let go of the name of the default graph."""
+        self._dictionary.drop([self._default])

@@ -1,0 +1,245 @@
+"""The set functions of SPARQL 1.1, 18.5.1, as accumulators that values enter and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from functools import partial
+from typing import Any, Final, Literal, Protocol
+
+import rdflib
+from rdflib import XSD
+from rdflib.term import Node
+from sortedcontainers import SortedList
+
+from rdflive.query.exact_sum import ExactSum
+from rdflive.query.ordering import number, term_key
+
+__all__ = ["Accumulator", "SetFunction", "make_accumulator"]
+
+SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
+
+_DOUBLE: Final = str(XSD.double)
+_ROUNDED: Final = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN)  # Python's default, which rdflib uses
+
+
+class Accumulator(Protocol):
+    """One set function over the multiset of values that were added and not yet taken back."""
+
+    def add(self, value: Node | None, weight: int) -> None:
+        """Let a value enter (weight > 0) or leave (< 0); None is an expression error."""
+
+    def result(self) -> Node | None:
+        """Give the function's value now; None is an error."""
+
+
+def make_accumulator(name: SetFunction, *, distinct: bool, separator: str = " ") -> Callable[[], Accumulator]:
+    """Give a factory of accumulators for a set function.
+
+    COUNT skips errors and SAMPLE takes the least term that is none; an error among the values is an
+    error of the other functions. MIN, MAX and SAMPLE go by `term_key`, GROUP_CONCAT joins in that order.
+
+    >>> total = make_accumulator("SUM", distinct=False)()
+    >>> for value in (1e16, 1, -1e16, 0.1):
+    ...     total.add(rdflib.Literal(value), 1)
+    >>> str(total.result())
+    '1.1'
+    """
+    functions: dict[str, Callable[[], Accumulator]] = {
+        "COUNT": _Count,
+        "SUM": _Sum,
+        "AVG": _Average,
+        "MIN": partial(_Extremum, 0),
+        "MAX": partial(_Extremum, -1),
+        "SAMPLE": _Sample,
+        "GROUP_CONCAT": partial(_GroupConcat, separator),
+    }
+    if name not in functions:
+        raise ValueError(f"set function {name!r} is unknown: use one of {', '.join(functions)}")
+    make = functions[name]
+    if distinct and name not in ("MIN", "MAX", "SAMPLE"):  # where repetition changes nothing
+        return lambda: _Distinct(make())
+    return make
+
+
+class _Count:
+    """COUNT: how many values are no errors."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, value: Node | None, weight: int) -> None:
+        if value is not None:
+            self._count += weight
+
+    def result(self) -> Node | None:
+        return rdflib.Literal(self._count)
+
+
+class _Distinct:
+    """DISTINCT: passes on the first copy of each term that enters and the last that leaves."""
+
+    __slots__ = ("_counts", "_inner")
+
+    def __init__(self, inner: Accumulator) -> None:
+        self._inner = inner
+        self._counts: dict[Node | None, int] = {}
+
+    def add(self, value: Node | None, weight: int) -> None:
+        before = self._counts.get(value, 0)
+        after = before + weight
+        if after:
+            self._counts[value] = after
+        else:
+            self._counts.pop(value, None)
+        if (before > 0) != (after > 0):
+            self._inner.add(value, 1 if after > 0 else -1)
+
+    def result(self) -> Node | None:
+        return self._inner.result()
+
+
+class _Numbers:
+    """What SUM and AVG keep: the exact sum and how many values are no numbers."""
+
+    __slots__ = ("_errors", "_sum")
+
+    def __init__(self) -> None:
+        self._sum = ExactSum()
+        self._errors = 0
+
+    def add(self, value: Node | None, weight: int) -> None:
+        if isinstance(value, rdflib.Literal):
+            found = number(value)
+            if found is not None:
+                self._sum.add(found, weight, str(value.datatype) == _DOUBLE)
+                return
+        self._errors += weight
+
+    def _binary(self, share: int = 1) -> Node:
+        """Give the sum divided by `share` as a double or float, whichever is the wider type present."""
+        datatype = XSD.double if self._sum.doubles else XSD.float
+        return rdflib.Literal(self._sum.binary(share), datatype=datatype)
+
+
+class _Sum(_Numbers):
+    """SUM: exact until one rounding of a float or double result; 0 of nothing."""
+
+    __slots__ = ()
+
+    def result(self) -> Node | None:
+        total = self._sum
+        if self._errors:
+            return None
+        if total.doubles or total.floats:
+            return self._binary()
+        if total.decimals:
+            return rdflib.Literal(total.decimal())
+        try:
+            return rdflib.Literal(total.integer())
+        except ValueError:
+            return None  # Python prints no integer of over 4300 digits: an overflow
+
+
+class _Average(_Numbers):
+    """AVG: the exact sum divided by the count with one rounding, to 28 digits for decimals; 0 of nothing."""
+
+    __slots__ = ()
+
+    def result(self) -> Node | None:
+        total = self._sum
+        if self._errors:
+            return None
+        if not total.count:
+            return rdflib.Literal(0)
+        if total.doubles or total.floats:
+            return self._binary(total.count)
+        return rdflib.Literal(_ROUNDED.divide(total.decimal(), Decimal(total.count)))
+
+
+class _SortedTerms:
+    """A multiset of terms in the order of `term_key`, with the count of errors among them."""
+
+    __slots__ = ("counts", "errors", "order")
+
+    def __init__(self) -> None:
+        self.errors = 0
+        self.counts: dict[Node, int] = {}
+        self.order: SortedList[tuple[Any, Node]] = SortedList()
+
+    def add(self, value: Node | None, weight: int) -> None:
+        if value is None:
+            self.errors += weight
+            return
+        before = self.counts.get(value, 0)
+        after = before + weight
+        if after:
+            self.counts[value] = after
+            if not before:
+                self.order.add((term_key(value), value))
+        elif before:
+            del self.counts[value]
+            self.order.remove((term_key(value), value))
+
+
+class _Extremum:
+    """MIN and MAX: the first or last term by `term_key`; an error of nothing."""
+
+    __slots__ = ("_place", "_terms", "add")
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+        self._terms = _SortedTerms()
+        self.add = self._terms.add
+
+    def result(self) -> Node | None:
+        terms = self._terms
+        if terms.errors or not terms.order:
+            return None
+        return terms.order[self._place][1]
+
+
+class _Sample:
+    """SAMPLE: the least term, so that the result is a function of the group."""
+
+    __slots__ = ("_terms", "add")
+
+    def __init__(self) -> None:
+        self._terms = _SortedTerms()
+        self.add = self._terms.add
+
+    def result(self) -> Node | None:
+        return self._terms.order[0][1] if self._terms.order else None
+
+
+class _GroupConcat:
+    """GROUP_CONCAT: the strings of the terms, in their order; a blank node has none and is an error."""
+
+    __slots__ = ("_changed", "_joined", "_separator", "_terms")
+
+    def __init__(self, separator: str) -> None:
+        self._separator = separator
+        self._terms = _SortedTerms()
+        self._changed = True
+        self._joined: Node | None = None
+
+    def add(self, value: Node | None, weight: int) -> None:
+        self._changed = True
+        self._terms.add(value, weight)
+
+    def result(self) -> Node | None:
+        if self._changed:
+            self._changed = False
+            self._joined = self._join()
+        return self._joined
+
+    def _join(self) -> Node | None:
+        terms = self._terms
+        # blank nodes come first in the order
+        if terms.errors or (terms.order and isinstance(terms.order[0][1], rdflib.BNode)):
+            return None
+        counts = terms.counts
+        strings = (str(term) for _, term in terms.order for _ in range(counts[term]))
+        return rdflib.Literal(self._separator.join(strings))

@@ -1,0 +1,112 @@
+"""SPARQL's arithmetic: operators of Section 17.3 with XPath's type promotion.
+
+None stands for an error; so does whatever Python raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from rdflib.namespace import XSD
+from rdflib.plugins.sparql import operators
+from rdflib.plugins.sparql.parserutils import Expr
+from rdflib.term import Literal, Node
+
+from rdflive.query.values import Number, known, number, to_float
+
+__all__ = ["calculate", "ceil", "floor", "magnitude", "minus", "plus", "round_", "rounded"]
+
+
+def calculate(operator: str, one: Node, other: Node) -> Node | None:
+    """Apply `+`, `-`, `*` or `/`; moments and durations are added as rdflib does it."""
+    left, right = number(one), number(other)
+    if left is None or right is None:
+        return _calculate_time(operator, one, other) if operator in "+-" else None
+    if isinstance(left, float) or isinstance(right, float):
+        datatypes = {term.datatype for term in (one, other) if isinstance(term, Literal)}
+        datatype = XSD.double if XSD.double in datatypes else XSD.float
+        return Literal(_FLOAT_STEPS[operator](to_float(left), to_float(right)), datatype=datatype)
+    return Literal(_EXACT_STEPS[operator](left, right))
+
+
+def _calculate_time(operator: str, one: Node, other: Node) -> Node | None:
+    if not isinstance(one, Literal) or (known(one) or "?")[0] not in _TIMES:
+        return None
+    sum_ = Expr("AdditiveExpression", None, expr=one, other=[other], op=[operator])
+    context: Any = None  # rdflib's function does not use it
+    result = operators.AdditiveExpression(sum_, context)
+    return result if isinstance(result, Literal) else None
+
+
+_TIMES: Final = frozenset({"dateTime", "date", "time", "duration"})
+
+
+def _divide_exact(one: Any, other: Any) -> Decimal:
+    return Decimal(one) / Decimal(other)
+
+
+def _divide(one: float, other: float) -> float:
+    """Divide as IEEE 754 does: by zero gives an infinity, or NaN."""
+    if other:
+        return one / other
+    if math.isnan(other) or math.isnan(one) or not one:
+        return math.nan
+    return math.copysign(math.inf, one) * math.copysign(1.0, other)
+
+
+_EXACT_STEPS: Final[dict[str, Callable[[Any, Any], Number]]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+    "/": _divide_exact,
+}
+_FLOAT_STEPS: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+    "/": _divide,
+}
+
+
+def _kept(change: Callable[[Any], Any]) -> Callable[[Node], Node | None]:
+    """Make a function of one number that keeps its type; a derived integer becomes xsd:integer."""
+
+    def function(term: Node) -> Node | None:
+        value = number(term)
+        if value is None:
+            return None
+        return Literal(change(value), datatype=term.datatype if isinstance(value, float) else None)  # type: ignore[attr-defined]  # number() took it for a literal
+
+    return function
+
+
+plus = _kept(lambda value: value)
+minus = _kept(lambda value: -value)
+magnitude = _kept(abs)
+
+
+def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Node], Node | None]:
+    """Make a rounding function, which keeps the datatype; NaN and infinities stay what they are."""
+
+    def function(term: Node) -> Node | None:
+        value = number(term)
+        if value is None or not isinstance(term, Literal):
+            return None
+        if isinstance(value, float) and not math.isfinite(value):
+            return term
+        return Literal(rounding(value), datatype=term.datatype)
+
+    return function
+
+
+def rounded(value: Number) -> int:
+    """Round to a whole number, halves towards positive infinity (fn:round)."""
+    return value if isinstance(value, int) else math.floor(Decimal(value) + Decimal("0.5"))
+
+
+ceil: Final = _to_whole(math.ceil)
+floor: Final = _to_whole(math.floor)
+round_: Final = _to_whole(rounded)

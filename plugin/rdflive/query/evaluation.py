@@ -1,0 +1,263 @@
+"""Expressions to closures over rows of ids, with the error logic of SPARQL 1.1, Section 17.2.
+
+The values inside are rdflib terms. None stands for an error: SPARQL never tells one from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from rdflib.plugins.sparql import operators
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Literal, Node, URIRef, Variable
+
+from rdflive.query.arithmetic import calculate
+from rdflive.query.casts import CASTS
+from rdflive.query.functions import FUNCTIONS, PREDICATES
+from rdflive.query.nodes import arguments, elements, operands
+from rdflive.query.rdflib_evaluation import Row, TermOf, Terms, evaluate_with_rdflib, rdflib_function
+from rdflive.query.values import compare, effective_boolean, equal, text
+
+__all__ = ["Compiler"]
+
+TruthOf: TypeAlias = Callable[[Row], bool | None]
+
+TRUE: Final = Literal(True)
+FALSE: Final = Literal(False)
+
+
+class Compiler:
+    """Compiles one expression; `columns` tells the place of each variable in a row."""
+
+    def __init__(self, columns: Mapping[str, int], terms: Terms, base: str | None = None) -> None:
+        self.columns = columns
+        self.terms = terms
+        self.base = base
+
+    def term(self, node: Any) -> TermOf:
+        """Compile to the value of an expression; None where it is an error or unbound."""
+        if isinstance(node, Variable):
+            return self._variable(node)
+        if not isinstance(node, CompValue):
+            return lambda _: node  # a constant
+        name = node.name
+        if name in _TRUTHS or name in PREDICATES:
+            return _boolean_term(self.truth(node))
+        own = _TERMS.get(name)
+        if own is not None:
+            return own(self, node)
+        return self.call(node, FUNCTIONS.get(name) or rdflib_function(node))
+
+    def truth(self, node: Any) -> TruthOf:
+        """Compile to the effective boolean value of an expression; None where it is an error."""
+        name = node.name if isinstance(node, CompValue) else ""
+        own = _TRUTHS.get(name)
+        if own is not None:
+            return own(self, node)
+        predicate = PREDICATES.get(name)
+        if predicate is not None:
+            return self.call(node, predicate)
+        term = self.term(node)
+
+        def truth(row: Row) -> bool | None:
+            value = term(row)
+            return None if value is None else _attempt(effective_boolean, value)
+
+        return truth
+
+    def _variable(self, name: str) -> TermOf:
+        place = self.columns.get(str(name))
+        if place is None:
+            return lambda _: None
+        value = self.terms.value
+        return lambda row: value(row[place])
+
+    def call(self, node: CompValue, function: Callable[..., Any]) -> Callable[[Row], Any]:
+        """Compile a function that is an error where one of its arguments is."""
+        return _strict(function, [self.term(part) for part in arguments(node)])
+
+
+def _strict(function: Callable[..., Any], parts: list[TermOf]) -> Callable[[Row], Any]:
+    def call(row: Row) -> Any:
+        values = []
+        for part in parts:
+            value = part(row)
+            if value is None:
+                return None
+            values.append(value)
+        return _attempt(function, *values)
+
+    return call
+
+
+def _attempt(function: Callable[..., Any], *values: Node) -> Any:
+    try:
+        return function(*values)
+    except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+        return None
+
+
+def _boolean_term(truth: TruthOf) -> TermOf:
+    def term(row: Row) -> Node | None:
+        value = truth(row)
+        return None if value is None else TRUE if value else FALSE
+
+    return term
+
+
+# truths
+
+
+def _not(compiler: Compiler, node: CompValue) -> TruthOf:
+    truth = compiler.truth(node.expr)
+
+    def negation(row: Row) -> bool | None:
+        value = truth(row)
+        return None if value is None else not value
+
+    return negation
+
+
+def _chain(decisive: bool) -> Callable[[Compiler, CompValue], TruthOf]:
+    """Make `&&` (False decides) or `||` (True decides); without a decision an error stays one."""
+
+    def build(compiler: Compiler, node: CompValue) -> TruthOf:
+        truths = [compiler.truth(part) for part in operands(node)]
+
+        def chain(row: Row) -> bool | None:
+            result: bool | None = not decisive
+            for truth in truths:
+                value = truth(row)
+                if value is decisive:
+                    return decisive
+                if value is None:
+                    result = None
+            return result
+
+        return chain
+
+    return build
+
+
+def _bound(compiler: Compiler, node: CompValue) -> TruthOf:
+    argument = node.arg
+    if not isinstance(argument, Variable):
+        return lambda _: True
+    place = compiler.columns.get(str(argument))
+    if place is None:
+        return lambda _: False
+    return lambda row: row[place] != 0
+
+
+def _relation(compiler: Compiler, node: CompValue) -> TruthOf:
+    operator = str(node.op)
+    if operator in ("IN", "NOT IN"):
+        return _membership(compiler, node, operator == "IN")
+    left, right = compiler.term(node.expr), compiler.term(node.other)
+    return _strict(lambda one, other: compare(operator, one, other), [left, right])
+
+
+def _membership(compiler: Compiler, node: CompValue, positive: bool) -> TruthOf:
+    """Compile IN: `=` with each in turn, as `||` takes errors (Section 17.4.1.9)."""
+    term = compiler.term(node.expr)
+    members = [compiler.term(part) for part in elements(node.other) or []]
+
+    def membership(row: Row) -> bool | None:
+        value = term(row)
+        result: bool | None = not positive
+        for member in members:
+            other = member(row)
+            same = None if value is None or other is None else _attempt(equal, value, other)
+            if same:
+                return positive
+            if same is None:
+                result = None
+        return result
+
+    return membership
+
+
+_TRUTHS: Final[dict[str, Callable[[Compiler, CompValue], TruthOf]]] = {
+    "UnaryNot": _not,
+    "ConditionalAndExpression": _chain(False),
+    "ConditionalOrExpression": _chain(True),
+    "RelationalExpression": _relation,
+    "Builtin_BOUND": _bound,
+    "TrueFilter": lambda *_: lambda _: True,  # what rdflib gives an OPTIONAL without a filter
+}
+
+# terms
+
+
+def _if(compiler: Compiler, node: CompValue) -> TermOf:
+    test, first, second = compiler.truth(node.arg1), compiler.term(node.arg2), compiler.term(node.arg3)
+
+    def choice(row: Row) -> Node | None:
+        value = test(row)
+        return None if value is None else first(row) if value else second(row)
+
+    return choice
+
+
+def _coalesce(compiler: Compiler, node: CompValue) -> TermOf:
+    parts = [compiler.term(part) for part in arguments(node)]
+
+    def coalesce(row: Row) -> Node | None:
+        for part in parts:
+            value = part(row)
+            if value is not None:
+                return value
+        return None
+
+    return coalesce
+
+
+def _exists(_: Compiler, node: CompValue) -> TermOf:
+    raise TypeError(f"{node.name} has to be replaced by a variable before an expression is compiled")
+
+
+def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
+    """Compile a chain of operations, from left to right."""
+    first, *others = (compiler.term(part) for part in operands(node))
+    for operator, other in zip(node.op, others, strict=True):
+        first = _strict(partial(calculate, str(operator)), [first, other])
+    return first
+
+
+def _iri(compiler: Compiler, node: CompValue) -> TermOf:
+    def iri(term: Node) -> Node | None:
+        if isinstance(term, URIRef):
+            return term
+        form = text(term)
+        if form is None:
+            return None
+        return URIRef(form) if ":" in form else URIRef(form, base=compiler.base)
+
+    return compiler.call(node, iri)
+
+
+def _function(compiler: Compiler, node: CompValue) -> TermOf:
+    """Compile a cast, or a function registered with rdflib; an unknown one is an error."""
+    function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
+    if function is operators.default_cast:
+        return compiler.call(node, CASTS[node.iri])
+    if function is None:
+        return lambda _: None
+    return (
+        evaluate_with_rdflib(compiler.columns, compiler.terms, node) if raw else compiler.call(node, function)
+    )
+
+
+_TERMS: Final[dict[str, Callable[[Compiler, CompValue], TermOf]]] = {
+    "MultiplicativeExpression": _calculation,
+    "AdditiveExpression": _calculation,
+    "Builtin_IF": _if,
+    "Builtin_COALESCE": _coalesce,
+    "Builtin_IRI": _iri,
+    "Builtin_URI": _iri,
+    "Builtin_EXISTS": _exists,
+    "Builtin_NOTEXISTS": _exists,
+    "Function": _function,
+}

@@ -1,0 +1,106 @@
+"""Sums of numbers that lose nothing: integers, decimals, floats and doubles side by side."""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from math import inf, isfinite, nan
+from typing import Final
+
+from rdflive.query.ordering import Number
+
+__all__ = ["ExactSum"]
+
+_BITS: Final = 1074  # every finite double is an integer times 2**-1074
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+class ExactSum:
+    """A sum of numbers kept exactly per type, with counts of what has no sum: NaN and infinities.
+
+    Integers as one int, decimals as an int scaled by ten to the most places seen, floats and doubles
+    as an int scaled by 2**1074: what leaves takes back to the last bit what it brought.
+
+    >>> total = ExactSum()
+    >>> for value in (1e16, 0.1, -1e16):
+    ...     total.add(value, 1, is_double=True)
+    >>> total.binary()
+    0.1
+    """
+
+    __slots__ = (
+        "_binary", "_decimal", "_integer", "_places", "_scale",
+        "count", "decimals", "doubles", "floats", "minus", "nans", "plus",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.count = self.decimals = self.floats = self.doubles = 0
+        self.nans = self.plus = self.minus = 0
+        self._integer = self._decimal = self._binary = 0
+        self._scale = 0
+        self._places: dict[int, int] = {}  # how many decimals have so many places
+
+    def add(self, value: Number, weight: int, is_double: bool) -> None:
+        """Let a finite Decimal, an int or a float (a double or not) enter or leave."""
+        self.count += weight
+        if isinstance(value, int):
+            self._integer += value * weight
+        elif isinstance(value, Decimal):
+            self.decimals += weight
+            self._add_decimal(value, weight)
+        else:
+            if is_double:
+                self.doubles += weight
+            else:
+                self.floats += weight
+            self._add_binary(value, weight)
+
+    def _add_decimal(self, value: Decimal, weight: int) -> None:
+        exponent = value.as_tuple().exponent
+        assert isinstance(exponent, int)  # noqa: S101 - `number` lets only finite decimals through
+        places = max(0, -exponent)
+        if places > self._scale:
+            self._decimal *= 10 ** (places - self._scale)
+            self._scale = places
+        numerator, denominator = value.as_integer_ratio()
+        self._decimal += weight * numerator * (10**self._scale // denominator)
+        left = self._places.get(places, 0) + weight
+        if left:
+            self._places[places] = left
+        else:
+            del self._places[places]
+            if not self._places:
+                self._scale = 0
+
+    def _add_binary(self, value: float, weight: int) -> None:
+        if isfinite(value):
+            numerator, denominator = value.as_integer_ratio()
+            self._binary += weight * numerator << (_BITS + 1 - denominator.bit_length())
+        elif value == inf:
+            self.plus += weight
+        elif value == -inf:
+            self.minus += weight
+        else:
+            self.nans += weight
+
+    def integer(self) -> int:
+        """Give the sum of the integers, which is all where there are no other numbers."""
+        return self._integer
+
+    def decimal(self) -> Decimal:
+        """Give the sum of integers and decimals, with as many places as the longest of them."""
+        places = max(self._places, default=0)
+        total = self._decimal // 10 ** (self._scale - places) + self._integer * 10**places
+        return Decimal(total).scaleb(-places, _EXACT)
+
+    def binary(self, share: int = 1) -> float:
+        """Give the sum of all numbers, divided by `share`, rounded once."""
+        if self.nans or (self.plus and self.minus):
+            return nan
+        if self.plus or self.minus:
+            return inf if self.plus else -inf
+        tens: int = 10**self._scale
+        numerator = (self._decimal + self._integer * tens << _BITS) + self._binary * tens
+        try:
+            return numerator / (tens * share << _BITS)
+        except OverflowError:
+            return inf if numerator > 0 else -inf

@@ -1,0 +1,146 @@
+"""How explanations call variables: those the planner made are named by what they stand for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rdflive.query import algebra
+from rdflive.query.bgp import Term, TriplePattern, Variable, to_text
+from rdflive.query.plan import Plan
+
+__all__ = ["Names"]
+
+_MADE: Final = re.compile(r"\?(·\d+|__agg_\d+__)")  # by the translator, and by rdflib for aggregates
+_UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+class Names:
+    """Readable names for the variables of one plan, each different from the others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._names: dict[str, str] = {}
+        nodes = algebra.topological(plan.query.root)
+        for variable, name in (*_graphs(nodes), *_marks(nodes), *_ends(nodes)):
+            self._add(variable.name, name)
+        for variable, name in self._computed(nodes):
+            self._names.setdefault(variable.name, name)
+        for node in nodes:
+            if isinstance(node, algebra.Basic) and isinstance(node.graph, Variable):
+                self._add(node.graph.name, "graph")
+        lonely = _lonely(plan, nodes)
+        for variable in (column for node in nodes for column in node.columns):
+            if variable.name.startswith("·"):
+                self._add(variable.name, "[]" if variable in lonely else "_:v")
+
+    def _add(self, variable: str, name: str) -> None:
+        """Name a variable that has no name yet, and tell it from others of the same name."""
+        if variable in self._names:
+            return
+        taken = set(self._names.values())
+        number, unique = 1, name
+        while unique in taken and name != "[]":
+            number += 1
+            unique = f"{name}{number}" if name.startswith("_:") else f"{name} #{number}"
+        self._names[variable] = unique
+
+    def _computed(self, nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
+        """Name what an expression computes by its text; the nodes below come first."""
+        for node in nodes:
+            if isinstance(node, algebra.Extend) and not node.variable.distinguished:
+                yield node.variable, self.text(node.expression.text)
+            elif isinstance(node, algebra.Group):
+                for aggregate in node.aggregates:
+                    yield aggregate.variable, self.aggregate(aggregate)
+            elif isinstance(node, algebra.Project):
+                for new, old in node.renamed:
+                    if new in node.exact:
+                        yield new, f"{self.variable(old)} of the outer solution"
+                    elif new.name.startswith("__agg_"):  # rdflib's SAMPLE of a variable grouped by
+                        yield new, self.variable(old)
+
+    def variable(self, variable: Variable) -> str:
+        """Name a variable."""
+        return self._names.get(variable.name, str(variable))
+
+    def variables(self, variables: Iterable[Variable], between: str = " ") -> str:
+        """Name variables one after the other."""
+        return between.join(map(self.variable, variables))
+
+    def term(self, term: Term) -> str:
+        """Write a term of a pattern, in one line of printable text."""
+        return self.variable(term) if isinstance(term, Variable) else _printable(to_text(term))
+
+    def pattern(self, pattern: TriplePattern) -> str:
+        """Write a triple pattern; its graph, if it has one, belongs to the whole."""
+        return " ".join(map(self.term, (pattern.subject, pattern.predicate, pattern.object)))
+
+    def text(self, expression: str) -> str:
+        """Put names into the text of an expression."""
+        return _MADE.sub(lambda found: self._names.get(found[1], found[0]), _printable(expression))
+
+    def aggregate(self, aggregate: algebra.Aggregate) -> str:
+        """Write an aggregate as SPARQL does."""
+        of = "*" if aggregate.expression is None else self.text(aggregate.expression.text)
+        distinct = "DISTINCT " if aggregate.distinct else ""
+        separator = ""
+        if aggregate.name == "GROUP_CONCAT" and aggregate.separator != " ":
+            separator = f'; SEPARATOR="{_printable(aggregate.separator)}"'
+        return f"{aggregate.name}({distinct}{of}{separator})"
+
+    def order(self, order: Iterable[algebra.OrderCondition]) -> str:
+        """Write the conditions of ORDER BY."""
+        texts = ((self.text(o.expression.text), o.descending) for o in order)
+        return " ".join(f"DESC({text})" if down else _bracketed(text) for text, down in texts)
+
+
+def _graphs(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
+    """Find the variable of the query that each hidden graph becomes or must equal."""
+    graphs = {node.graph for node in nodes if isinstance(node, algebra.Basic)}
+    hidden = {graph.name: graph for graph in graphs if isinstance(graph, Variable)}
+    for node in nodes:
+        pairs: Iterable[tuple[str, str]] = ()
+        if isinstance(node, algebra.Project):
+            pairs = [(new.name, old.name) for new, old in node.renamed if new not in node.exact]
+        elif isinstance(node, algebra.Filter) and isinstance(node.condition, algebra.SameTerm):
+            pairs = [(node.condition.one, node.condition.other)]
+        for name, graph in pairs:
+            if graph in hidden:
+                yield hidden[graph], f"graph of GRAPH ?{name}"
+
+
+def _marks(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
+    for node in nodes:
+        if isinstance(node, algebra.Exists) and node.mark is not None:
+            yield node.mark, "NOT EXISTS" if node.negated else "EXISTS"
+
+
+def _ends(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
+    """Name the ends of property paths and of their steps."""
+    for node in nodes:
+        if isinstance(node, algebra.Closure):
+            yield node.source, "_:from"
+            yield node.target, "_:to"
+            if isinstance(node.seeds, algebra.Values) and not node.start.distinguished:
+                yield node.start, "_:start"
+
+
+def _lonely(plan: Plan, nodes: Iterable[algebra.Node]) -> set[Variable]:
+    """Find the variables that occur once and that nobody reads."""
+    places: Counter[Variable] = Counter()
+    read: set[str] = {column.name for step in plan.steps for column in step.columns}
+    for node in nodes:
+        if isinstance(node, algebra.Basic):
+            places.update(term for p in node.patterns for term in p if isinstance(term, Variable))
+            read.update(name for condition in node.conditions for name in condition.variables)
+    return {variable for variable, count in places.items() if count == 1 and variable.name not in read}
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+
+
+def _bracketed(text: str) -> str:
+    return text if re.fullmatch(r"[?\w]+", text) else f"({text})"

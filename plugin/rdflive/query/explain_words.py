@@ -1,0 +1,260 @@
+"""What each operator is called, does, keeps and costs, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Final
+
+from rdflive.query import algebra
+from rdflive.query.algebra import Columns
+from rdflive.query.explain_names import Names
+from rdflive.query.plan import Plan, Step
+
+__all__ = ["Words", "describe"]
+
+_NOTHING: Final = "nothing"
+_EVALUATION: Final = "one evaluation per changed row"
+_SORTED: Final = frozenset({"MIN", "MAX", "SAMPLE", "GROUP_CONCAT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """An operator in words; a row is a changed row of an input where costs are meant."""
+
+    name: str
+    detail: str
+    keeps: str
+    costs: str
+
+    @property
+    def title(self) -> str:
+        """The name and what the operator does."""
+        return f"{self.name} {self.detail}".rstrip()
+
+
+class _Reading:
+    """What the description of one operator reads."""
+
+    def __init__(self, step: Step, inputs: list[Columns], names: Names) -> None:
+        self.columns = step.columns
+        self.inputs = inputs
+        self.names = names
+
+    def list(self, columns: Columns) -> str:
+        return self.names.variables(columns) or "no columns"
+
+    def compared(self, node: algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists) -> _Compared:
+        """Divide the shared columns as the operator's index does: keys, and those that may be unbound."""
+        left, right = self.inputs
+        shared = [v for v in node.shared if v in left and v in right]
+        keys = tuple(v for v in shared if v in node.keys)
+        maybe = tuple(v for v in shared if v not in keys)
+        return _Compared(self.names.variables(keys, ", "), self.names.variables(maybe, ", "))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The columns that two inputs are compared by, in words."""
+
+    keys: str
+    maybe: str
+
+    @property
+    def on(self) -> str:
+        if not self.keys and not self.maybe:
+            return ""
+        maybe = f"{self.maybe} where both sides bind it" if self.maybe else ""
+        return "on " + ", and ".join(part for part in (self.keys, maybe) if part)
+
+    @property
+    def by(self) -> str:
+        found = ", ".join(part for part in (self.keys, self.maybe) if part)
+        return f", by {found}" if found else ""
+
+    @property
+    def look_up(self) -> str:
+        if not self.maybe:
+            return "one look-up per changed row"
+        return "per changed row one look-up for each set of columns that rows of the other side leave unbound"
+
+
+def describe(step: Step, plan: Plan, names: Names) -> Words:
+    """Describe the operator of a step (a leaf is described by its patterns instead)."""
+    inputs = [plan.steps[i].columns for i in step.inputs]
+    return _describe(step.node, _Reading(step, inputs, names))
+
+
+@singledispatch
+def _describe(node: algebra.Node, reading: _Reading) -> Words:
+    raise NotImplementedError(type(node).__name__)
+
+
+@_describe.register
+def _basic(node: algebra.Basic, reading: _Reading) -> Words:
+    where = ""
+    if isinstance(node.graph, algebra.Variable):
+        where = f"in every named graph ({reading.names.variable(node.graph)})"
+    elif node.graph is not None:
+        where = f"in the graph {reading.names.term(node.graph)}"
+    return Words("BGP", where, "", "")
+
+
+@_describe.register
+def _values(node: algebra.Values, reading: _Reading) -> Words:
+    columns = reading.list(node.columns)
+    count = "one row" if len(node.rows) == 1 else f"{len(node.rows)} rows"
+    shown = ""
+    if len(node.rows) == 1 and node.columns:
+        shown = ": " + " ".join("UNDEF" if t is None else reading.names.term(t) for t in node.rows[0])
+    return Words("Values", f"{columns}{shown}", count, "nothing: its rows never change")
+
+
+@_describe.register
+def _join(node: algebra.Join, reading: _Reading) -> Words:
+    compared = reading.compared(node)
+    costs = f"{compared.look_up}, then one merge per pair found"
+    if not compared.on:
+        costs = "one merge per changed row and row of the other side"
+    keeps = f"the rows of both sides{compared.by}"
+    return Words("Join", compared.on or "of every pair of rows", keeps, costs)
+
+
+@_describe.register
+def _left_join(node: algebra.LeftJoin, reading: _Reading) -> Words:
+    compared = reading.compared(node)
+    detail = compared.on or "of every pair of rows"
+    if node.condition is not None:
+        detail += f", if {reading.names.text(node.condition.text)}"
+    keeps = f"the rows of both sides{compared.by}; the number of matches of each left row that has any"
+    costs = f"{compared.look_up}, then one merge per pair found; a first or last match moves the row without"
+    if not compared.on:
+        costs = "one merge per changed row and row of the other side"
+    return Words("LeftJoin (OPTIONAL)", detail, keeps, costs)
+
+
+@_describe.register
+def _minus(node: algebra.Minus, reading: _Reading) -> Words:
+    return _partnered("Minus", node, reading, "")
+
+
+@_describe.register
+def _exists(node: algebra.Exists, reading: _Reading) -> Words:
+    words = "NOT EXISTS" if node.negated else "EXISTS"
+    if node.mark is None:
+        return _partnered(f"Filter {words}", node, reading, "")
+    name = reading.names.variable(node.mark)
+    return _partnered("Exists", node, reading, f", told as a column: {name}")
+
+
+def _partnered(
+    name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str
+) -> Words:
+    compared = reading.compared(node)
+    of_right = ", ".join(part for part in (compared.keys, compared.maybe) if part)
+    right = f"the counts of {of_right} on the right" if of_right else "how many rows the right side has"
+    return Words(
+        name,
+        (compared.on or "of any row") + more,
+        f"the left rows{compared.by}; {right}",
+        f"{compared.look_up}; only the first and last right row of a kind visits the left rows that it fits",
+    )
+
+
+@_describe.register
+def _union(node: algebra.Union, reading: _Reading) -> Words:  # noqa: ARG001
+    return Words("Union", f"of {len(node.branches)}", _NOTHING, "one row made per changed row")
+
+
+@_describe.register
+def _filter(node: algebra.Filter, reading: _Reading) -> Words:
+    return Words("Filter", reading.names.text(node.condition.text), _NOTHING, _EVALUATION)
+
+
+@_describe.register
+def _extend(node: algebra.Extend, reading: _Reading) -> Words:
+    expression = reading.names.text(node.expression.text)
+    if not node.variable.distinguished:  # it is called by its expression
+        return Words("Extend", f"by {expression}", _NOTHING, _EVALUATION)
+    return Words("Extend (BIND)", f"?{node.variable.name} := {expression}", _NOTHING, _EVALUATION)
+
+
+@_describe.register
+def _project(node: algebra.Project, reading: _Reading) -> Words:
+    renamed = dict(node.renamed)
+    names = reading.names
+    shown = []
+    for column in reading.columns:
+        name = names.variable(column)
+        old = names.variable(renamed.get(column, column))
+        shown.append(name if old in name else f"{name} := {old}")
+    return Words("Project", ", ".join(shown) or "no columns", _NOTHING, "one row made per changed row")
+
+
+@_describe.register
+def _distinct(node: algebra.Distinct, reading: _Reading) -> Words:  # noqa: ARG001
+    return Words("Distinct", reading.list(reading.columns), "the count of each row", "O(1) per changed row")
+
+
+@_describe.register
+def _group(node: algebra.Group, reading: _Reading) -> Words:
+    names = reading.names
+    by = f"by {names.variables(node.keys, ', ')}" if node.keys else "of all rows"
+    aggregates = ", ".join(map(names.aggregate, node.aggregates))
+    detail = by + (f": {aggregates}" if aggregates else "")
+    if node.seeds is not None and node.keys:
+        detail += ", also of no rows"
+    results = " and one result of each aggregate per touched group" if aggregates else ""
+    is_sorted = any(a.name in _SORTED for a in node.aggregates)
+    each = "O(log n) per changed row, n the values of its group," if is_sorted else "O(1) per changed row"
+    keeps = "; ".join(dict.fromkeys(_kept(a) for a in node.aggregates))
+    return Words("Group", detail, "per group its row" + (f"; {keeps}" if keeps else ""), each + results)
+
+
+def _kept(aggregate: algebra.Aggregate) -> str:
+    """Say what the accumulator of an aggregate keeps (see `rdflive.query.accumulators`)."""
+    if aggregate.name in ("MIN", "MAX", "SAMPLE"):
+        return f"its terms in order, for {aggregate.name}"
+    kept = {"COUNT": "a number", "GROUP_CONCAT": "its terms in order"}.get(aggregate.name, "an exact sum")
+    if aggregate.distinct:
+        of = "rows" if aggregate.expression is None else "terms"
+        kept = f"{kept} and the counts of its {of}"
+    return f"{kept}, for {aggregate.name}"
+
+
+@_describe.register
+def _slice(node: algebra.Slice, reading: _Reading) -> Words:
+    parts = [f"OFFSET {node.offset}"] if node.offset else []
+    parts += [f"LIMIT {node.limit}"] if node.limit is not None else []
+    order = reading.names.order(node.order)
+    parts.append(f"of ORDER BY {order}" if order else "of the rows in the order of their terms")
+    if node.context:
+        parts.append(f"per {reading.names.variables(node.context, ', ')}")
+    costs = "O(log n) per changed row, n the rows kept, and what enters and leaves the slice"
+    return Words("Slice", " ".join(parts), "every row of its input, in order", costs)
+
+
+@_describe.register
+def _closure(node: algebra.Closure, reading: _Reading) -> Words:
+    names = reading.names
+    path = "*" if node.reflexive else "+"
+    step = f"{names.variable(node.source)} → {names.variable(node.target)}"
+    start = "its seeds" if node.seeds is not None else "every node"
+    detail = f"{names.variable(node.start)} → {names.variable(node.end)} by steps {step}, from {start}"
+    if node.context:
+        detail += f", within each {names.variables(node.context, ', ')}"
+    keeps = "the steps, both ways; per node the set of starts that reach it, one set for a whole cycle"
+    costs = (
+        "one set operation per step into a node whose starts change; "
+        "a commit that changes more than a quarter of it computes it afresh"
+    )
+    return Words(f"Path {path}", detail, keeps, costs)
+
+
+@_describe.register
+def _construct(node: algebra.Construct, reading: _Reading) -> Words:
+    template = " . ".join(map(reading.names.pattern, node.template))
+    blanks = any(not v.distinguished for pattern in node.template for v in pattern.variables)
+    keeps = "the count of each solution, for the template's blank nodes" if blanks else _NOTHING
+    costs = "one triple per changed row and triple of the template"
+    return Words("Construct", f"{{ {template} }}", keeps, costs)

@@ -1,0 +1,95 @@
+"""The canonical text of an expression."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from rdflib.namespace import RDF, XSD
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Literal, Variable
+
+from rdflive.query.nodes import arguments, elements, operands
+
+__all__ = ["to_text"]
+
+_PLAIN: Final = {
+    XSD.integer: re.compile(r"-?\d+"),
+    XSD.decimal: re.compile(r"-?\d*\.\d+"),
+    XSD.boolean: re.compile("true|false"),
+}
+_LOGICAL: Final = {"ConditionalAndExpression": "&&", "ConditionalOrExpression": "||"}
+_UNARY: Final = {"UnaryNot": "!", "UnaryMinus": "-", "UnaryPlus": "+"}
+_SYNONYMS: Final = {"URI": "IRI", "isURI": "isIRI"}
+
+
+def to_text(node: Any, base: str | None = None) -> str:
+    """Write an expression as SPARQL with full IRIs; only equal expressions give equal texts."""
+    if isinstance(node, CompValue):
+        return _compound(node, base)
+    items = elements(node)
+    if items is not None:
+        return f"({', '.join(to_text(item, base) for item in items)})"
+    if isinstance(node, Variable):
+        return f"?{node}"
+    return _literal(node) if isinstance(node, Literal) else str(node.n3())
+
+
+def _literal(term: Literal) -> str:
+    """Write a literal with its very lexical form, which rdflib's own short forms would lose."""
+    plain = _PLAIN.get(term.datatype) if term.datatype is not None else None
+    if plain is not None and plain.fullmatch(term):
+        return str(term)
+    suffix = f"@{term.language.lower()}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
+    return f"{Literal(str(term)).n3()}{suffix}"
+
+
+def _compound(node: CompValue, base: str | None) -> str:
+    name = node.name
+    if name in _UNARY:
+        return f"{_UNARY[name]}{_operand(node.expr, base)}"
+    if name in _LOGICAL:
+        return f" {_LOGICAL[name]} ".join(_operand(part, base) for part in operands(node))
+    if name == "RelationalExpression":
+        other = "()" if str(node.op).endswith("IN") and node.other == RDF.nil else _operand(node.other, base)
+        return f"{_operand(node.expr, base)} {node.op} {other}"
+    if name.endswith("Expression"):
+        steps = (f" {op} {_operand(part, base)}" for op, part in zip(node.op, node.other, strict=True))
+        return _operand(node.expr, base) + "".join(steps)
+    if name == "TrueFilter":
+        return "true"
+    if name == "Function":
+        return f"{node.iri.n3()}{to_text(arguments(node), base)}"
+    if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+        return f"{'NOT ' if 'NOT' in name else ''}EXISTS {{ {_pattern(node.graph)} }}"
+    if name.startswith("Builtin_"):
+        short = name.removeprefix("Builtin_")
+        short = _SYNONYMS.get(short, short)
+        relative = f"BASE <{base}> " if short == "IRI" and base is not None else ""
+        return f"{relative}{short}{to_text(arguments(node), base)}"
+    return _pattern(node)
+
+
+def _operand(node: Any, base: str | None) -> str:
+    """Write a part of an operation, in brackets where it is one itself."""
+    text = to_text(node, base)
+    return f"({text})" if isinstance(node, CompValue) and not _is_call(node) else text
+
+
+def _is_call(node: CompValue) -> bool:
+    return node.name == "Function" or node.name.startswith("Builtin_")
+
+
+def _pattern(node: Any) -> str:
+    """Write the algebra inside an EXISTS that nobody replaced: any form will do that tells two apart."""
+    if isinstance(node, CompValue):
+        inner = (f"{key}: {_pattern(node[key])}" for key in node if not key.startswith("_"))
+        return f"{node.name}({', '.join(inner)})"
+    if isinstance(node, dict):
+        return "{" + ", ".join(f"{_pattern(k)}: {_pattern(v)}" for k, v in node.items()) + "}"
+    if isinstance(node, set | frozenset):
+        return "{" + ", ".join(sorted(map(_pattern, node))) + "}"
+    items = elements(node)
+    if items is not None:
+        return f"({', '.join(map(_pattern, items))})"
+    return to_text(node) if hasattr(node, "n3") else repr(node)

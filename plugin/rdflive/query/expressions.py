@@ -1,0 +1,110 @@
+"""Expressions of a query: what they say, and the callables that evaluate them on rows of ids.
+
+Nodes are those of rdflib's translated algebra. An error is no value: id 0, None or false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Node, Variable
+
+from rdflive.query.evaluation import Compiler
+from rdflive.query.expression_text import to_text
+from rdflive.query.nodes import EXISTS, elements, operands, replace
+from rdflive.query.rdflib_evaluation import Row, Terms
+
+__all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
+
+_VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
+
+
+class Expression:
+    """An expression of SPARQL over variables; equal ones have equal text.
+
+    `base` is the IRI of the query's BASE, which `IRI()` resolves relative references by.
+
+    >>> from rdflib.plugins.sparql import prepareQuery
+    >>> query = prepareQuery("SELECT * { ?s ?p ?age FILTER(?age >= 18) }")
+    >>> adult = Expression(query.algebra.p.p.expr); adult, adult.variables
+    (<Expression: ?age >= 18>, ('age',))
+    """
+
+    __slots__ = ("_base", "_node", "text", "variables")
+
+    def __init__(self, node: Any, *, base: str | None = None) -> None:
+        self._node = replace(node, lambda _: None)
+        self._base = base
+        self.text: str = to_text(self._node, base)
+        """Canonical SPARQL-like text with full IRIs; the identity of the expression."""
+        names = (str(part) for part in _parts(self._node) if isinstance(part, Variable))
+        self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
+        """The free variables in order of first use; those inside EXISTS belong to its pattern."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Expression) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"<Expression: {self.text}>"
+
+    def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
+        """Compile to the rdflib term of a row; None where SPARQL raises an error.
+
+        A variable without a column is unbound.
+        """
+        return Compiler(columns, terms, self._base).term(self._node)
+
+    def value(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], int]:
+        """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
+        node = self._node
+        if isinstance(node, Variable):
+            place = columns.get(str(node))
+            return (lambda _: 0) if place is None else (lambda row: row[place])
+        evaluate, intern = self.term(columns, terms), terms.intern
+
+        def value(row: Row) -> int:
+            term = evaluate(row)
+            return 0 if term is None else intern(term)
+
+        return value
+
+    def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
+        """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
+        truth = Compiler(columns, terms, self._base).truth(self._node)
+        return lambda row: truth(row) is True
+
+
+def conjuncts(node: Any) -> list[Any]:
+    """Split an expression at its outermost `&&`; all parts hold exactly where it does."""
+    if not isinstance(node, CompValue) or node.name != "ConditionalAndExpression":
+        return [node]
+    return [conjunct for part in operands(node) for conjunct in conjuncts(part)]
+
+
+def exists_parts(node: Any) -> list[CompValue]:
+    """Give the EXISTS and NOT EXISTS inside an expression, not those within another's pattern."""
+    return [part for part in _parts(node) if isinstance(part, CompValue) and part.name in EXISTS]
+
+
+def volatile(node: Any) -> str | None:
+    """Name the first function inside whose value changes by itself, such as NOW; None without any."""
+    for part in _parts(node):
+        if isinstance(part, CompValue) and part.name.removeprefix("Builtin_") in _VOLATILE:
+            return str(part.name.removeprefix("Builtin_"))
+    return None
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """Walk an expression and all its parts, outer ones first; not the patterns of EXISTS."""
+    yield node
+    if isinstance(node, CompValue):
+        children = [] if node.name in EXISTS else [node[k] for k in node if not k.startswith("_")]
+    else:
+        children = elements(node) or []
+    for child in children:
+        yield from _parts(child)

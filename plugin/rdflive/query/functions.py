@@ -1,0 +1,246 @@
+"""SPARQL's functions where rdflib's own deviate from the recommendation.
+
+Arguments are terms. A function gives None or raises where SPARQL has an error; those of `PREDICATES`
+give a truth value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
+
+from rdflib.namespace import XSD
+from rdflib.term import BNode, Literal, Node, URIRef
+
+from rdflive.query.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
+from rdflive.query.values import number, text
+
+__all__ = ["FUNCTIONS", "PREDICATES"]
+
+
+def _string(term: Node) -> Literal | None:
+    """Give a string literal: simple, xsd:string or with a language."""
+    if isinstance(term, Literal) and (term.datatype is None or term.datatype == XSD.string):
+        return term
+    return None
+
+
+def _like(characters: str, model: Literal) -> Literal:
+    """Make a string literal of the kind of another."""
+    return Literal(characters, lang=model.language, datatype=model.datatype)
+
+
+def _compatible(one: Node, other: Node) -> tuple[Literal, Literal] | None:
+    """Give two arguments that are compatible (Section 17.4.3.1.2): the second has no other language."""
+    left, right = _string(one), _string(other)
+    if left is None or right is None:
+        return None
+    if right.language and (left.language or "").lower() != right.language.lower():
+        return None
+    return left, right
+
+
+def _test(test: Callable[[str, str], bool]) -> Callable[[Node, Node], bool | None]:
+    def predicate(one: Node, other: Node) -> bool | None:
+        pair = _compatible(one, other)
+        return None if pair is None else test(str(pair[0]), str(pair[1]))
+
+    return predicate
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str, flags: str) -> re.Pattern[str]:
+    """Compile a regular expression; raises for what Python's or XPath's rules forbid."""
+    options = re.NOFLAG
+    for flag in flags:
+        options |= _FLAGS[flag]
+    if "q" in flags:
+        return re.compile(re.escape(pattern), options)
+
+    def translate(match: re.Match[str]) -> str:
+        part = match[0]
+        if part == "$":
+            return part if "m" in flags else r"\Z"  # Python's $ also matches before a last newline
+        return "" if "x" in flags and part.isspace() else part
+
+    return re.compile(_PARTS.sub(translate, pattern), options)
+
+
+# an escape, a character class, the end of the text, or white space
+_PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$|[ \t\r\n]+", re.DOTALL)
+_FLAGS: Final = {
+    "i": re.IGNORECASE,
+    "s": re.DOTALL,
+    "m": re.MULTILINE,
+    "x": re.NOFLAG,
+    "q": re.NOFLAG,
+}
+
+
+def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | None:
+    """Tell whether a pattern matches anywhere (REGEX)."""
+    string, expression = _string(subject), text(pattern)
+    options = "" if flags is None else text(flags)
+    if string is None or expression is None or options is None:
+        return None
+    return _pattern(expression, options).search(string) is not None
+
+
+def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
+    """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE)."""
+    string, expression, new = _string(subject), text(pattern), text(replacement)
+    options = "" if flags is None else text(flags)
+    if string is None or expression is None or new is None or options is None:
+        return None
+    compiled = _pattern(expression, options)
+    if "q" in options:
+        return _like(compiled.sub(lambda _: new, string), string)
+    pieces = re.findall(r"\\[\\$]|\$\d+|[^\\$]", new, re.DOTALL)
+    if "".join(pieces) != new:
+        return None  # a lone backslash or dollar (XPath's FORX0004)
+    return _like(
+        compiled.sub(lambda match: "".join(_expand(piece, match) for piece in pieces), string), string
+    )
+
+
+def _expand(piece: str, match: re.Match[str]) -> str:
+    """Expand a piece of a replacement; the longest number that is a group counts."""
+    if piece[0] == "\\":
+        return piece[1]
+    if piece[0] != "$":
+        return piece
+    digits, rest = piece[1:], ""
+    while len(digits) > 1 and int(digits) > match.re.groups:
+        digits, rest = digits[:-1], digits[-1] + rest
+    group = int(digits)
+    return ((match.group(group) or "") if group <= match.re.groups else "") + rest
+
+
+def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:
+    """Take the characters at the rounded places from `start`, counted from 1 (SUBSTR)."""
+    string, first = _string(source), number(start)
+    size = None if length is None else number(length)
+    if string is None or first is None or (length is not None and size is None):
+        return None
+    begin = rounded(first)
+    end = len(string) + 1 if size is None else begin + rounded(size)
+    return _like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
+
+
+def strbefore(one: Node, other: Node) -> Node | None:
+    """Give what is before the first occurrence; a simple empty literal without one (STRBEFORE)."""
+    pair = _compatible(one, other)
+    if pair is None:
+        return None
+    before, found, _ = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, "")
+    return _like(before, pair[0]) if found else Literal("")
+
+
+def strafter(one: Node, other: Node) -> Node | None:
+    """Give what is after the first occurrence; a simple empty literal without one (STRAFTER)."""
+    pair = _compatible(one, other)
+    if pair is None:
+        return None
+    _, found, after = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, str(pair[0]))
+    return _like(after, pair[0]) if found else Literal("")
+
+
+def strdt(lexical: Node, datatype: Node) -> Node | None:
+    """Give a simple literal a datatype (STRDT)."""
+    form = text(lexical)
+    if form is None or not isinstance(datatype, URIRef):
+        return None
+    return Literal(form, datatype=datatype)
+
+
+def strlang(lexical: Node, tag: Node) -> Node | None:
+    """Give a simple literal a language (STRLANG)."""
+    form, language = text(lexical), text(tag)
+    return Literal(form, lang=language.lower()) if form is not None and language else None
+
+
+def string(term: Node) -> Node | None:
+    """Give the characters of a literal or an IRI (STR)."""
+    return None if isinstance(term, BNode) else Literal(str(term))
+
+
+def _hash(name: str) -> Callable[[Node], Node | None]:
+    def digest(term: Node) -> Node | None:
+        characters = text(term)
+        return None if characters is None else Literal(hashlib.new(name, characters.encode()).hexdigest())
+
+    return digest
+
+
+def timezone(moment: Node) -> Node | None:
+    """Give the time zone as xsd:dayTimeDuration, PT0S for UTC (TIMEZONE)."""
+    if not isinstance(moment, Literal) or moment.datatype != XSD.dateTime:
+        return None
+    offset: timedelta | None = moment.value.utcoffset()
+    if offset is None:
+        return None
+    hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
+    parts = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes) or "0S"
+    lexical = f"{'-' * (offset < timedelta(0))}PT{parts}"
+    # rdflib would write PT0S as P0D
+    return Literal(lexical, datatype=XSD.dayTimeDuration, normalize=False)
+
+
+def concat(*parts: Node) -> Node | None:
+    """Join strings; their language or datatype stays where all have the same (CONCAT)."""
+    strings = [string for part in parts if (string := _string(part)) is not None]
+    if len(strings) < len(parts):
+        return None
+    languages = {string.language and string.language.lower() for string in strings}
+    datatypes = {string.datatype for string in strings}
+    language = languages.pop() if len(languages) == 1 else None
+    datatype = datatypes.pop() if len(datatypes) == 1 else None
+    return Literal("".join(strings), lang=language, datatype=datatype)
+
+
+def langmatches(tag: Node, range_: Node) -> bool | None:
+    """Match a language by basic filtering (RFC 4647, Section 3.3.1), in any case (LANGMATCHES)."""
+    language, wanted = text(tag), text(range_)
+    if language is None or wanted is None:
+        return None
+    if wanted == "*":
+        return language != ""
+    return wanted != "" and f"{language.lower()}-".startswith(f"{wanted.lower()}-")
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
+    "Builtin_STR": string,
+    "Builtin_STRDT": strdt,
+    "Builtin_STRLANG": strlang,
+    "Builtin_STRBEFORE": strbefore,
+    "Builtin_STRAFTER": strafter,
+    "Builtin_SUBSTR": substr,
+    "Builtin_REPLACE": replace,
+    "Builtin_TIMEZONE": timezone,
+    "Builtin_CONCAT": concat,
+    "Builtin_ABS": magnitude,
+    "Builtin_CEIL": ceil,
+    "Builtin_FLOOR": floor,
+    "Builtin_ROUND": round_,
+    "UnaryPlus": plus,
+    "UnaryMinus": minus,
+    **{f"Builtin_{name.upper()}": _hash(name) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
+}
+
+PREDICATES: Final[dict[str, Callable[..., bool | None]]] = {
+    "Builtin_isIRI": lambda term: isinstance(term, URIRef),
+    "Builtin_isURI": lambda term: isinstance(term, URIRef),
+    "Builtin_isBLANK": lambda term: isinstance(term, BNode),
+    "Builtin_isLITERAL": lambda term: isinstance(term, Literal),
+    "Builtin_isNUMERIC": lambda term: number(term) is not None,
+    "Builtin_sameTerm": lambda one, other: one == other,
+    "Builtin_CONTAINS": _test(lambda one, other: other in one),
+    "Builtin_STRSTARTS": _test(str.startswith),
+    "Builtin_STRENDS": _test(str.endswith),
+    "Builtin_REGEX": regex,
+    "Builtin_LANGMATCHES": langmatches,
+}

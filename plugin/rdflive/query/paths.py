@@ -1,0 +1,189 @@
+"""Property paths: sequences, alternatives, inverses and negated sets as rewritings, `?`, `*`, `+` as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+
+from rdflive.query import algebra
+from rdflive.query.algebra import Basic, Closure, Distinct, Project, Values
+from rdflive.query.bgp import TriplePattern, Variable
+
+if TYPE_CHECKING:
+    from rdflive.query.joins import Part
+    from rdflive.query.translate import Scope, Translator
+
+__all__ = ["OpenPath", "path_parts"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpenPath:
+    """A `?`, `*` or `+` path between two variables, which waits for an end that bounds it."""
+
+    start: Variable
+    path: MulPath
+    end: Variable
+
+    def close(self, translator: Translator, scope: Scope, bound: algebra.Node | None) -> algebra.Node:
+        """Make the node; `bound` is what the path is joined with.
+
+        Paths start only from the values that `bound` gives to one end. A path of no steps joins nodes of
+        the graph, so for `?` and `*` those values must be known to be such.
+        """
+        optional = self.path.mod in "?*"
+        for near, far, forward in ((self.start, self.end, True), (self.end, self.start, False)):
+            if bound is not None and near in bound.certain and (not optional or _is_node(bound, near, scope)):
+                kept = (*scope.context, near)
+                return _from(translator, scope, self.path, Distinct(Project(bound, kept)), near, far, forward)
+        seeds = _nodes(translator, scope, self.start) if optional else None
+        return _from(translator, scope, self.path, seeds, self.start, self.end, True)
+
+
+def path_parts(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
+    """Rewrite a path between two terms into the parts of a group."""
+    if not isinstance(path, Path):
+        yield TriplePattern(s, path, o)
+    elif isinstance(path, InvPath):
+        yield from path_parts(translator, o, path.arg, s, scope)
+    elif isinstance(path, SequencePath):
+        ends = [s, *(translator.fresh() for _ in path.args[1:]), o]
+        for i, step in enumerate(path.args):
+            yield from path_parts(translator, ends[i], step, ends[i + 1], scope)
+    elif isinstance(path, AlternativePath):
+        yield _union(translator, [(s, step, o) for step in path.args], scope)
+    elif isinstance(path, NegatedPath):
+        yield from _negated(translator, s, path, o, scope)
+    elif isinstance(path, MulPath):
+        yield from _repeated(translator, s, path, o, scope)
+    else:
+        raise translator.refuse(type(path).__name__)
+
+
+def _union(translator: Translator, triples: list[tuple[Any, Any, Any]], scope: Scope) -> algebra.Node:
+    return algebra.Union(tuple(_relation(translator, s, step, o, scope) for s, step, o in triples))
+
+
+def _relation(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
+    """Match one path, and show its ends only."""
+    from rdflive.query.joins import join  # noqa: PLC0415 - the two call each other
+
+    node = join(list(path_parts(translator, s, path, o, scope)), translator, scope, [])
+    return Project(node, _shown(s, o, scope))
+
+
+def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
+    return algebra.ordered((*scope.context, *(end for end in (s, o) if isinstance(end, Variable))))
+
+
+def _negated(translator: Translator, s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
+    backward = frozenset(arg.arg for arg in path.args if isinstance(arg, InvPath))
+    forward = frozenset(arg for arg in path.args if not isinstance(arg, InvPath))
+    branches: list[list[Part]] = []
+    for excluded, start, end in ((forward, s, o), (backward, o, s)):
+        if excluded:
+            predicate = translator.fresh()
+            unlike = algebra.OneOf(predicate.name, excluded, negated=True)
+            branches.append([TriplePattern(start, predicate, end), unlike])
+    if len(branches) == 1:
+        yield from branches[0]
+        return
+    shown = _shown(s, o, scope)
+    yield algebra.Union(
+        tuple(Project(translator.basic([triple], scope, [unlike]), shown) for triple, unlike in branches)  # type: ignore[list-item]  # as built above
+    )
+
+
+def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
+    """Bound a repeated path by a constant end; one between two variables waits for the join."""
+    if isinstance(s, Variable) and isinstance(o, Variable) and s != o:
+        yield OpenPath(s, path, o)
+        return
+    if isinstance(s, Variable) and s == o:
+        end = translator.fresh()
+        seeds = _nodes(translator, scope, s) if path.mod in "?*" else None
+        loops = _from(translator, scope, path, seeds, s, end, True)
+        yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
+        return
+    forward = not isinstance(s, Variable)
+    constant, other = (s, o) if forward else (o, s)
+    if path.mod == "?":
+        kept = ((other,), ((constant,),)) if isinstance(other, Variable) else ((), ((),) * (s == o))
+        stay = _beside(scope, Values(*kept))
+        yield Distinct(algebra.Union((_relation(translator, s, path.path, o, scope), stay)))
+        return
+    near = translator.fresh()
+    far = other if isinstance(other, Variable) else translator.fresh()
+    seeds = _beside(scope, Values((near,), ((constant,),)))
+    node = _from(translator, scope, path, seeds, near, far, forward)
+    if far is not other:
+        node = algebra.Join(node, Values((far,), ((other,),)))
+    yield Project(node, _shown(s, o, scope))
+
+
+def _from(
+    translator: Translator,
+    scope: Scope,
+    path: MulPath,
+    seeds: algebra.Node | None,
+    near: Variable,
+    far: Variable,
+    forward: bool,
+) -> algebra.Node:
+    """Follow a path from its near end, along the edges or against them."""
+    source, target = translator.fresh(), translator.fresh()
+    if path.mod == "?":
+        a, b = (near, far) if forward else (far, near)
+        steps = _relation(translator, a, path.path, b, scope)
+        stay = Project(seeds or Values(), (*scope.context, near), ((far, near),))
+        return Distinct(algebra.Union((steps, stay)))
+    ends = (source, target) if forward else (target, source)
+    relation = _relation(translator, ends[0], path.path, ends[1], scope)
+    edges = Project(relation, (*scope.context, source, target))
+    return Closure(
+        edges if _is_set(relation) else Distinct(edges),
+        source, target, near, far, path.mod == "*", seeds, scope.context,
+    )  # fmt: skip
+
+
+def _nodes(translator: Translator, scope: Scope, variable: Variable) -> algebra.Node:
+    """List the terms that are subject or object of some triple."""
+    kept = (*scope.context, variable)
+    triples = (
+        TriplePattern(variable, translator.fresh(), translator.fresh()),
+        TriplePattern(translator.fresh(), translator.fresh(), variable),
+    )
+    branches = tuple(Project(translator.basic([triple], scope), kept) for triple in triples)
+    return Distinct(algebra.Union(branches))
+
+
+def _beside(scope: Scope, node: algebra.Node) -> algebra.Node:
+    return node if scope.seed is None else algebra.Join(scope.seed, node)
+
+
+def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
+    """Tell whether a certain column can only hold subjects and objects of the scope's graph."""
+    if variable not in node.certain:
+        return False
+    if isinstance(node, Basic):
+        places = (end for pattern in node.patterns for end in (pattern.subject, pattern.object))
+        return node.graph == scope.graph and variable in places
+    if isinstance(node, algebra.Join):
+        return _is_node(node.left, variable, scope) or _is_node(node.right, variable, scope)
+    if isinstance(node, algebra.Filter | Distinct | algebra.Extend | Project):
+        below = node.source(variable) if isinstance(node, Project) else variable
+        return below is not None and _is_node(node.input, below, scope)
+    if isinstance(node, Closure):
+        near = node.seeds is not None and _is_node(node.seeds, node.start, scope)
+        return variable in (node.start, node.end) and (near or node.seeds is None)
+    return False
+
+
+def _is_set(node: algebra.Node) -> bool:
+    """Tell whether the rows of a relation are distinct by construction: the ends of one triple pattern."""
+    if isinstance(node, Project):
+        below = node.input
+        return isinstance(below, Basic) and set(node.columns) == set(below.columns) and not node.renamed
+    return False

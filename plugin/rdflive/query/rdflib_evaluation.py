@@ -1,0 +1,89 @@
+"""Expressions by rdflib's own evaluator: functions that need no correction, and the check of the others."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, Protocol, TypeAlias
+
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.plugins.sparql.sparql import Prologue
+from rdflib.term import BNode, Node, Variable
+
+from rdflive.query.nodes import replace
+
+__all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
+
+Row: TypeAlias = tuple[int, ...]
+TermOf: TypeAlias = Callable[[Row], Node | None]
+
+
+class Terms(Protocol):
+    """The terms behind the ids of rows."""
+
+    def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
+        """Give the term of an id; None for 0, which is no term."""
+
+    def intern(self, term: Node, /) -> int:
+        """Give the id of a term."""
+
+
+def rdflib_function(node: CompValue) -> Callable[..., Node | None]:
+    """Give rdflib's implementation of a built-in function as one of terms, for at most one argument."""
+    if not isinstance(node, Expr) or len(node) > 1:
+        raise TypeError(f"{node.name} is not a function that rdflib evaluates")
+    method: Any = node._evalfn
+    evaluate, now = method.__func__, datetime.datetime.now(datetime.UTC)
+
+    def function(argument: Node | None = None) -> Node | None:
+        context = SimpleNamespace(now=now, bnodes=defaultdict(BNode))
+        result = evaluate(SimpleNamespace(arg=argument), context)
+        return result if isinstance(result, Node) else None
+
+    return function
+
+
+class _Solution:
+    """What rdflib's evaluator asks of a solution."""
+
+    __slots__ = ("bnodes", "columns", "now", "prologue", "row", "terms")
+
+    def __init__(
+        self, columns: Mapping[str, int], terms: Terms, row: Row, prologue: Prologue, now: datetime.datetime
+    ) -> None:
+        self.columns = columns
+        self.terms = terms
+        self.row = row
+        self.prologue = prologue
+        self.now = now
+        self.bnodes: dict[Node, BNode] = defaultdict(BNode)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if not isinstance(key, Variable | BNode):
+            return key
+        place = self.columns.get(str(key))
+        found = None if place is None else self.terms.value(self.row[place])
+        return default if found is None else found
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+
+def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: CompValue) -> TermOf:
+    """Evaluate a node and all in it the way rdflib does; None is an error or an unbound variable."""
+    own = replace(node, lambda _: None)  # rdflib keeps the solution in the node while it evaluates
+    prologue, now = Prologue(), datetime.datetime.now(datetime.UTC)
+
+    def evaluate(row: Row) -> Node | None:
+        try:
+            result = own.eval(_Solution(columns, terms, row, prologue, now))
+        except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+            return None
+        return result if isinstance(result, Node) else None
+
+    return evaluate

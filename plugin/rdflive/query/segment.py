@@ -1,0 +1,165 @@
+"""How a basic graph pattern is maintained: the segments it falls into, and by which algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from rdflive.errors import PlanError
+from rdflive.query.algebra import Basic, Condition, Graph, reads
+from rdflive.query.bgp import BGP, PatternClass, TriplePattern, Variable, classify
+from rdflive.query.decompose import (
+    OrderedArray,
+    connected_variable_decomposition,
+    connected_variable_partition,
+    ordered_array,
+)
+
+__all__ = [
+    "ALGORITHMS", "Algorithm", "BasicPlan", "Segment", "SegmentAlgorithm", "make_segment", "plan_basic",
+]  # fmt: skip
+
+SegmentAlgorithm: TypeAlias = Literal["ground", "star", "connected", "join"]
+Algorithm: TypeAlias = Literal["auto", "ground", "star", "product", "connected", "join"]
+ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a query that is maintained by itself: no variable is shared with other segments."""
+
+    algorithm: SegmentAlgorithm
+    patterns: tuple[TriplePattern, ...]
+    variables: tuple[Variable, ...]
+    projection: tuple[Variable, ...]
+    centres: tuple[Variable | None, ...]
+    """The centres that keep a triple match state; None is the state of a ground segment."""
+    arrays: tuple[OrderedArray, ...]
+    """One ordered array per pattern."""
+    filters: tuple[tuple[Any, ...], ...]
+    """Per pattern the conditions over its variables only: they run before anything is cached.
+
+    The engine puts its tests in their place when it starts to maintain the segment."""
+    conditions: tuple[Any, ...]
+    """The other conditions: each runs where the last of its variables is bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class BasicPlan:
+    """How one basic graph pattern is maintained: its class, its segments, where each column comes from."""
+
+    graph: Graph
+    pattern_class: PatternClass
+    algorithm: Algorithm
+    """What runs: the one segment's algorithm, or `product` over several."""
+    segments: tuple[Segment, ...]
+    columns: tuple[tuple[int, int], ...]
+    """Per output column the segment and the place in its projection."""
+    distinct: bool
+    """True when each row is wanted once."""
+    residual: tuple[Condition, ...]
+    """Filters over several segments: they must run above."""
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """What runs: one entry per segment, behind `product` where segments are combined."""
+        names = tuple(segment.algorithm for segment in self.segments)
+        return ("product", *names) if self.algorithm == "product" else names
+
+
+def plan_basic(
+    basic: Basic, wanted: frozenset[Variable], algorithm: Algorithm = "auto", *, distinct: bool = False
+) -> BasicPlan:
+    """Decompose a basic graph pattern and choose its algorithms; a forced one must fit its class.
+
+    `auto` takes the smallest algorithm per segment of the connected-variable decomposition. `product`
+    asks for the same by name. `join` maintains the whole pattern as one plain delta join without match
+    states, `ground`, `star` and `connected` force one segment to run as such.
+    """
+    if algorithm not in ALGORITHMS:
+        raise PlanError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
+    bgp = BGP(basic.patterns)
+    partition = connected_variable_partition(bgp)
+    pattern_class = classify(bgp, partition)
+    if algorithm == "auto" or algorithm == "product":
+        parts = connected_variable_decomposition(bgp)
+        groups: list[tuple[TriplePattern, ...]] = [*([parts.ground] if parts.ground else []), *parts.segments]
+        forced = None
+    else:
+        _demand(algorithm, bgp, pattern_class)
+        groups, forced = [bgp.patterns], algorithm
+    names = [{v.name for v in BGP(group).variables if v.readable} for group in groups]
+    residual = tuple(c for c in basic.conditions if not any(have.issuperset(c.variables) for have in names))
+    wanted = wanted.union(*(reads(condition, bgp.variables) for condition in residual))
+    segments = tuple(
+        make_segment(
+            group,
+            tuple(v for v in BGP(group).variables if v in wanted),
+            forced,
+            [c for c in basic.conditions if c not in residual and have.issuperset(c.variables)],
+        )
+        for group, have in zip(groups, names, strict=True)
+    )
+    used: Algorithm = "product"
+    if algorithm != "product" and len(segments) < 2:
+        used = segments[0].algorithm
+    columns = tuple((i, j) for i, segment in enumerate(segments) for j in range(len(segment.projection)))
+    return BasicPlan(basic.graph, pattern_class, used, segments, columns, distinct, residual)
+
+
+def _demand(algorithm: SegmentAlgorithm, bgp: BGP, pattern_class: PatternClass) -> None:
+    """Refuse an algorithm that the class of the query does not admit."""
+    fits = {
+        "ground": pattern_class == "ground" and bool(bgp.patterns),
+        "star": pattern_class == "simple var-centric star",
+        "connected": pattern_class in ("simple var-centric star", "var-connected"),
+        "join": bool(bgp.patterns),
+    }
+    if not fits[algorithm]:
+        possible = ", ".join(["product", *(name for name, fit in fits.items() if fit)])
+        raise PlanError(
+            f"algorithm {algorithm!r} does not apply to a {pattern_class} pattern; possible here: {possible}"
+        )
+
+
+def make_segment(
+    patterns: tuple[TriplePattern, ...],
+    projection: tuple[Variable, ...],
+    algorithm: SegmentAlgorithm | None = None,
+    conditions: Sequence[Condition] = (),
+) -> Segment:
+    """Plan one segment; without `algorithm` the smallest that fits its class is taken.
+
+    A condition is pushed to every pattern that has all of its variables (paper 004, Definition 3.2).
+
+    `connected` keeps a match state for every centre of several patterns when it is forced. Left to
+    itself it keeps one only where a walk could otherwise run through the neighbours in one open pattern
+    before it finds that another has none: from three open patterns on. With fewer the first look-up
+    tells as much, and the states cost 5 to 30 % (see docs/benchmarks.md).
+    """
+    variables = BGP(patterns).variables
+    forced = algorithm is not None
+    if algorithm is None:
+        algorithm = "ground" if not variables else "star" if len(variables) == 1 else "connected"
+    centres: tuple[Variable | None, ...] = ()
+    if algorithm == "ground":
+        centres = (None,)
+    elif algorithm == "star":
+        centres = variables
+    elif algorithm == "connected":
+        centres = tuple(v for v in variables if _keeps_state(v, patterns, forced=forced))
+    arrays = tuple(ordered_array(patterns, seed) for seed in range(len(patterns)))
+    filters = tuple(
+        tuple(c for c in conditions if reads(c, p.variables) == reads(c, variables)) for p in patterns
+    )
+    left = tuple(c for c in conditions if not any(c in pushed for pushed in filters))
+    return Segment(algorithm, patterns, variables, projection, centres, arrays, filters, left)
+
+
+def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:
+    """Decide whether a centre keeps a match state, by its patterns and those that are open."""
+    star = [pattern for pattern in patterns if centre in pattern.variables]
+    if forced:
+        return len(star) > 1
+    return sum(len(pattern.variables) > 1 for pattern in star) > 2

@@ -1,0 +1,325 @@
+"""rdflib's algebra to ours: graph patterns, with every filter placed as deep as it may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any, TypeAlias
+
+from rdflib.paths import Path
+from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import BNode, Node
+from rdflib.term import Variable as RdflibVariable
+
+from rdflive.query import algebra
+from rdflive.query.algebra import Basic, Condition, Values
+from rdflive.query.bgp import Term, TriplePattern, Variable
+from rdflive.query.correlation import exact_copies, is_independent, seed_of
+from rdflive.query.expressions import Expression, conjuncts, exists_parts, volatile
+from rdflive.query.expressions import replace as replace_in
+from rdflive.query.joins import Part, join
+from rdflive.query.modifiers import group_rows, select
+from rdflive.query.paths import path_parts
+
+__all__ = ["Dataset", "Merge", "Refuse", "Scope", "Translator"]
+
+Refuse: TypeAlias = Callable[[str], Exception]
+"""Makes the error for a construct that is refused, by the name of rdflib's algebra."""
+Offered: TypeAlias = list[Condition]
+"""Filters from above; whoever makes sure of all variables of one takes it out of the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The default graph that several FROM clauses make: each triple of these graphs once."""
+
+    graphs: frozenset[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What FROM and FROM NAMED leave of the store's graphs."""
+
+    default: Any = None
+    named: frozenset[Term] | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a pattern is evaluated: its graph, and the outer solutions when they reach into it."""
+
+    graph: Any = None
+    graphs: algebra.Node | None = None
+    """The names of the graphs, when `graph` is a variable."""
+    outer: algebra.Node | None = None
+    """The distinct outer solutions of a correlated EXISTS."""
+
+    @cached_property
+    def context(self) -> algebra.Columns:
+        """The columns that every row must carry."""
+        outer = self.outer.columns if self.outer else ()
+        graphs = self.graphs.columns if self.graphs else ()
+        return algebra.ordered((*graphs, *(v for v in outer if v in self._exact)))
+
+    @property
+    def _exact(self) -> frozenset[Variable]:
+        return self.outer.certain if self.outer else frozenset()
+
+    @cached_property
+    def seed(self) -> algebra.Node | None:
+        """The rows of the context: what an empty group gives; None where that is one empty row."""
+        if self.outer is None or self.graphs is None:
+            return self.outer or self.graphs
+        return algebra.Join(self.graphs, self.outer)
+
+    @property
+    def base(self) -> Scope:
+        """The same graph without the outer solutions."""
+        return self if self.outer is None else Scope(self.graph, self.graphs)
+
+
+class Translator:
+    """Translates the parts of one query; fresh variables are numbered across it."""
+
+    def __init__(
+        self, preset: Mapping[str, Node], dataset: Dataset, refuse: Refuse, base: str | None = None
+    ) -> None:
+        self.preset = preset
+        self.dataset = dataset
+        self.refuse = refuse
+        self._base = base
+        self._numbers = count(1)
+        self._blanks: dict[BNode, Variable] = {}
+
+    def fresh(self) -> Variable:
+        """Make a variable that nobody else has."""
+        return Variable(f"·{next(self._numbers)}", distinguished=False)
+
+    def term(self, node: Node) -> Any:
+        """Turn a term of a pattern into a variable or a constant."""
+        if isinstance(node, RdflibVariable):
+            return self.preset.get(str(node), Variable(str(node)))
+        if isinstance(node, BNode):
+            return self._blanks.setdefault(node, Variable(f"b{len(self._blanks)}", distinguished=False))
+        return node
+
+    def expression(self, node: Any) -> Expression:
+        """Make an expression, the variables that `initBindings` fixes being constants."""
+        unsteady = volatile(node)
+        if unsteady is not None:
+            raise self.refuse(unsteady)
+        return Expression(replace_in(node, self._constant), base=self._base)
+
+    def _constant(self, node: Any) -> Any:
+        return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
+
+    def group(self, node: CompValue, scope: Scope, offered: Offered | None = None) -> algebra.Node:
+        """Translate a graph pattern; its rows carry the context of the scope."""
+        offered = [] if offered is None else offered
+        handler = getattr(self, f"_{node.name}", None)
+        if handler is None:
+            raise self.refuse(node.name)
+        result: algebra.Node = handler(node, scope, offered)
+        if scope.seed is not None and not set(scope.context) <= set(result.columns):
+            result = algebra.Join(scope.seed, result)
+        return result
+
+    def basic(
+        self, patterns: Iterable[TriplePattern], scope: Scope, conditions: Iterable[Condition] = ()
+    ) -> algebra.Node:
+        """Match triple patterns in the graph of a scope."""
+        patterns, conditions = tuple(patterns), tuple(conditions)
+        if isinstance(scope.graph, Merge):
+            return join([*map(partial_merge(self, scope.graph), patterns)], self, Scope(), list(conditions))
+        if isinstance(scope.graph, Variable):
+            patterns = tuple(replace(pattern, graph=scope.graph) for pattern in patterns)
+            if self.dataset.named is not None:
+                conditions += (algebra.OneOf(scope.graph.name, self.dataset.named),)
+        return Basic(patterns, scope.graph, conditions)
+
+    def _BGP(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        return join(self._parts(node, scope, offered), self, scope, offered)
+
+    def _Join(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        return join(self._parts(node, scope, offered), self, scope, offered)
+
+    def _parts(self, node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
+        """List what a group joins: patterns, paths, and nodes."""
+        if node.name == "Join":
+            return [*self._parts(node.p1, scope, offered), *self._parts(node.p2, scope, offered)]
+        if node.name != "BGP":
+            return [self.group(node, scope, offered)]
+        parts: list[Part] = []
+        for s, p, o in node.triples:
+            ends = self.term(s), self.term(o)
+            if isinstance(p, Path):
+                parts.extend(path_parts(self, ends[0], p, ends[1], scope.base))
+            else:
+                parts.append(TriplePattern(ends[0], self.term(p), ends[1]))
+        return parts
+
+    def _Filter(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
+        mine: Offered = [self.expression(part) for part in plain]
+        down = [*mine, *offered]
+        result = self.group(node.p, scope, down)
+        offered[:] = [condition for condition in offered if condition in down]
+        result = self.filtered(result, [condition for condition in mine if condition in down])
+        for part in conjuncts(node.expr):
+            if exists_parts(part):
+                result = self._filter_exists(result, part, scope)
+        return result
+
+    def filtered(self, node: algebra.Node, conditions: Iterable[Condition]) -> algebra.Node:
+        """Put filters on top of a node."""
+        for condition in conditions:
+            node = algebra.Filter(node, condition)
+        return node
+
+    def _LeftJoin(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        left = self.group(node.p1, scope, offered)
+        parts = [] if node.expr.name == "TrueFilter" else conjuncts(node.expr)
+        inner: Offered = [self.expression(part) for part in parts if not exists_parts(part)]
+        correlated = [part for part in parts if exists_parts(part)]
+        right = self.group(node.p2, scope, inner)
+        if not correlated:
+            return algebra.LeftJoin(left, right, _conjunction(inner))
+        left, keys = exact_copies(self, left, left.columns)
+        matched = self.filtered(algebra.Join(left, right), inner)
+        for part in correlated:
+            matched = self._filter_exists(matched, part, scope)
+        unmatched = algebra.Exists(left, algebra.Project(matched, keys), negated=True)
+        return algebra.Union((matched, unmatched))
+
+    def _Union(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        branches, left_over = [], []
+        for branch in _branches(node):
+            down = list(offered)
+            branches.append(self.group(branch, scope, down))
+            left_over.append(down)
+        offered[:] = [condition for condition in offered if any(condition in down for down in left_over)]
+        return algebra.Union(tuple(branches))
+
+    def _Minus(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        left, right = self.group(node.p1, scope, offered), self.group(node.p2, scope)
+        shared = {v for v in left.columns if v in right.columns}
+        context = tuple(v for v in scope.context if not v.distinguished)
+        return algebra.Minus(left, right, context) if shared.difference(context) else left
+
+    def _Extend(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        name = str(node.var)
+        down = [condition for condition in offered if name not in condition.variables]
+        result = self.group(node.p, scope, down)
+        offered[:] = [c for c in offered if name in c.variables or c in down]
+        expression, variable = node.expr, Variable(name)
+        if name in self.preset:
+            raise self.refuse("PresetExtend")
+        if variable in result.columns:
+            return result  # an alias of a grouped variable, which is there under its own name
+        result, expression = self.marked(result, expression, scope)
+        return algebra.Extend(result, variable, self.expression(expression))
+
+    def _Graph(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        term = self.term(node.term)
+        if not isinstance(term, Variable):
+            if self.dataset.named is not None and term not in self.dataset.named:
+                inner = self.group(node.p, Scope(term, None, scope.outer), [])
+                return Values(inner.columns, ())
+            return self.group(node.p, Scope(term, None, scope.outer), offered)
+        hidden = self.fresh()
+        inner = self.group(node.p, Scope(hidden, self._names(hidden), scope.outer), offered)
+        kept = tuple(v for v in inner.columns if v != hidden)
+        if term not in inner.columns:
+            return algebra.Project(inner, kept, ((term, hidden),))
+        if term in inner.certain:
+            same = algebra.Filter(inner, algebra.SameTerm(term.name, hidden.name))
+            return algebra.Project(same, kept)
+        named = algebra.Project(self._names(hidden), (hidden,), ((term, hidden),))
+        return algebra.Project(algebra.Join(inner, named), kept)
+
+    def _names(self, variable: Variable) -> algebra.Node:
+        """List the named graphs: those that hold a triple."""
+        anything = TriplePattern(self.fresh(), self.fresh(), self.fresh())
+        return algebra.Distinct(algebra.Project(self.basic([anything], Scope(variable)), (variable,)))
+
+    def _ToMultiSet(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        if node.p.name == "values":
+            return self._values(node.p.res)
+        return select(self, node.p, scope.base, offered)
+
+    def _values(self, rows: list[dict[Any, Any]]) -> algebra.Node:
+        names = list(dict.fromkeys(str(name) for row in rows for name in row))
+        table = [
+            {str(name): None if term == "UNDEF" and type(term) is str else term for name, term in row.items()}
+            for row in rows
+        ]
+        fixed = {name: self.preset[name] for name in names if name in self.preset}
+        table = [row for row in table if all(row.get(n) in (None, term) for n, term in fixed.items())]
+        shown = [name for name in names if name not in fixed]
+        return Values(
+            tuple(map(Variable, shown)), tuple(tuple(row.get(name) for name in shown) for row in table)
+        )
+
+    def _AggregateJoin(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802, ARG002
+        return group_rows(self, node, scope)
+
+    def _filter_exists(self, node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
+        """Keep the rows that meet a condition in which EXISTS occurs."""
+        if isinstance(part, CompValue) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+            return self._exists(node, part, scope, negated=part.name == "Builtin_NOTEXISTS")
+        node, expression = self.marked(node, part, scope)
+        return algebra.Filter(node, self.expression(expression))
+
+    def marked(self, node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
+        """Give every row a mark per EXISTS, and the expression that reads the marks."""
+        marks: dict[int, RdflibVariable] = {}
+        for part in exists_parts(expression):
+            mark = self.fresh()
+            negated = part.name == "Builtin_NOTEXISTS"
+            node = self._exists(node, part, scope, negated=negated, mark=mark)
+            marks[id(part)] = RdflibVariable(mark.name)
+        return node, replace_in(expression, lambda part: marks.get(id(part))) if marks else expression
+
+    def _exists(
+        self, outer: algebra.Node, part: Any, scope: Scope, *, negated: bool, mark: Variable | None = None
+    ) -> algebra.Node:
+        graph = part.graph
+        if graph.name in ("GroupGraphPatternSub", "SubSelect", "GroupOrUnionGraphPattern"):
+            graph = translateGroupGraphPattern(graph)
+        inner = self.group(graph, scope.base)
+        if is_independent(inner, outer):
+            return algebra.Exists(outer, _visible(inner, outer), negated, mark)
+        outer, seed = seed_of(self, outer, inner, scope.base.context)
+        inner = self.group(graph, replace(scope.base, outer=seed))
+        return algebra.Exists(outer, _visible(inner, outer), negated, mark)
+
+
+def partial_merge(translator: Translator, merge: Merge) -> Callable[[TriplePattern], algebra.Node]:
+    """Make the function that matches one pattern in the merge of several graphs."""
+
+    def match(pattern: TriplePattern) -> algebra.Node:
+        graph = translator.fresh()
+        quads = Basic((replace(pattern, graph=graph),), graph, (algebra.OneOf(graph.name, merge.graphs),))
+        return algebra.Distinct(algebra.Project(quads, pattern.variables))
+
+    return match
+
+
+def _visible(inner: algebra.Node, outer: algebra.Node) -> algebra.Node:
+    """Leave out what the outer pattern has no column for: only compatibility counts."""
+    return algebra.Project(inner, tuple(v for v in inner.columns if v in outer.columns))
+
+
+def _branches(node: CompValue) -> list[CompValue]:
+    if node.name != "Union":
+        return [node]
+    return [*_branches(node.p1), *_branches(node.p2)]
+
+
+def _conjunction(conditions: Offered) -> Condition | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return algebra.AllOf(tuple(conditions))

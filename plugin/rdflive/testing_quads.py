@@ -1,0 +1,174 @@
+"""What the contract suite checks of an adapter's named graphs: quads, listeners to them, snapshots."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal
+
+import rdflib
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+from rdflive import manager
+from rdflive.errors import UnsupportedStoreError
+from rdflive.live import batch
+from rdflive.snapshot import committed_quads, committed_triples
+from rdflive.store import NAMED, Adapter
+from rdflive.testing_operations import NAMES, World, term
+
+__all__ = ["QuadWatch", "check_named_graphs", "check_patterns", "check_snapshot"]
+
+ANYTHING: Final = (None, None, None)
+
+
+class QuadWatch:
+    """Listens to the quads of all graphs, and compares what it heard with what each graph holds."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.faults: list[str] = []
+        self.commits: list[int] = []
+        self._applied = False
+        with manager.locked(world.store) as adapter:
+            self.adapter = adapter
+            self.content = set(adapter.quads(ANYTHING))
+            adapter.capture.listeners[NAMED] = self
+
+    @property
+    def changed(self) -> bool:
+        """True when something changed since the last check."""
+        return bool(self.commits)
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        """Take one change of a quad."""
+        if (change in self.content) is (sign > 0):
+            self.faults.append(f"{change} came with sign {sign}")
+        (self.content.add if sign > 0 else self.content.discard)(change)
+        self._applied = True
+        return True
+
+    def commit(self, sequence: int) -> None:
+        """Take the end of a batch."""
+        if not self._applied or sequence in self.commits:
+            self.faults.append(f"commit {sequence} came without a change, or twice")
+        self._applied = False
+        self.commits.append(sequence)
+
+    def check(self, commits: int | None) -> None:
+        """Compare what the changes add up to with the graphs, and forget the commits."""
+        held = set(_held(self.world, self.adapter))
+        if self.faults or self._applied or self.content != held:
+            raise AssertionError(
+                f"the quads heard of miss {held - self.content} and have {self.content - held} beyond the "
+                f"graphs; {'a commit is missing' if self._applied else 'all is committed'}; {self.faults}"
+            )
+        if commits is not None and len(self.commits) > commits:
+            raise AssertionError(f"the quads came in {len(self.commits)} commits instead of {commits}")
+        self.commits.clear()
+
+    def close(self) -> None:
+        """Stop listening."""
+        with self.adapter.capture.lock:
+            del self.adapter.capture.listeners[NAMED]
+            manager.release(self.adapter)
+
+
+def _held(world: World, adapter: Adapter) -> Iterator[tuple[Any, ...]]:
+    """List the quads as rdflib lists the triples of each graph."""
+    names: set[Any] = {world.graph.identifier}
+    if world.graph_aware:
+        names |= {getattr(context, "identifier", context) for context in world.store.contexts()}
+        names.add(DATASET_DEFAULT_GRAPH_ID)
+    for name in names:
+        graph = rdflib.Graph(world.store, name)
+        for triple in graph:
+            yield (*map(adapter.to_native, triple), adapter.graph_key(graph))
+
+
+def _patterns(quads: set[tuple[Any, ...]]) -> Iterator[tuple[Any, Any, Any]]:
+    """Make every pattern that the triples of some quads match, and some that none does."""
+    for s, p, o in {quad[:3] for quad in quads}:
+        yield from itertools.product((s, None), (p, None), (o, None))
+        yield o, p, s
+
+
+def _compare(
+    what: str,
+    listed: Callable[[tuple[Any, Any, Any]], Iterator[tuple[Any, ...]]],
+    expected: set[tuple[Any, ...]],
+) -> None:
+    for pattern in (ANYTHING, *_patterns(expected)):
+        found = list(listed(pattern))
+        matching = {
+            change
+            for change in expected
+            if all(want in (None, part) for want, part in zip(pattern, change[:3], strict=True))
+        }
+        if len(found) != len(matching) or set(found) != matching:
+            raise AssertionError(f"{what} for {pattern}: {found} instead of {matching}")
+
+
+def check_patterns(world: World) -> None:
+    """Check `quads` against the graphs, for every shape of pattern, and the terms in it."""
+    world.prepare()
+    with manager.locked(world.store) as adapter:
+        held = set(_held(world, adapter))
+        _compare("quads", adapter.quads, held)
+        to_rdflib = adapter.to_rdflib() or (lambda native: native)
+        for native in {part for quad in held for part in quad[:3]}:
+            back = to_rdflib(native)
+            if not isinstance(back, rdflib.term.Node) or adapter.to_native(back) != native:
+                raise AssertionError(f"to_rdflib makes {back!r} of {native!r}")
+
+
+def check_named_graphs(world: World) -> None:
+    """Check `default_graph` and the keys of graphs against the store's own answer to `GRAPH ?g`."""
+    world.prepare()
+    with manager.locked(world.store) as adapter:
+        try:
+            key = adapter.default_graph(world.graph)
+        except UnsupportedStoreError:
+            pass
+        else:
+            raise AssertionError(f"a single graph is no dataset, but its default graph is {key!r}")
+        if not world.graph_aware:
+            return
+        quads = set(adapter.quads(ANYTHING))
+        for union in (False, True):
+            dataset = rdflib.Dataset(world.store, default_union=union)
+            default = adapter.default_graph(dataset)
+            answer = {
+                tuple(adapter.to_native(row[name]) for name in "spog")
+                for row in _rows(dataset, "SELECT ?s ?p ?o ?g { GRAPH ?g { ?s ?p ?o } }")
+            }
+            if answer != {quad for quad in quads if quad[3] != default}:
+                raise AssertionError(f"GRAPH ?g gives {answer}, not {quads} without those of {default}")
+        for name in NAMES:
+            if adapter.graph_key(rdflib.Graph(world.store, name)) != adapter.to_native(name):
+                raise AssertionError(f"the key of graph {name} is not the native term of its name")
+
+
+def _rows(dataset: rdflib.Dataset, query: str) -> list[dict[str, Any]]:
+    return [row.asdict() for row in dataset.query(query)]  # type: ignore[union-attr]  # rows of a SELECT
+
+
+def check_snapshot(world: World) -> None:
+    """Check that snapshots inside a batch, of the quads and of a graph, are those from before it."""
+    world.prepare()
+    with batch(world.graph), manager.locked(world.store) as adapter:
+        key = adapter.graph_key(world.graph)
+        quads, triples = set(adapter.quads(ANYTHING)), set(adapter.triples(key, ANYTHING))
+        world.graph.remove(term("a p b"))
+        world.graph.remove((None, term("b q 1")[1], None))
+        world.graph.add(term("a p new"))
+        world.graph.add(term("new p b"))
+        world.graph.remove(term("new p b"))
+        if world.dataset is not None:
+            world.dataset.graph(NAMES[1]).add(term("a p c"))
+            world.dataset.graph(NAMES[1]).remove(term("a p b"))
+            everywhere: Any = (None, None, term("x p y")[2], None)
+            world.dataset.remove(everywhere)
+        if set(adapter.quads(ANYTHING)) == quads:
+            raise AssertionError("quads does not see the changes of an open batch")
+        _compare("the quads of the last commit", committed_quads(adapter), quads)
+        _compare("the triples of the last commit", committed_triples(adapter, key), triples)

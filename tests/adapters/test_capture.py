@@ -1,0 +1,150 @@
+"""A capture tells each listener what concerns it: a graph, the union, or the quads of all graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rdflive.store import NAMED, UNION, Capture
+
+A, B = ("a", "p", "o"), ("b", "p", "o")
+
+
+class Log:
+    """A listener that writes down what it hears, and leaves no trace of what it is told to ignore."""
+
+    def __init__(self, events: list[Any], name: str, *, deaf: bool = False) -> None:
+        self.events, self.name, self.deaf = events, name, deaf
+
+    def apply(self, sign: int, change: tuple[Any, ...], /) -> bool:
+        self.events.append((self.name, sign, change))
+        return not self.deaf
+
+    def commit(self, sequence: int) -> None:
+        self.events.append((self.name, sequence))
+
+
+@pytest.fixture
+def events() -> list[Any]:
+    return []
+
+
+def test_a_listener_to_quads_hears_every_graph_but_the_union(events: list[Any]) -> None:
+    """Under `NAMED` comes each quad with the key of its graph, and nothing of the union."""
+    capture = Capture()
+    capture.listeners[NAMED] = Log(events, "named")
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(1, *A, UNION)
+        capture.record(1, *B, "default")
+    capture.record(-1, *A, "g")
+    capture.record(-1, *A, UNION)
+    assert events == [
+        ("named", 1, (*A, "g")),
+        ("named", 1, (*B, "default")),
+        ("named", 1),
+        ("named", -1, (*A, "g")),
+        ("named", 2),
+    ]
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_all_listeners_apply_before_any_commits(events: list[Any], batch: bool) -> None:
+    """No listener commits while another has yet to hear of the same batch."""
+    capture = Capture()
+    for key in ("g", NAMED):
+        capture.listeners[key] = Log(events, str(key))
+    if batch:
+        with capture:
+            capture.record(1, *A, "g")
+            capture.record(1, *B, "g")
+    else:
+        capture.record(1, *A, "g")
+    assert [len(event) for event in events] == [3] * (4 if batch else 2) + [2, 2]
+    assert {event[0] for event in events[-2:]} == {"g", str(NAMED)}
+
+
+def test_a_listener_under_several_keys_commits_once(events: list[Any]) -> None:
+    """One that follows a graph, the union and the quads hears of each, and commits once per batch."""
+    capture = Capture()
+    log = Log(events, "all")
+    capture.listeners |= {"g": log, UNION: log, NAMED: log}
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(1, *A, UNION)
+    capture.record(-1, *A, "g")
+    assert [event[1:] for event in events] == [
+        *((1, A), (1, (*A, "g")), (1, A)),
+        *((1,), (-1, A), (-1, (*A, "g")), (2,)),
+    ]
+
+
+def test_what_leaves_no_trace_is_not_committed(events: list[Any]) -> None:
+    """A listener to quads that has no use for a change hears no commit of it."""
+    capture = Capture()
+    capture.listeners[NAMED] = Log(events, "named", deaf=True)
+    capture.record(1, *A, "g")
+    with capture:
+        capture.record(1, *B, "g")
+    assert events == [("named", 1, (*A, "g")), ("named", 1, (*B, "g"))]
+
+
+def test_a_capture_is_busy_until_the_last_key_has_gone() -> None:
+    """A listener under any key keeps the store hooked; only that of the union wants the union."""
+    capture = Capture()
+    for key in (NAMED, "g", UNION):
+        capture.listeners[key] = Log([], "all")
+        assert not capture.idle
+        assert capture.wants_union is (key is UNION)
+    for key in (UNION, "g", NAMED):
+        assert not capture.idle
+        del capture.listeners[key]
+        assert not capture.wants_union
+    assert capture.idle
+
+
+def test_pending_quads_are_the_open_net_changes() -> None:
+    """Inside a batch the quads changed so far can be asked for, without the union and what cancelled."""
+    capture = Capture()
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(1, *A, UNION)
+        capture.record(-1, *B, "h")
+        capture.record(1, *B, "i")
+        capture.record(-1, *B, "i")
+        assert capture.pending_quads() == {(*A, "g"): 1, (*B, "h"): -1}
+        assert capture.pending("g") == {A: 1}
+    assert not capture.pending_quads()
+
+
+QUADS = st.tuples(st.sampled_from("ab"), st.just("p"), st.sampled_from("xy"), st.sampled_from("gh"))
+
+
+@given(st.lists(st.lists(QUADS, min_size=1, max_size=6), max_size=8))
+def test_quads_heard_add_up_to_the_store(batches: list[list[Any]]) -> None:
+    """Over random batches, single changes among them, what is heard is what the graphs hold."""
+    events: list[Any] = []
+    capture = Capture()
+    capture.listeners[NAMED] = Log(events, "named")
+    capture.listeners["g"] = Log([], "g")
+    held: set[Any] = set()
+
+    def toggle(quad: Any) -> None:
+        capture.record(-1 if quad in held else 1, *quad)
+        held.symmetric_difference_update({quad})
+
+    for batch in batches:
+        before = set(held)
+        del events[:]
+        if len(batch) == 1:
+            toggle(batch[0])
+        else:
+            with capture:
+                for quad in batch:
+                    toggle(quad)
+        changes = {event[2]: event[1] for event in events if len(event) == 3}
+        assert changes == {quad: 1 if quad in held else -1 for quad in before ^ held}
+        assert [event for event in events if len(event) == 2] == [("named", capture.sequence)] * bool(changes)

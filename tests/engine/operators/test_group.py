@@ -1,0 +1,265 @@
+"""Groups against grouping anew after every update."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import XSD, Literal
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators.group import Aggregate, Group
+from rdflive.query.accumulators import SetFunction, make_accumulator
+
+NUMERALS = [Literal(1), Literal(2), Literal("2.0", datatype=XSD.decimal), Literal(-0.5)]
+TERMS = [*NUMERALS, Literal("a"), Literal("b")]
+UNBOUND = 0
+
+
+class World:
+    """A dictionary whose ids 1 to 6 are TERMS for good, and one group operator over it."""
+
+    def __init__(
+        self,
+        keys: tuple[int, ...],
+        functions: list[tuple[SetFunction | None, bool]],
+        *,
+        implicit: bool = False,
+    ) -> None:
+        self.dictionary = Dictionary()
+        self.base = [self.dictionary.intern(term) for term in TERMS]
+        self.dictionary.hold(self.base)
+        self.functions = functions
+        aggregates = [self.aggregate(name, distinct) for name, distinct in functions]
+        self.group = Group(self.dictionary, keys, aggregates, self.dictionary.intern, implicit)
+        self.references = sum(self.dictionary._references)
+        self.output: Counter[Row] = Counter()
+
+    def aggregate(self, name: SetFunction | None, distinct: bool) -> Aggregate:
+        """A set function of the last column; COUNT(*) where it has no name."""
+        if name is None:
+            return (None, make_accumulator("COUNT", distinct=False), distinct)
+        value: Callable[[Row], Any] = lambda row: self.dictionary.terms[row[-1]]  # noqa: E731 - short
+        return (value, make_accumulator(name, distinct=distinct), False)
+
+    def update(self, *deltas: Weights) -> Weights:
+        """Update the group, check the shape of its delta, add it up, and end the commit."""
+        given = [dict(delta) for delta in deltas]
+        delta = self.group.update(*deltas)
+        assert given == list(deltas)
+        width = len(self.group._keys)
+        assert set(delta.values()) <= {1, -1}
+        assert max(Counter((row[:width], sign) for row, sign in delta.items()).values(), default=1) == 1
+        for row, weight in delta.items():
+            self.output[row] += weight
+            if not self.output[row]:
+                del self.output[row]
+        assert self.output == self.group.rows()
+        self.dictionary.sweep()
+        return delta
+
+    def read(self) -> dict[Row, tuple[str | None, ...]]:
+        """The output as ids of the keys and terms of the results, by their spelling."""
+        width = len(self.group._keys)
+        terms = self.dictionary.terms
+        return {row[:width]: tuple(spelling(terms[i]) for i in row[width:]) for row in self.output}
+
+    def is_empty(self) -> bool:
+        """Whether nothing is kept and nothing held beyond the terms for good."""
+        empty = not any(self.group.containers())
+        return empty and sum(self.dictionary._references) == self.references
+
+
+def spelling(term: Any) -> str | None:
+    return None if term is None else repr(term)
+
+
+def grouped(
+    rows: Counter[Row],
+    seeds: set[Row],
+    keys: tuple[int, ...],
+    functions: list[tuple[SetFunction | None, bool]],
+) -> dict[Row, tuple[str | None, ...]]:
+    """The groups made anew: every function over a list of each group's values."""
+    groups: dict[Row, list[Row]] = {seed: [] for seed in seeds}
+    for row in rows.elements():
+        groups.setdefault(tuple(row[place] for place in keys), []).append(row)
+    return {
+        key: tuple(recomputed(*function, found) for function in functions) for key, found in groups.items()
+    }
+
+
+def recomputed(name: SetFunction | None, distinct: bool, rows: list[Row]) -> str | None:
+    if name is None:
+        return spelling(Literal(len(set(rows) if distinct else rows)))
+    values = [TERMS[row[-1] - 1] if row[-1] else None for row in rows]
+    if distinct:
+        values = list(dict.fromkeys(values))
+    accumulator = make_accumulator(name, distinct=False)()
+    for value in values:
+        accumulator.add(value, 1)
+    return spelling(accumulator.result())
+
+
+def change(present: Counter[Row], row: Row, weight: int) -> int:
+    """Bound a change so that no row has a negative weight, and make it."""
+    allowed = max(weight, -present[row])
+    present[row] += allowed
+    return allowed
+
+
+FUNCTIONS: list[tuple[SetFunction | None, bool]] = [
+    (None, False),
+    (None, True),
+    ("COUNT", True),
+    ("SUM", False),
+    ("AVG", True),
+    ("MIN", False),
+    ("MAX", False),
+    ("SAMPLE", False),
+    ("GROUP_CONCAT", False),
+]
+ROWS = st.tuples(st.integers(0, 2), st.integers(1, 2), st.integers(0, len(TERMS)))
+DELTAS = st.dictionaries(ROWS, st.integers(-2, 2), max_size=6)
+SEEDS = st.sets(st.tuples(st.integers(0, 2)), max_size=3)
+
+
+@given(st.lists(DELTAS, max_size=8), st.sampled_from([(), (0,), (1, 0)]))
+def test_group_agrees_with_grouping_anew(updates: list[Weights], keys: tuple[int, ...]) -> None:
+    """After every update the groups are those made anew, and after deleting all nothing is left."""
+    world = World(keys, FUNCTIONS)
+    present: Counter[Row] = Counter()
+    for update in updates:
+        delta = {row: weight for row, wish in update.items() if (weight := change(present, row, wish))}
+        world.update(delta)
+        assert world.read() == grouped(+present, set(), keys, FUNCTIONS)
+    world.update({row: -weight for row, weight in present.items() if weight})
+    assert world.output == {}
+    assert world.is_empty()
+
+
+@given(st.lists(st.tuples(DELTAS, SEEDS), max_size=8))
+def test_implicit_group_agrees_with_grouping_anew(updates: list[tuple[Weights, set[Row]]]) -> None:
+    """A group is there for each seed and each key of a row, and clear leaves nothing."""
+    world = World((0,), FUNCTIONS, implicit=True)
+    present: Counter[Row] = Counter()
+    seeds: set[Row] = set()
+    for update, wanted in updates:
+        delta = {row: weight for row, wish in update.items() if (weight := change(present, row, wish))}
+        world.update(delta, {seed: 1 if seed in wanted else -1 for seed in seeds ^ wanted})
+        seeds = wanted
+        assert world.read() == grouped(+present, seeds, (0,), FUNCTIONS)
+    world.group.clear()
+    assert world.group.rows() == {}
+    assert world.is_empty()
+
+
+EMPTY = Literal(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "distinct", "values", "expected"),
+    [
+        (None, False, [1, 1, 2, UNBOUND], Literal(4)),
+        (None, True, [1, 1, 2, UNBOUND], Literal(3)),
+        ("COUNT", False, [1, 1, 2, UNBOUND], Literal(3)),
+        ("COUNT", True, [1, 1, 2, UNBOUND], Literal(2)),
+        ("SUM", False, [1, 1, 3], Literal(Decimal("4.0"))),
+        ("SUM", True, [1, 1, 3], Literal(Decimal("3.0"))),
+        ("SUM", False, [1, 5], None),
+        ("AVG", False, [1, 2], Literal(Decimal("1.5"))),
+        ("MIN", False, [1, 4, 5], Literal(-0.5)),
+        ("MAX", False, [1, 4, 5], Literal("a")),
+        ("SAMPLE", False, [UNBOUND, 6, 5], Literal("a")),
+        ("GROUP_CONCAT", False, [6, 5, 6], Literal("a b b")),
+        ("GROUP_CONCAT", True, [6, 5, 6], Literal("a b")),
+    ],
+)
+def test_group_gives_the_example(
+    name: SetFunction | None, distinct: bool, values: list[int], expected: Literal | None
+) -> None:
+    """One group over a table of values gives the function's term."""
+    world = World((), [(name, distinct)])
+    world.update(dict(Counter((value,) for value in values)))
+    assert world.read() == {(): (spelling(expected),)}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (None, EMPTY),
+        ("COUNT", EMPTY),
+        ("SUM", EMPTY),
+        ("AVG", EMPTY),
+        ("MIN", None),
+        ("MAX", None),
+        ("SAMPLE", None),
+        ("GROUP_CONCAT", Literal("")),
+    ],
+)
+def test_implicit_group_stays_without_rows(name: SetFunction | None, expected: Literal | None) -> None:
+    """A query without GROUP BY has one row over nothing, before the first row and after the last."""
+    world = World((), [(name, False)], implicit=True)
+    world.update({}, {(): 1})
+    assert world.read() == {(): (spelling(expected),)}
+    world.update({(1,): 2}, {})
+    world.update({(1,): -2}, {})
+    assert world.read() == {(): (spelling(expected),)}
+
+
+def test_group_is_silent_where_its_row_stays() -> None:
+    """A change that leaves every result alone gives no delta."""
+    world = World((0,), [("MIN", False)])
+    assert world.update({(1, 1): 1}) == {(1, 1): 1}
+    assert world.update({(1, 2): 1}) == {}
+    assert world.update({(1, 2): -1, (1, 3): 1}) == {}
+    assert world.update({(1, 1): -1}) == {(1, 1): -1, (1, 3): 1}
+
+
+def test_group_of_unbound_keys_is_one_group() -> None:
+    """Rows that leave a key unbound make a group of their own."""
+    world = World((0,), [(None, False)])
+    world.update({(UNBOUND, 1): 1, (UNBOUND, 2): 1, (1, 1): 1})
+    assert world.read() == {(UNBOUND,): (spelling(Literal(2)),), (1,): (spelling(Literal(1)),)}
+
+
+def test_group_without_aggregates_gives_its_keys() -> None:
+    """GROUP BY alone gives each key once."""
+    world = World((0,), [])
+    world.update({(1, 1): 1, (1, 2): 3, (2, 1): 1})
+    assert world.output == {(1,): 1, (2,): 1}
+
+
+def test_result_outlives_the_commit() -> None:
+    """A computed term keeps its id while the group's row is kept, and goes with it."""
+    world = World((0,), [("SUM", False)])
+    world.update({(1, 2): 7})
+    assert world.read() == {(1,): (spelling(Literal(14)),)}
+    world.update({(2, 1): 1})
+    assert Literal(14) in world.dictionary.ids
+    world.update({(1, 2): -7})
+    assert Literal(14) not in world.dictionary.ids
+
+
+def test_update_costs_the_same_however_large_the_group() -> None:
+    """A row that enters a group is the only one whose value is asked for."""
+    asked: list[Row] = []
+    dictionary = Dictionary()
+    dictionary.intern(Literal(1))
+
+    def value(row: Row) -> Literal:
+        asked.append(row)
+        return Literal(row[0])
+
+    aggregate: Aggregate = (value, make_accumulator("SUM", distinct=False), False)
+    group = Group(dictionary, (), [aggregate], dictionary.intern)
+    group.update({(number,): 1 for number in range(500)})
+    asked.clear()
+    group.update({(3,): -1, (900,): 1})
+    assert asked == [(3,), (900,)]

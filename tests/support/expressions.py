@@ -1,0 +1,170 @@
+"""Expressions for tests: from text to nodes, values and random examples."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pyoxigraph as ox
+from hypothesis import strategies as st
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Node, Variable
+
+from rdflive.query.expressions import Expression, replace
+
+PREFIXES = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://example.org/> "
+
+
+class Numbers:
+    """Terms by number, as a dictionary gives them; 0 is no term."""
+
+    def __init__(self) -> None:
+        self.terms: list[Node | None] = [None]
+
+    def value(self, number: int, /) -> Node | None:
+        return self.terms[number]
+
+    def intern(self, term: Node, /) -> int:
+        if term not in self.terms:
+            self.terms.append(term)
+        return self.terms.index(term)
+
+
+@lru_cache(maxsize=None)
+def node(text: str, *, prologue: str = "") -> Any:
+    """Parse an expression the way a query holds it."""
+    query = prepareQuery(f"{prologue}{PREFIXES} SELECT ({text} AS ?result) {{}}")
+    algebra = query.algebra
+    while algebra.name != "Extend":
+        algebra = algebra.p
+    return algebra.expr
+
+
+def row(terms: Numbers, bindings: dict[str, Node | None]) -> tuple[dict[str, int], tuple[int, ...]]:
+    """Give the columns and the row of some bindings."""
+    ids = tuple(0 if term is None else terms.intern(term) for term in bindings.values())
+    return {name: place for place, name in enumerate(bindings)}, ids
+
+
+def evaluate(expression: Any, **bindings: Node | None) -> Node | None:
+    """Evaluate an expression: its text or its node."""
+    terms = Numbers()
+    columns, ids = row(terms, bindings)
+    parsed = node(expression) if type(expression) is str else expression
+    return Expression(parsed).term(columns, terms)(ids)
+
+
+def term(text: str) -> Node:
+    """Read a term with its very lexical form."""
+    read: Any = node(text)
+    assert not isinstance(read, CompValue)
+    return read
+
+
+def comparable(value: Node | None) -> Any:
+    """Make a value of rdflib comparable with one of Oxigraph: numbers by 10 digits, dates by value."""
+    if value is None or isinstance(value, BNode):
+        return value and "_:"
+    if not isinstance(value, Literal):
+        return str(value)
+    datatype = value.datatype or (RDF.langString if value.language else XSD.string)
+    if datatype in (XSD.decimal, XSD.double, XSD.float):
+        return f"{float(value):.10g}", str(datatype)
+    if datatype in (XSD.dateTime, XSD.dayTimeDuration):
+        return value.value, str(datatype)
+    return str(value), str(datatype), (value.language or "").lower()
+
+
+def ask_oxigraph(text: str, bindings: dict[str, str]) -> Node | None:
+    """Evaluate the text of an expression by Oxigraph, over the texts of terms."""
+    names, values = " ".join(f"?{n}" for n in bindings), " ".join(bindings.values())
+    query = f"{PREFIXES} SELECT ({text} AS ?result) {{ VALUES ({names}) {{ ({values}) }} }}"
+    solutions = ox.Store().query(query)
+    assert isinstance(solutions, ox.QuerySolutions)
+    value = next(solutions)["result"]
+    if value is None or isinstance(value, ox.NamedNode):
+        return None if value is None else URIRef(value.value)
+    assert isinstance(value, ox.Literal)
+    if value.language:
+        return Literal(value.value, lang=value.language)
+    return Literal(value.value, datatype=URIRef(value.datatype.value))
+
+
+NUMBERS = [
+    "0",
+    "1",
+    '"-3"^^xsd:integer',
+    "1.5",
+    "2.5e0",
+    '"2"^^xsd:float',
+    '"NaN"^^xsd:double',
+]
+STRINGS = ['""', '"a"', '"ab"', '"a"@en', '"B"@fr', '"1"', '"true"', '"x"^^xsd:string']
+MOMENTS = [
+    '"2020-01-01T00:00:00Z"^^xsd:dateTime',
+    '"2020-01-01T10:00:00"^^xsd:dateTime',
+    '"2020-01-03T00:00:00+02:00"^^xsd:dateTime',
+    '"2020-01-01"^^xsd:date',
+]
+OTHERS = [
+    "true",
+    "false",
+    "<http://example.org/a>",
+    '"x"^^ex:unknown',
+    '"y"^^ex:unknown',
+    '"abc"^^xsd:integer',
+]
+TERMS = [*NUMBERS, *STRINGS, *MOMENTS, *OTHERS]
+
+VARIABLES = ["?a", "?b", "?c", "?nowhere"]
+
+
+def _calls(names: str, arguments: str = "?_1") -> list[str]:
+    return [f"{name}({arguments})" for name in names.split()]
+
+
+COMPARISONS = [f"?_1 {operator} ?_2" for operator in ("=", "!=", "<", ">", "<=", ">=")]
+LOGIC = [
+    *COMPARISONS,
+    *["?_1 && ?_2", "?_1 || ?_2", "! ?_1", "?_1 IN (?_2, ?_3)", "?_1 NOT IN (?_2, ?_3)"],
+    *["IF(?_1, ?_2, ?_3)", "COALESCE(?_1, ?_2)", "sameTerm(?_1, ?_2)", "BOUND(?a)", "BOUND(?nowhere)"],
+    *_calls("isIRI isLITERAL isBLANK isNUMERIC"),
+]
+SUMS = ["?_1 + ?_2", "?_1 - ?_2", "?_1 * ?_2"]
+ARITHMETIC = [*SUMS, "?_1 / ?_2", *_calls("- + ABS CEIL FLOOR ROUND")]
+TEXTS = [
+    *_calls("STRLEN UCASE LCASE LANG DATATYPE MD5 ENCODE_FOR_URI"),
+    *_calls("CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT LANGMATCHES STRLANG", "?_1, ?_2"),
+    *["SUBSTR(?_1, 0)", "SUBSTR(?_1, 2)", "SUBSTR(?_1, 0, 2)", 'REGEX(?_1, "^A", "i")'],
+    'REPLACE(?_1, "(.)b", "[$1]")',
+]
+CASTS = _calls("xsd:integer xsd:decimal xsd:double xsd:float xsd:boolean")
+TIMES = _calls("YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ")
+
+
+def fill(template: str, *parts: Any) -> Any:
+    """Put nodes in the place of ?_1, ?_2, ... of a template, without the parser, which is slow when nested."""
+    places = {Variable(f"_{place}"): part for place, part in enumerate(parts, 1)}
+    return replace(node(template), lambda part: places.get(part) if isinstance(part, Variable) else None)
+
+
+def expressions(templates: list[str], inner: Any = None, *, leaves: int = 6) -> Any:
+    """Draw expressions (nodes) over ?a, ?b, ?c, an unbound variable and constants."""
+    drawn = st.sampled_from([*VARIABLES[:3] * 3, VARIABLES[3], *TERMS]).map(node) if inner is None else inner
+    return st.recursive(
+        drawn,
+        lambda part: st.builds(fill, st.sampled_from(templates), part, part, part),
+        max_leaves=leaves,
+    )
+
+
+def bindings(*terms: str) -> st.SearchStrategy[dict[str, str]]:
+    """Draw the texts of the terms of ?a, ?b and ?c; by default of all kinds, and UNDEF."""
+    return st.fixed_dictionaries(dict.fromkeys("abc", st.sampled_from(terms or (*TERMS, "UNDEF"))))
+
+
+def terms_of(texts: dict[str, str]) -> dict[str, Node | None]:
+    """Read the terms of bindings drawn."""
+    return {name: None if text == "UNDEF" else term(text) for name, text in texts.items()}

@@ -1,0 +1,53 @@
+"""When a sequence of solutions is as right as another: equal, up to what ORDER BY leaves open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.term import Variable
+
+from support.solutions import Row, isomorphic
+
+
+def same_sequence(left: Sequence[Row], right: Sequence[Row]) -> bool:
+    """Tell if two sequences are equal, up to a renaming of blank nodes."""
+    return isomorphic(_numbered(left), _numbered(right))
+
+
+def as_ordered(query: str, found: Sequence[Row], expected: Sequence[Row], *, sliced: bool) -> bool:
+    """Tell if `found` is an order that the query admits, where `expected` is one.
+
+    Rows may change places, and with LIMIT or OFFSET rows themselves, only where the keys of ORDER BY
+    are equal; keys that are no projected variables cannot be read off the rows and leave no freedom.
+    """
+    if same_sequence(found, expected):
+        return True
+    keys = order_variables(query)
+    if keys is None:
+        return False
+    if not sliced and not isomorphic(Counter(found), Counter(expected)):
+        return False
+    return same_sequence([_only(keys, one) for one in found], [_only(keys, one) for one in expected])
+
+
+def order_variables(query: str) -> frozenset[str] | None:
+    """Name the variables by which a query orders; None where a key is hidden or an expression."""
+    algebra = prepareQuery(query).algebra
+    node, shown = algebra.p, {str(variable) for variable in algebra.PV}
+    keys: list[object] = []
+    while node is not None and node.name in ("Slice", "Distinct", "Reduced", "Project", "OrderBy"):
+        if node.name == "OrderBy":
+            keys += [condition.expr for condition in node.expr]
+        node = node.p
+    names = {str(key) for key in keys if isinstance(key, Variable)}
+    return frozenset(names) if len(names) == len(keys) and names <= shown else None
+
+
+def _numbered(sequence: Sequence[Row]) -> Counter[Row]:
+    return Counter(one | {("#", number)} for number, one in enumerate(sequence))
+
+
+def _only(names: frozenset[str], solution: Row) -> Row:
+    return frozenset((name, term) for name, term in solution if name in names)

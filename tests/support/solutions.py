@@ -1,0 +1,122 @@
+"""Multisets of solutions in a form that compares as SPARQL means it: values, not spellings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from rdflib import XSD, BNode, Graph, Literal, URIRef
+from rdflib.query import Result
+
+Row: TypeAlias = frozenset[tuple[str, Any]]
+State: TypeAlias = "Counter[Row] | bool"
+
+SIGNED = ("integer", "long", "int", "short", "byte")
+UNSIGNED = ("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")
+RANGES = ("nonPositiveInteger", "negativeInteger", "nonNegativeInteger", "positiveInteger")
+INTEGERS = {XSD[name] for name in (*SIGNED, *UNSIGNED, *RANGES)}
+NUMBERS = {*INTEGERS, XSD.decimal, XSD.float, XSD.double}
+DIGITS = 10
+"""Significant digits in which numbers agree: engines divide decimals with different precision."""
+
+
+def row(items: Iterable[tuple[Any, Any]]) -> Row:
+    """Make a row of name and term pairs; unbound variables are left out."""
+    return frozenset((str(name), key(term)) for name, term in items if term is not None)
+
+
+def row_of(solution: Any) -> Row:
+    """Make a row of what a delta holds: a solution, or a triple."""
+    return row(zip("spo", solution, strict=True) if isinstance(solution, tuple) else solution.items())
+
+
+def rows(graph: Iterable[Any]) -> Counter[Row]:
+    """Read a graph as a multiset of rows, so that graphs compare as solutions do."""
+    return Counter(row_of(tuple(triple)) for triple in graph)
+
+
+def key(term: Any) -> Any:
+    """Make a term comparable: language tags in any case, numbers of one datatype by their first digits."""
+    if isinstance(term, BNode):
+        return term
+    if not isinstance(term, Literal):
+        return URIRef(term)
+    if term.datatype in NUMBERS and term.value is not None:
+        value = term.value
+        text = str(int(value)) if term.datatype in INTEGERS else f"{float(value):.{DIGITS}g}"
+        return ("number", str(term.datatype), text)
+    return (str(term), str(term.datatype or ""), (term.language or "").lower())
+
+
+def folded(state: State) -> State:
+    """Make plain literals strings: RDF 1.1 holds them equal, rdflib and RDF 1.0 do not."""
+    return state if isinstance(state, bool) else Counter([folded_row(one) for one in state.elements()])
+
+
+def folded_row(solution: Row) -> Row:
+    string = str(XSD.string)
+    return frozenset(
+        (name, (term[0], string, "") if type(term) is tuple and term[1:] == ("", "") else term)
+        for name, term in solution
+    )
+
+
+def state_of(result: Result) -> State:
+    """Read a result of any form of query."""
+    if result.type == "ASK":
+        return bool(result.askAnswer)
+    if result.type == "CONSTRUCT":
+        assert isinstance(result.graph, Graph)
+        return rows(result.graph)
+    return Counter(row(solution.items()) for solution in result.bindings)
+
+
+def isomorphic(left: State, right: State) -> bool:
+    """Tell if two states are equal up to a renaming of blank nodes: one bijection for all rows."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    return _matches(left, right, {}, {})
+
+
+def _matches(left: Counter[Row], right: Counter[Row], old: Mapping[Any, int], new: Mapping[Any, int]) -> bool:
+    """Refine colours of blank nodes on both sides; where they stay alike, single one out and try each."""
+    here, there = _colours(left, old), _colours(right, new)
+    sizes = Counter(here.values())
+    if sizes != Counter(there.values()):
+        return False
+    doubtful = next((node for node, colour in here.items() if sizes[colour] > 1), None)
+    if doubtful is None:
+        return _paint(left, here) == _paint(right, there)
+    mark = hash(("chosen", len(old), here[doubtful]))
+    peers = [node for node, colour in there.items() if colour == here[doubtful]]
+    return any(_matches(left, right, {**here, doubtful: mark}, {**there, peer: mark}) for peer in peers)
+
+
+def _colours(state: Counter[Row], start: Mapping[Any, int]) -> dict[BNode, int]:
+    """Colour each blank node by where it stands in rows and beside which colours, until that is stable."""
+    nodes = dict.fromkeys(term for solution in state for _, term in solution if isinstance(term, BNode))
+    colours = {node: start.get(node, 0) for node in nodes}
+    for _ in range(len(nodes)):
+        places: dict[BNode, list[int]] = {node: [] for node in nodes}
+        for solution, weight in state.items():
+            painted = hash((_painted(solution, colours), weight))
+            for name, term in solution:
+                if isinstance(term, BNode):
+                    places[term].append(hash((name, painted)))
+        fresh = {node: hash((colours[node], tuple(sorted(places[node])))) for node in nodes}
+        if len(set(fresh.values())) == len(set(colours.values())):
+            return fresh
+        colours = fresh
+    return colours
+
+
+def _paint(state: Counter[Row], colours: Mapping[BNode, int]) -> Counter[Row]:
+    painted: Counter[Row] = Counter()
+    for solution, weight in state.items():
+        painted[_painted(solution, colours)] += weight
+    return painted
+
+
+def _painted(solution: Row, colours: Mapping[BNode, int]) -> Row:
+    return frozenset((n, ("_:", colours[t]) if isinstance(t, BNode) else t) for n, t in solution)

@@ -1,0 +1,55 @@
+"""What came of the W3C tests: a table per class and engine, behind the summary of a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+from support.shared import ROOT
+
+Outcome: TypeAlias = Literal["pass", "left out", "refused", "fail"]
+OUTCOMES: tuple[Outcome, ...] = ("pass", "left out", "refused", "fail")
+PROPERTY = "w3c"
+"""The property that a test records: its class, its engine, and what came of it."""
+REPORT = ROOT / "build" / "w3c.txt"
+BASELINE = ROOT / "tests" / "shared" / "w3c_baseline.json"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the table and keep it in build/w3c.txt; pytest calls it when W3C tests were among those run."""
+    table = tally(
+        value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) in ("call", None)
+        for name, value in getattr(report, "user_properties", ())
+        if name == PROPERTY
+    )
+    if not table:
+        return
+    lines = list(draw(table))
+    terminalreporter.section("W3C query tests")
+    for line in lines:
+        terminalreporter.write_line(line)
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def tally(outcomes: Iterable[Any]) -> dict[str, Counter[str]]:
+    """Count outcomes per class and engine."""
+    table: dict[str, Counter[str]] = {}
+    for cls, engine, outcome in outcomes:
+        table.setdefault(f"{cls} ({engine})", Counter())[outcome] += 1
+    return dict(sorted(table.items()))
+
+
+def draw(table: dict[str, Counter[str]]) -> Iterable[str]:
+    """Draw the table; a star marks a number of passes below the baseline."""
+    baseline = json.loads(BASELINE.read_text(encoding="utf-8"))
+    width = max(map(len, table))
+    yield f"{'':{width}} " + " ".join(f"{name:>8}" for name in OUTCOMES)
+    for name, counts in [*table.items(), ("all", sum(table.values(), Counter()))]:
+        fell = counts["pass"] < baseline.get(name, {}).get("pass", 0)
+        yield f"{name:{width}} " + " ".join(f"{counts[o]:8}" for o in OUTCOMES) + (" *" if fell else "")
