@@ -120,13 +120,15 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
                 assert weights == follower.state()
             face.clear()
             assert follower.state() == face.evaluate(text)
-            engine = subscription._graph
+            engine = subscription._state
+            (view,) = engine.views.values()
             constants = {
-                term for pattern in engine.kernel.patterns.values() for term in pattern.key if term >= 0
+                term for pattern in view.kernel.patterns.values() for term in pattern.key if term >= 0
             }
             assert subscription.stats.entries == (0 if follower.state() in (Counter(), False) else 1)
             assert len(engine.dictionary) == len(constants)
-        assert (len(engine.dictionary), engine.kernel.patterns, engine.kernel.stars) == (0, {}, {})
+        assert (len(engine.dictionary), engine.views) == (0, {})
+        assert (view.kernel.patterns, view.kernel.stars) == ({}, {})
 
     run()
     changed = share[True] / max(1, share.total())

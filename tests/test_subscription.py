@@ -248,7 +248,7 @@ def test_close_frees_everything(graph: rdflib.Graph) -> None:
     """After close nothing of the subscription is alive, and the store is as it was."""
     plain = type(graph.store)
     subscription = rdflive.subscribe(graph, "SELECT * { ?a ?p ?b . ?b ?q ?c }", lambda delta: None)
-    engine = weakref.ref(subscription._graph)
+    engine = weakref.ref(subscription._state)
     subscription.close()
     subscription.close()
     assert (type(graph.store), subscription.closed) == (plain, True)

@@ -32,7 +32,7 @@ BAD = [
         {"query": "SELECT ?s { ?s nope:p ?o }"},
         "the query, line 1: not a valid SPARQL query: Unknown namespace prefix",
     ),
-    ({"query": "optional.rq"}, "optional.rq, line 3: OPTIONAL"),
+    ({"query": "service.rq"}, "service.rq, line 3: SERVICE"),
     ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),
     ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: nquads"),
     ({"changes": "."}, ".: no change-feed format ends in ''"),
@@ -54,7 +54,7 @@ def test_bad_input_ends_with_its_place(
     Path("formula.n3").write_text("{ <e:a> <e:b> <e:c> } <e:implies> <e:d> .")
     Path("page.html").write_text("<p>")
     Path("bad.rq").write_text("SELECT ?s\n{ ?s ?p }")
-    Path("optional.rq").write_text("SELECT ?s {\n ?s ?p ?o\n OPTIONAL { ?s ?q ?r } }")
+    Path("service.rq").write_text("SELECT ?s {\n ?s ?p ?o\n SERVICE <urn:e> { ?s ?q ?r } }")
     assert watch(**given) == 2
     out, err = capsys.readouterr()
     assert out == ""

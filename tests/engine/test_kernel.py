@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from rdflive.engine.kernel import Kernel, SegmentState
+from rdflive.engine.pattern import PatternState
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import ALGORITHMS, make_segment
@@ -91,8 +92,8 @@ def test_segments_share_and_free(
     kernel = Kernel()
     present: set[tuple[int, int, int]] = set()
 
-    def snapshot(key: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in key))]
+    def snapshot(pattern: PatternState) -> list[tuple[int, int, int]]:
+        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
         return [t for t in present if evaluate(slots, [t], ())]
 
     def add(patterns: Patterns, algorithm: Any) -> tuple[SegmentState, Counter[Any]]:

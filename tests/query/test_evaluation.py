@@ -13,32 +13,37 @@ from rdflive.query.rdflib_evaluation import evaluate_with_rdflib
 from support import expressions as e
 
 KINDS = {
-    "logic": e.LOGIC,
-    "arithmetic": [*e.LOGIC, *e.ARITHMETIC],
-    "texts": [*e.LOGIC, *e.TEXTS],
-    "casts": [*e.CASTS, *e.ARITHMETIC],
-    "times": [*e.LOGIC, *e.TIMES],
+    "logic": (e.LOGIC, [*e.TERMS, *e.MOMENTS]),
+    "arithmetic": ([*e.LOGIC, *e.ARITHMETIC], e.TERMS),
+    "texts": ([*e.TEXTS, *e.EQUALITY], [*e.TERMS, *e.TAGGED * 2]),
+    "casts": ([*e.CASTS, *e.ARITHMETIC], e.TERMS),
+    "times": ([*e.TIMES, *e.LOGIC], [*e.NUMBERS, *e.MOMENTS * 2]),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=200)
 @given(st.data())
 def test_expression_has_the_value_that_oxigraph_gives(kind: str, data: st.DataObject) -> None:
     """A random expression over random terms has Oxigraph's value, or is an error as there."""
-    node, bound = data.draw(e.expressions(KINDS[kind])), data.draw(e.bindings())
+    templates, terms = KINDS[kind]
+    node, bound = (
+        data.draw(e.expressions(templates, [*e.VARIABLES, *terms])),
+        data.draw(e.bindings([*terms, "UNDEF"])),
+    )
     text = Expression(node).text
     assert e.comparable(e.evaluate(node, **e.terms_of(bound))) == e.comparable(e.ask_oxigraph(text, bound))
 
 
-INTEGERS = e.expressions(e.SUMS, st.sampled_from(["?a", "?b", "1"]).map(e.node), leaves=3)
-COMPARED = st.builds(e.fill, st.sampled_from(e.COMPARISONS), INTEGERS, INTEGERS)
+INTEGERS = e.expressions(e.SUMS, ["?a", "?b", "1"], leaves=3)
+COMPARED = st.builds(e.fill, st.sampled_from(["?_1 = ?_2", "?_1 != ?_2", *e.ORDER]), INTEGERS, INTEGERS)
+LOGIC = ["?_1 || ?_2", "! ?_1", "IF(?_1, ?_2, ?_3)", "COALESCE(?_1, ?_2)"]
 
 
-@settings(deadline=None, max_examples=150)
-@given(e.expressions(["?_1 || ?_2", "?_1 && ?_2", "! ?_1", "IF(?_1, ?_2, ?_3)"], COMPARED), st.data())
+@settings(deadline=None, max_examples=200)
+@given(st.builds(e.fill, st.sampled_from(LOGIC), COMPARED, COMPARED, COMPARED), st.data())
 def test_expression_has_the_value_that_rdflib_gives(node: Any, data: st.DataObject) -> None:
     """Logic over comparisons of sums of integers has the value that rdflib's evaluator gives."""
     terms = e.Numbers()
-    columns, ids = e.row(terms, e.terms_of(data.draw(e.bindings("0", "1", "2", "7"))))
+    columns, ids = e.row(terms, e.terms_of(data.draw(e.bindings(["0", "1", "2", "7"]))))
     assert Expression(node).term(columns, terms)(ids) == evaluate_with_rdflib(columns, terms, node)(ids)

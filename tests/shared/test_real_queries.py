@@ -27,8 +27,15 @@ CHUNKS = 8
 REPORT = ROOT / "build" / "real_queries.txt"
 LEAVES_A_CHOICE = {"LIMIT", "OFFSET", "SAMPLE", "GROUP_CONCAT", "FROM"}
 """Words of queries with several right answers, and FROM, which oxrdflib overrides."""
-NO_JUDGE: dict[str, str] = {}
+NOT_READ = "rdflib reads it, Oxigraph does not"
+NO_JUDGE = {
+    "examples/Cellosaurus/125.ttl": "Oxigraph knows no path of length zero from a term that the graph lacks",
+    "examples/Rhea/103_Select_all_approved_reactions_linked_to_a_given_EC_number.ttl": NOT_READ,
+    "examples/UniProt/18_top_level_ec_classification_group_by_count.ttl": NOT_READ,
+}
 """Queries whose answers are not compared with Oxigraph's, each with the reason."""
+TOO_DEEP = {f"examples/neXtProt/NXQ_{number}.ttl" for number in ("00249", "00266", "00267")}
+"""Queries with SERVICE that rdflib's parser gives up on before any clause is known."""
 
 
 def load() -> dict[str, str]:
@@ -80,12 +87,15 @@ def test_real_queries_can_be_followed(record_property: Callable[..., None]) -> N
 def test_real_queries_with_service_are_refused() -> None:
     """SERVICE is refused with its place."""
     shared("data", "queries", "sib_examples.jsonl")
-    for name in QUERIES.keys() - LOCAL.keys():
+    for name in sorted(QUERIES.keys() - LOCAL.keys() - TOO_DEEP):
         with pytest.raises(UnsupportedQueryError) as refusal:
             rdflive.explain(QUERIES[name])
         assert refusal.value.construct == "SERVICE", name
         line, column = refusal.value.line, refusal.value.column
         assert QUERIES[name].splitlines()[line - 1][column - 1 :].upper().startswith("SERVICE"), name
+    for name in sorted(TOO_DEEP):
+        with pytest.raises(QuerySyntaxError, match="nested too deeply"):
+            rdflive.explain(QUERIES[name])
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

@@ -70,8 +70,8 @@ def comparable(value: Node | None) -> Any:
     if not isinstance(value, Literal):
         return str(value)
     datatype = value.datatype or (RDF.langString if value.language else XSD.string)
-    if datatype in (XSD.decimal, XSD.double, XSD.float):
-        return f"{float(value):.10g}", str(datatype)
+    if datatype in (XSD.decimal, XSD.double):
+        return f"{float(value) + 0:.10g}", str(datatype)
     if datatype in (XSD.dateTime, XSD.dayTimeDuration):
         return value.value, str(datatype)
     return str(value), str(datatype), (value.language or "").lower()
@@ -92,16 +92,9 @@ def ask_oxigraph(text: str, bindings: dict[str, str]) -> Node | None:
     return Literal(value.value, datatype=URIRef(value.datatype.value))
 
 
-NUMBERS = [
-    "0",
-    "1",
-    '"-3"^^xsd:integer',
-    "1.5",
-    "2.5e0",
-    '"2"^^xsd:float',
-    '"NaN"^^xsd:double',
-]
-STRINGS = ['""', '"a"', '"ab"', '"a"@en', '"B"@fr', '"1"', '"true"', '"x"^^xsd:string']
+NUMBERS = ["0", "1", '"-3"^^xsd:integer', "1.5", "2.5e0"]
+STRINGS = ['""', '"a"', '"ab"', '"1"', '"true"', '"x"^^xsd:string']
+TAGGED = ['"a"@en', '"ab"@en', '"B"@fr']
 MOMENTS = [
     '"2020-01-01T00:00:00Z"^^xsd:dateTime',
     '"2020-01-01T10:00:00"^^xsd:dateTime',
@@ -116,32 +109,40 @@ OTHERS = [
     '"y"^^ex:unknown',
     '"abc"^^xsd:integer',
 ]
-TERMS = [*NUMBERS, *STRINGS, *MOMENTS, *OTHERS]
+TERMS = [*NUMBERS, *STRINGS, *OTHERS]
 
-VARIABLES = ["?a", "?b", "?c", "?nowhere"]
+VARIABLES = [*["?a", "?b", "?c"] * 3, "?nowhere"]
 
 
 def _calls(names: str, arguments: str = "?_1") -> list[str]:
     return [f"{name}({arguments})" for name in names.split()]
 
 
-COMPARISONS = [f"?_1 {operator} ?_2" for operator in ("=", "!=", "<", ">", "<=", ">=")]
+EQUALITY = ["?_1 = ?_2", "?_1 != ?_2", "?_1 IN (?_2, ?_3)", "?_1 NOT IN (?_2, ?_3)"]
+ORDER = [f"?_1 {operator} ?_2" for operator in ("<", ">", "<=", ">=")]
 LOGIC = [
-    *COMPARISONS,
-    *["?_1 && ?_2", "?_1 || ?_2", "! ?_1", "?_1 IN (?_2, ?_3)", "?_1 NOT IN (?_2, ?_3)"],
+    *EQUALITY,
+    *ORDER,
+    *["?_1 && ?_2", "?_1 || ?_2", "! ?_1"],
     *["IF(?_1, ?_2, ?_3)", "COALESCE(?_1, ?_2)", "sameTerm(?_1, ?_2)", "BOUND(?a)", "BOUND(?nowhere)"],
     *_calls("isIRI isLITERAL isBLANK isNUMERIC"),
 ]
-SUMS = ["?_1 + ?_2", "?_1 - ?_2", "?_1 * ?_2"]
-ARITHMETIC = [*SUMS, "?_1 / ?_2", *_calls("- + ABS CEIL FLOOR ROUND")]
+SUMS = ["?_1 + ?_2", "?_1 - ?_2"]
+ARITHMETIC = [*SUMS, "?_1 * ?_2", "?_1 / ?_2", *_calls("- + ABS CEIL FLOOR ROUND")]
 TEXTS = [
     *_calls("STRLEN UCASE LCASE LANG DATATYPE MD5 ENCODE_FOR_URI"),
-    *_calls("CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT LANGMATCHES STRLANG", "?_1, ?_2"),
-    *["SUBSTR(?_1, 0)", "SUBSTR(?_1, 2)", "SUBSTR(?_1, 0, 2)", 'REGEX(?_1, "^A", "i")'],
+    *_calls("CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT", "?_1, ?_2"),
+    *[
+        "SUBSTR(?_1, 0)",
+        "SUBSTR(?_1, 2)",
+        "SUBSTR(?_1, 0, 2)",
+        'LANGMATCHES(?_1, "EN")',
+        'REGEX(?_1, "^A", "i")',
+    ],
     'REPLACE(?_1, "(.)b", "[$1]")',
 ]
-CASTS = _calls("xsd:integer xsd:decimal xsd:double xsd:float xsd:boolean")
-TIMES = _calls("YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ")
+CASTS = _calls("xsd:integer xsd:decimal xsd:double xsd:boolean")
+TIMES = _calls("YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE")
 
 
 def fill(template: str, *parts: Any) -> Any:
@@ -150,19 +151,34 @@ def fill(template: str, *parts: Any) -> Any:
     return replace(node(template), lambda part: places.get(part) if isinstance(part, Variable) else None)
 
 
-def expressions(templates: list[str], inner: Any = None, *, leaves: int = 6) -> Any:
-    """Draw expressions (nodes) over ?a, ?b, ?c, an unbound variable and constants."""
-    drawn = st.sampled_from([*VARIABLES[:3] * 3, VARIABLES[3], *TERMS]).map(node) if inner is None else inner
+def _is_fair(chosen: tuple[str, Any, Any, Any]) -> bool:
+    """Tell whether engines may be compared.
+
+    Oxigraph does not order booleans, and rewrites `x < x` to false where it is an error: one side of an
+    order has to be a constant with an order.
+    """
+    template, _, other, _ = chosen
+    if template not in ORDER:
+        return True
+    return isinstance(other, Literal) and other.datatype != XSD.boolean and other.ill_typed is False
+
+
+def expressions(templates: list[str], atoms: list[str], *, leaves: int = 6) -> Any:
+    """Draw expressions (nodes) of templates over atoms: constants and variables."""
     return st.recursive(
-        drawn,
-        lambda part: st.builds(fill, st.sampled_from(templates), part, part, part),
+        st.sampled_from(atoms).map(node),
+        lambda part: (
+            st.tuples(st.sampled_from(templates), part, part, part)
+            .filter(_is_fair)
+            .map(lambda chosen: fill(*chosen))
+        ),
         max_leaves=leaves,
     )
 
 
-def bindings(*terms: str) -> st.SearchStrategy[dict[str, str]]:
-    """Draw the texts of the terms of ?a, ?b and ?c; by default of all kinds, and UNDEF."""
-    return st.fixed_dictionaries(dict.fromkeys("abc", st.sampled_from(terms or (*TERMS, "UNDEF"))))
+def bindings(terms: list[str]) -> st.SearchStrategy[dict[str, str]]:
+    """Draw the texts of the terms of ?a, ?b and ?c."""
+    return st.fixed_dictionaries(dict.fromkeys("abc", st.sampled_from(terms)))
 
 
 def terms_of(texts: dict[str, str]) -> dict[str, Node | None]:

@@ -11,8 +11,6 @@ import rdflib
 
 from support.solutions import Row, folded_row, row
 
-Answer = "Counter[tuple[Any, ...]] | bool"
-
 
 class Oracle:
     """A graph in an Oxigraph store that nothing watches."""
@@ -32,10 +30,12 @@ class Oracle:
             return bool(result)
         return Counter(map(tuple, result))
 
-    def names(self, text: str) -> tuple[str, ...]:
-        """Name the variables of a SELECT query."""
+    def table(self, text: str) -> tuple[tuple[str, ...], list[Any]]:
+        """Evaluate a SELECT query: its variables, and its rows in order; nothing for ASK."""
         result = self._native.query(text, default_graph=self._name)
-        return tuple(variable.value for variable in getattr(result, "variables", ()))
+        if type(result).__name__ == "QueryBoolean":
+            return (), []
+        return tuple(variable.value for variable in result.variables), list(result)
 
 
 def difference(names: Iterable[str], old: Any, new: Any) -> Counter[Row]:

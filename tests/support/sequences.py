@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from rdflib.plugins.sparql import prepareQuery
 from rdflib.term import Variable
@@ -32,17 +33,25 @@ def as_ordered(query: str, found: Sequence[Row], expected: Sequence[Row], *, sli
     return same_sequence([_only(keys, one) for one in found], [_only(keys, one) for one in expected])
 
 
+def is_ordered(query: str) -> bool:
+    """Tell if a query orders its solutions: a subquery's order does not count."""
+    return bool(_order(prepareQuery(query).algebra))
+
+
 def order_variables(query: str) -> frozenset[str] | None:
     """Name the variables by which a query orders; None where a key is hidden or an expression."""
     algebra = prepareQuery(query).algebra
-    node, shown = algebra.p, {str(variable) for variable in algebra.PV}
-    keys: list[object] = []
-    while node is not None and node.name in ("Slice", "Distinct", "Reduced", "Project", "OrderBy"):
-        if node.name == "OrderBy":
-            keys += [condition.expr for condition in node.expr]
-        node = node.p
+    keys, shown = _order(algebra), {str(variable) for variable in algebra.PV}
     names = {str(key) for key in keys if isinstance(key, Variable)}
     return frozenset(names) if len(names) == len(keys) and names <= shown else None
+
+
+def _order(algebra: Any) -> list[Any]:
+    """List the expressions of the outermost ORDER BY."""
+    node = algebra.p
+    while node.name in ("Slice", "Distinct", "Reduced", "Project"):
+        node = node.p
+    return [condition.expr for condition in node.expr] if node.name == "OrderBy" else []
 
 
 def _numbered(sequence: Sequence[Row]) -> Counter[Row]:

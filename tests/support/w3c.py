@@ -21,6 +21,8 @@ from support.solutions import Row, State, row, rows
 
 ROOT = "http://w3c.example/"
 """Stands for the folder of the tests in every IRI: queries, data and results name each other by file."""
+DECOYS = (None, URIRef(ROOT + "decoy"))
+"""Graphs that FROM does not choose: the default graph, and one more."""
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
 FORMATS = {".srx": "xml", ".srj": "json", ".tsv": "tsv"}
 FROM = re.compile(r"\bFROM\s+(NAMED\s+)?<([^>]*)>", re.IGNORECASE)
@@ -88,7 +90,8 @@ class Case:
         for name, path in self.entry["graph_data"]:
             found += _parse(path, URIRef(name.replace("file:", ROOT)))
         for name in sorted({URIRef(name) for _, name in self.dataset_clause}):
-            found += _parse(name.removeprefix(ROOT), name)
+            chosen = _parse(name.removeprefix(ROOT), name)
+            found += chosen + [(s, p, o, decoy) for s, p, o, _ in chosen for decoy in DECOYS]
         return found
 
     def shuffled(self, purpose: str) -> list[Quad]:

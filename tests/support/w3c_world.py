@@ -103,9 +103,9 @@ class Sum:
         self.subscription.close()
 
 
-def fresh(world: World) -> State:
-    """Subscribe anew and give the initial answer: what an engine without history says."""
+def fresh(world: World) -> tuple[State, list[Row]]:
+    """Subscribe anew, and give the initial answer and its order: what an engine without history says."""
     follower = Sum(world.graph, world.case.query)
-    state = follower.state
+    state, answers = follower.state, follower.answers()
     follower.close()
-    return state
+    return state, answers

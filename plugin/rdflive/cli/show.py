@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflib.namespace import NamespaceManager
 from rich.cells import cell_len
@@ -14,24 +14,31 @@ from rich.table import Table
 from rich.text import Text
 
 from rdflive.cli.texts import to_compact, to_json, to_ntriples
-from rdflive.model import Delta, Solution
+from rdflive.model import Delta
 
 __all__ = ["Show", "TableWriter", "show_json", "show_lines"]
 
 Show: TypeAlias = Callable[[Delta], object]
 
+_TRIPLE: Final = ("subject", "predicate", "object")
 _GAP: Final = 2
 _LEAST: Final = 4
 """The width that a column keeps however narrow the terminal is."""
 
 
 def show_lines(delta: Delta) -> None:
-    """Print each solution as a line, `+ ?x=<http://e/a> ?y="b"`; an ASK query as `true` or `false`."""
+    """Print each solution as a line, `+ ?x=<http://e/a> ?y="b"`; an ASK query as `true` or `false`.
+
+    A triple of a CONSTRUCT query is written as N-Triples does, `+ <http://e/a> <http://e/p> "b" .`
+    """
     if delta.answer is not None:
         print(json.dumps(delta.answer), flush=True)
         return
-    for sign, texts in _rows(delta, lambda name, term: f"?{name}={to_ntriples(term)}"):
-        print(sign, *texts)
+    for sign, row in _rows(delta, lambda _, term: to_ntriples(term)):
+        if row.names == _TRIPLE:
+            print(sign, *row.texts, ".")
+        else:
+            print(sign, *(f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)))
     sys.stdout.flush()
 
 
@@ -72,14 +79,16 @@ class TableWriter:
     def _print_rows(self, delta: Delta, commit: str) -> None:
         cut = self._console.width + 1  # whatever is longer gets its ellipsis all the same
         rows = _rows(delta, lambda _, term: to_compact(term, self._namespaces)[:cut])
-        names = tuple((delta.added or delta.removed)[0])
+        names = tuple(dict.fromkeys([*self._names, *(name for _, row in rows for name in row.names)]))
         is_new = names != self._names
         if is_new:
-            self._names, self._widths = names, [len(name) + 1 for name in names]
-        for _, texts in rows:
+            widths = dict(zip(self._names, self._widths, strict=True))
+            self._names, self._widths = names, [widths.get(name, len(name) + 1) for name in names]
+        cells = [(sign, [dict(zip(*row, strict=True)).get(n, "") for n in names]) for sign, row in rows]
+        for _, texts in cells:
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
         table = self._table(is_new)
-        for sign, texts in rows:
+        for sign, texts in cells:
             table.add_row(commit, sign, *map(Text, texts), style="green" if sign == "+" else "red")
             commit = ""  # once per delta
         self._console.print(table)
@@ -90,7 +99,8 @@ class TableWriter:
         table.add_column("±", width=1)
         room = self._console.width - (6 + _GAP) - (1 + _GAP) - _GAP * len(self._names)
         for name, width in zip(self._names, _fit(self._widths, room), strict=True):
-            table.add_column(f"?{name}", width=width, no_wrap=True, overflow="ellipsis")
+            title = name if self._names == _TRIPLE else f"?{name}"
+            table.add_column(title, width=width, no_wrap=True, overflow="ellipsis")
         return table
 
 
@@ -106,14 +116,33 @@ def _fit(widths: list[int], room: int) -> list[int]:
     return [min(width, limit) for width in widths]
 
 
-def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, list[str]]]:
+class _Row(NamedTuple):
+    """The bound names of a solution, and how their values are written."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Row]]:
     """Write what went, then what came, each sorted: equal runs print equal text."""
+
+    def row(solution: Any) -> _Row:
+        pairs = _pairs(solution)
+        return _Row(tuple(name for name, _ in pairs), tuple(write(*pair) for pair in pairs))
+
     return [
-        (sign, row)
+        (sign, shown)
         for sign, solutions in (("-", delta.removed), ("+", delta.added))
-        for row in sorted([write(name, term) for name, term in solution.items()] for solution in solutions)
+        for shown in sorted(map(row, solutions), key=lambda shown: (shown.texts, shown.names))
     ]
 
 
-def _bindings(solution: Solution) -> dict[str, dict[str, str]]:
-    return {name: to_json(term) for name, term in solution.items()}
+def _pairs(solution: Any) -> list[tuple[str, Any]]:
+    """Name what is bound, also the parts of a triple."""
+    if isinstance(solution, tuple):
+        return list(zip(_TRIPLE, solution, strict=True))
+    return list(solution.items())
+
+
+def _bindings(solution: Any) -> dict[str, dict[str, str]]:
+    return {name: to_json(term) for name, term in _pairs(solution)}

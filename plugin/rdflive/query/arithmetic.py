@@ -29,7 +29,7 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
         datatypes = {term.datatype for term in (one, other) if isinstance(term, Literal)}
         datatype = XSD.double if XSD.double in datatypes else XSD.float
         return Literal(_FLOAT_STEPS[operator](to_float(left), to_float(right)), datatype=datatype)
-    return Literal(_EXACT_STEPS[operator](left, right))
+    return Literal(_EXACT_STEPS[operator](left, right) + 0)  # zero has no sign in these types
 
 
 def _calculate_time(operator: str, one: Node, other: Node) -> Node | None:

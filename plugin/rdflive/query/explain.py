@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
-from rdflive.query.bgp import PatternClass, Term, TriplePattern, Variable, to_text
-from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
+from rdflive.query import algebra
+from rdflive.query.bgp import PatternClass
+from rdflive.query.explain_leaf import leaf_lines
+from rdflive.query.explain_names import Names
+from rdflive.query.explain_words import Words, describe
+from rdflive.query.flowchart import flowchart
+from rdflive.query.outline import Branch, outline
 from rdflive.query.picture import draw
 from rdflive.query.plan import Plan
-from rdflive.query.segment import Algorithm, Segment
+from rdflive.query.segment import Algorithm
 
 __all__ = ["Explanation"]
-
-_ALGORITHMS = {
-    "ground": "ground (Algorithm 1)",
-    "star": "simple var-centric star (Algorithm 2)",
-    "connected": "connected stars (Algorithms 5-7, grouped)",
-    "join": "plain delta join",
-}
-_COSTS = {
-    "ground": "O(1): one bit, and one test of the match state",
-    "star": "O(1) per pattern matched: one bit, and one test of the centre's match state",
-    "connected": "one entry per access path; nothing more while a centre's match state is not full, "
-    "else the walk of the pattern's ordered array: its solutions and the values it tries",
-    "join": "one entry per access path, then the walk of the pattern's ordered array: its solutions and "
-    "the values it tries",
-}
 
 
 class Explanation:
@@ -36,126 +25,122 @@ class Explanation:
         self._plan = plan
 
     @property
-    def pattern_class(self) -> PatternClass:
-        """The class of the pattern in paper 001: ground, simple var-centric star, ..."""
-        return self._plan.pattern_class
+    def pattern_class(self) -> PatternClass | None:
+        """The class of the pattern in paper 001: ground, simple var-centric star, ...
+
+        None for a query that has several basic graph patterns, or none: see `pattern_classes`.
+        """
+        return self.pattern_classes[0] if len(self._plan.basics) == 1 else None
 
     @property
-    def algorithm(self) -> Algorithm:
-        """What maintains it: one segment's algorithm, or `product` of several."""
-        return self._plan.algorithm
+    def pattern_classes(self) -> tuple[PatternClass, ...]:
+        """The classes of the basic graph patterns, in the order in which the text shows them."""
+        leaves = (branch.step.basic for branch in outline(self._plan).walk())
+        return tuple(basic.pattern_class for basic in leaves if basic is not None)
+
+    @property
+    def algorithm(self) -> Algorithm | None:
+        """What maintains the basic graph pattern: one segment's algorithm, or `product` of several.
+
+        None for a query that has several basic graph patterns, or none: see `algorithms`.
+        """
+        return self.algorithms[0] if len(self._plan.basics) == 1 else None
+
+    @property
+    def algorithms(self) -> tuple[Algorithm, ...]:
+        """What maintains each basic graph pattern, in the order in which the text shows them."""
+        leaves = (branch.step.basic for branch in outline(self._plan).walk())
+        return tuple(basic.algorithm for basic in leaves if basic is not None)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
-        return f"<Explanation: {self.pattern_class}, {self.algorithm}>"
+        if len(self._plan.steps) == 1 and self._plan.basics:
+            return f"<Explanation: {self.pattern_class}, {self.algorithm}>"
+        return f"<Explanation: {_size(self._plan)}>"
 
     def mermaid(self) -> str:
-        """Draw the decomposition as a Mermaid flowchart: one box per segment, edges are patterns."""
-        lines = ["flowchart LR"]
-        for number, segment in enumerate(self._plan.segments, 1):
-            lines.append(f'  subgraph S{number}["{_ALGORITHMS[segment.algorithm]}"]')
-            names: dict[Term, str] = {}
-            for pattern in segment.patterns:
-                ends = []
-                for term in (pattern.subject, pattern.object):
-                    if term not in names:
-                        names[term] = f"s{number}n{len(names)}"
-                        lines.append(f"    {names[term]}{_shape(term, segment)}")
-                    ends.append(names[term])
-                lines.append(f'    {ends[0]} -- "{_escape(pattern.predicate)}" --> {ends[1]}')
-            lines.append("  end")
-        return "\n".join(lines)
+        """Draw the plan as a Mermaid flowchart: a box per operator and segment, whose edges are patterns."""
+        return flowchart(self._plan)
 
     def svg(self) -> str:
-        """Draw the decomposition as an SVG image."""
+        """Draw the plan as an SVG image."""
         return draw(self._plan)
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
     def _lines(self) -> Iterator[str]:
-        plan = self._plan
-        query = plan.query
-        shown = " ".join(f"?{name}" for name in query.names)
-        distinct = "DISTINCT " if query.distinct else ""
-        yield f"{query.form} {distinct}{shown}".rstrip()
-        yield f"class: {plan.pattern_class}"
-        if plan.algorithm == "product":
-            count = len(plan.segments)
-            yield f"algorithm: product of {count} segments (Algorithm 3), listed only for a delta"
-        patterns = (pattern for segment in plan.segments for pattern in segment.patterns)
-        numbers = {pattern: f"p{i}" for i, pattern in enumerate(patterns, 1)}
-        for number, segment in enumerate(plan.segments, 1):
-            yield f"segment {number}: {_ALGORITHMS[segment.algorithm]}"
-            yield from _describe(segment, numbers)
-        yield f"above the segments: {_above(plan)}"
+        plan, names = self._plan, Names(self._plan)
+        yield from _header(plan, names)
+        basic = plan.steps[-1].basic
+        if basic is not None:
+            title = describe(plan.steps[-1], plan, names).title
+            if basic.graph is not None:
+                yield title
+            yield from leaf_lines(basic, names, 1)
+        else:
+            yield f"plan: {_size(plan)}"
+            yield from _tree(outline(plan), plan, names, "", "")
 
 
-Numbers: TypeAlias = dict[TriplePattern, str]
+def _header(plan: Plan, names: Names) -> Iterator[str]:
+    """Say what is asked for, and what the operators do not show."""
+    query = plan.query
+    shown = " ".join(f"?{name}" for name in query.names) if query.form == "SELECT" else ""
+    distinct = "DISTINCT " if query.form == "SELECT" and _is_distinct(query.root) else ""
+    yield f"{query.form} {distinct}{shown}".rstrip()
+    for name, term in query.preset.items():
+        yield f"initBindings: ?{name} is {names.term(term)}"
+    missing = [n for n, place in zip(query.names, plan.places, strict=True) if place is None]
+    missing = [name for name in missing if name not in query.preset]
+    if missing:
+        yield f"never bound: {' '.join(f'?{name}' for name in missing)}"
+    if query.order:
+        yield f"ORDER BY {names.order(query.order)}: the answers and each delta come sorted"
 
 
-def _describe(segment: Segment, numbers: Numbers) -> Iterator[str]:
-    for pattern in segment.patterns:
-        yield f"  {numbers[pattern]}: {pattern}"
-    stars = star_decomposition(segment.patterns)
-    if len(stars) > 1:
-        yield "  stars:"
-        overlaps = overlapping_subqueries_graph(stars)
-        for star in stars:
-            state = "match state" if star.centre in segment.centres else "no match state"
-            others = ", ".join(map(str, overlaps[star.centre]))
-            members = " ".join(numbers[pattern] for pattern in star.patterns)
-            yield f"    {star.centre}: {members} ({state}; overlaps {others})"
-        yield "  ordered arrays, what an update of a pattern visits:"
-        for array in segment.arrays:
-            names = [numbers[pattern] for pattern in segment.patterns]
-            yield f"    {names[array.seed]}: {_visits(array, names)}"
-    yield f"  cached: {'; '.join(_cached(segment)) or 'nothing'}"
-    walks_at_once = segment.algorithm == "connected" and not segment.centres
-    yield f"  an update costs: {_COSTS['join' if walks_at_once else segment.algorithm]}"
+def _is_distinct(root: algebra.Node) -> bool:
+    """Tell whether the whole query says DISTINCT, which stands on top or right below LIMIT."""
+    return isinstance(root.input if isinstance(root, algebra.Slice) else root, algebra.Distinct)
 
 
-def _visits(array: OrderedArray, names: list[str]) -> str:
-    places = [f"test {names[j]}" for j in array.checks]
-    for step in array.steps:
-        how = "by a scan of" if step.scan else "by"
-        place = f"{' '.join(map(str, step.binds))} {how} {' and '.join(names[j] for j in step.links)}"
-        if step.checks:
-            place += f", test {' '.join(names[j] for j in step.checks)}"
-        places.append(place)
-    return ", then ".join(places) or "nothing else"
+def _size(plan: Plan) -> str:
+    leaves = len(plan.basics)
+    operators = len(plan.steps) - leaves
+    return (
+        f"{operators} {'operator' if operators == 1 else 'operators'} over "
+        f"{leaves or 'no'} basic graph {'pattern' if leaves == 1 else 'patterns'}"
+    )
 
 
-def _cached(segment: Segment) -> Iterator[str]:
-    if segment.algorithm == "ground":
-        yield "one bit per pattern"
-    elif segment.centres:
-        yield "match states of " + ", ".join(map(str, segment.centres))
-    followed = [p for p in segment.patterns if len(p.variables) > 1 and len(segment.patterns) > 1]
-    if followed:
-        yield f"neighbours in {len(followed)} patterns"
-    elif segment.algorithm == "join" and len(segment.patterns) > 1:
-        yield "the matches of each pattern"
+def _tree(branch: Branch, plan: Plan, names: Names, head: str, guide: str) -> Iterator[str]:
+    """Draw a branch: `head` starts its first line, `guide` all others; a lone input stands right below."""
+    words = describe(branch.step, plan, names)
+    if branch.again:
+        yield f"{head}[{branch.number}] {words.name}, as above"
+        return
+    yield f"{head}[{branch.number}] {words.title}"
+    bar = f"{guide}{'│' if branch.branches else ' '}   "
+    for line in _body(branch, words, names):
+        yield f"{bar}{line}"
+    for below in branch.branches:
+        if len(branch.branches) == 1:
+            yield from _tree(below, plan, names, guide, guide)
+        elif below is branch.branches[-1]:
+            yield from _tree(below, plan, names, f"{guide}└─ ", f"{guide}   ")
+        else:
+            yield from _tree(below, plan, names, f"{guide}├─ ", f"{guide}│  ")
 
 
-def _above(plan: Plan) -> str:
-    kept = "the rows of each segment are kept" if len(plan.segments) > 1 else "nothing is kept"
-    if plan.query.form == "ASK":
-        return "a count of solutions"
-    repeats = any(len(s.projection) < len(s.variables) for s in plan.segments)
-    if plan.query.distinct and repeats:
-        return "the count of each distinct row is kept"
-    return kept
-
-
-def _shape(term: Term, segment: Segment) -> str:
-    label = _escape(term)
-    if term in segment.centres:
-        return f'((("{label}")))'
-    return f'(("{label}"))' if isinstance(term, Variable) else f'["{label}"]'
-
-
-def _escape(term: Term) -> str:
-    return to_text(term).replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
+def _body(branch: Branch, words: Words, names: Names) -> Iterator[str]:
+    """Say what a step keeps and costs."""
+    if branch.step.basic is not None:
+        lines = leaf_lines(branch.step.basic, names, branch.first_pattern)
+        yield from (line for line in lines if line != "above the segments: nothing is kept")
+    elif words.keeps == "nothing":
+        yield f"keeps nothing; an update costs {words.costs}"
+    else:
+        yield f"keeps {words.keeps}"
+        yield f"an update costs {words.costs}"

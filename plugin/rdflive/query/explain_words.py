@@ -8,6 +8,7 @@ from typing import Final
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Columns
+from rdflive.query.bgp import Variable
 from rdflive.query.explain_names import Names
 from rdflive.query.plan import Plan, Step
 
@@ -42,7 +43,7 @@ class _Reading:
         self.names = names
 
     def list(self, columns: Columns) -> str:
-        return self.names.variables(columns) or "no columns"
+        return self.names.variables(columns, ", ") or "no columns"
 
     def compared(self, node: algebra.Join | algebra.LeftJoin | algebra.Minus | algebra.Exists) -> _Compared:
         """Divide the shared columns as the operator's index does: keys, and those that may be unbound."""
@@ -69,8 +70,7 @@ class _Compared:
 
     @property
     def by(self) -> str:
-        found = ", ".join(part for part in (self.keys, self.maybe) if part)
-        return f", by {found}" if found else ""
+        return ", found by these" if self.on else ""
 
     @property
     def look_up(self) -> str:
@@ -93,7 +93,7 @@ def _describe(node: algebra.Node, reading: _Reading) -> Words:
 @_describe.register
 def _basic(node: algebra.Basic, reading: _Reading) -> Words:
     where = ""
-    if isinstance(node.graph, algebra.Variable):
+    if isinstance(node.graph, Variable):
         where = f"in every named graph ({reading.names.variable(node.graph)})"
     elif node.graph is not None:
         where = f"in the graph {reading.names.term(node.graph)}"
@@ -104,10 +104,10 @@ def _basic(node: algebra.Basic, reading: _Reading) -> Words:
 def _values(node: algebra.Values, reading: _Reading) -> Words:
     columns = reading.list(node.columns)
     count = "one row" if len(node.rows) == 1 else f"{len(node.rows)} rows"
-    shown = ""
+    shown = f": {count}"
     if len(node.rows) == 1 and node.columns:
         shown = ": " + " ".join("UNDEF" if t is None else reading.names.term(t) for t in node.rows[0])
-    return Words("Values", f"{columns}{shown}", count, "nothing: its rows never change")
+    return Words("Values", f"of {columns}{shown}", "its rows", "nothing: its rows never change")
 
 
 @_describe.register
@@ -127,7 +127,7 @@ def _left_join(node: algebra.LeftJoin, reading: _Reading) -> Words:
     if node.condition is not None:
         detail += f", if {reading.names.text(node.condition.text)}"
     keeps = f"the rows of both sides{compared.by}; the number of matches of each left row that has any"
-    costs = f"{compared.look_up}, then one merge per pair found; a first or last match moves the row without"
+    costs = f"{compared.look_up}, then one merge per pair found; the first and the last match of a left row also move it alone"
     if not compared.on:
         costs = "one merge per changed row and row of the other side"
     return Words("LeftJoin (OPTIONAL)", detail, keeps, costs)
@@ -147,12 +147,9 @@ def _exists(node: algebra.Exists, reading: _Reading) -> Words:
     return _partnered("Exists", node, reading, f", told as a column: {name}")
 
 
-def _partnered(
-    name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str
-) -> Words:
+def _partnered(name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str) -> Words:
     compared = reading.compared(node)
-    of_right = ", ".join(part for part in (compared.keys, compared.maybe) if part)
-    right = f"the counts of {of_right} on the right" if of_right else "how many rows the right side has"
+    right = "of the right rows these with counts" if compared.on else "how many rows the right side has"
     return Words(
         name,
         (compared.on or "of any row") + more,
@@ -188,7 +185,9 @@ def _project(node: algebra.Project, reading: _Reading) -> Words:
         name = names.variable(column)
         old = names.variable(renamed.get(column, column))
         shown.append(name if old in name else f"{name} := {old}")
-    return Words("Project", ", ".join(shown) or "no columns", _NOTHING, "one row made per changed row")
+    return Words(
+        "Project", ", ".join(dict.fromkeys(shown)) or "no columns", _NOTHING, "one row made per changed row"
+    )
 
 
 @_describe.register
@@ -200,7 +199,7 @@ def _distinct(node: algebra.Distinct, reading: _Reading) -> Words:  # noqa: ARG0
 def _group(node: algebra.Group, reading: _Reading) -> Words:
     names = reading.names
     by = f"by {names.variables(node.keys, ', ')}" if node.keys else "of all rows"
-    aggregates = ", ".join(map(names.aggregate, node.aggregates))
+    aggregates = ", ".join(dict.fromkeys(map(names.aggregate, node.aggregates)))
     detail = by + (f": {aggregates}" if aggregates else "")
     if node.seeds is not None and node.keys:
         detail += ", also of no rows"
@@ -227,7 +226,7 @@ def _slice(node: algebra.Slice, reading: _Reading) -> Words:
     parts = [f"OFFSET {node.offset}"] if node.offset else []
     parts += [f"LIMIT {node.limit}"] if node.limit is not None else []
     order = reading.names.order(node.order)
-    parts.append(f"of ORDER BY {order}" if order else "of the rows in the order of their terms")
+    parts.append(f"by {order}" if order else "by the order of their terms")
     if node.context:
         parts.append(f"per {reading.names.variables(node.context, ', ')}")
     costs = "O(log n) per changed row, n the rows kept, and what enters and leaves the slice"

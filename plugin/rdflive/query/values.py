@@ -49,7 +49,10 @@ def number(term: Node) -> Number | None:
     value = term.value
     if not isinstance(value, int | float | Decimal) or _is_odd(value):
         return None
-    return to_float(value) if term.datatype in FLOATS else value
+    # rdflib lets a value be of another type than its datatype, as in Literal(2, datatype=XSD.decimal)
+    if term.datatype in FLOATS:
+        return to_float(value)
+    return Decimal(value) if term.datatype == XSD.decimal else value
 
 
 def _is_odd(value: Any) -> bool:

@@ -97,7 +97,7 @@ class Construct:
         if kind == "constant":
             return self._terms.intern(value)
         text = "\0".join([value, str(copy), *map(self._terms.text, row)])
-        return self._terms.blank(blake2b(text.encode(), digest_size=16).hexdigest())
+        return self._terms.blank(blake2b(text.encode(), digest_size=10).hexdigest())
 
     def clear(self) -> None:
         """Forget every solution."""

@@ -1,0 +1,132 @@
+"""A maintained basic graph pattern in words: its segments, what they cache, and what an update visits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rdflive.query.bgp import Variable
+from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
+from rdflive.query.explain_names import Names
+from rdflive.query.segment import BasicPlan, Segment
+
+__all__ = ["ALGORITHMS", "leaf_lines"]
+
+ALGORITHMS: Final = {
+    "ground": "ground (Algorithm 1)",
+    "star": "simple var-centric star (Algorithm 2)",
+    "connected": "connected stars (Algorithms 5-7, grouped)",
+    "join": "plain delta join",
+}
+_COSTS: Final = {
+    "ground": "O(1): one bit, and one test of the match state",
+    "star": "O(1) per pattern matched: one bit, and one test of the centre's match state",
+    "connected": "one entry per access path; nothing more while a centre's match state is not full, "
+    "else the walk of the pattern's ordered array: its solutions and the values it tries",
+    "join": "one entry per access path, then the walk of the pattern's ordered array: its solutions and "
+    "the values it tries",
+}
+
+
+def leaf_lines(plan: BasicPlan, names: Names, first_pattern: int) -> Iterator[str]:
+    """Describe how a basic graph pattern is maintained; its patterns are numbered from the given number."""
+    yield f"class: {plan.pattern_class}"
+    if plan.algorithm == "product":
+        count = len(plan.segments)
+        yield f"algorithm: product of {count} segments (Algorithm 3), listed only for a delta"
+    for number, segment in enumerate(plan.segments, 1):
+        yield f"segment {number}: {ALGORITHMS[segment.algorithm]}"
+        for line in _Words(segment, names, first_pattern).lines():
+            yield f"  {line}"
+        first_pattern += len(segment.patterns)
+    yield f"above the segments: {_above(plan)}"
+
+
+class _Words:
+    """Describes one segment."""
+
+    def __init__(self, segment: Segment, names: Names, first_pattern: int) -> None:
+        self.segment = segment
+        self.names = names
+        self.patterns = [f"p{first_pattern + i}" for i in range(len(segment.patterns))]
+
+    def lines(self) -> Iterator[str]:
+        segment = self.segment
+        for number, pattern, filters in zip(self.patterns, segment.patterns, segment.filters, strict=True):
+            yield f"{number}: {self.names.pattern(pattern)}"
+            for condition in filters:
+                yield f"  filter {self.names.text(condition.text)}, before anything is cached"
+        for i, condition in enumerate(segment.conditions, 1):
+            yield f"f{i}: filter {self.names.text(condition.text)}, where the last variable is bound"
+        if len(segment.patterns) > 1:
+            yield from self._stars()
+            yield "ordered arrays, what an update of a pattern visits:"
+            for array in segment.arrays:
+                yield f"  {self.patterns[array.seed]}: {self._visits(array)}"
+        yield f"cached: {'; '.join(self._cached()) or 'nothing'}"
+        walks_at_once = segment.algorithm == "connected" and not segment.centres
+        cost = _COSTS["join" if walks_at_once else segment.algorithm]
+        if len(segment.patterns) == 1 and not segment.centres:
+            cost = "O(1): a matching triple is a solution"
+        yield f"an update costs: {cost}"
+
+    def _stars(self) -> Iterator[str]:
+        stars = star_decomposition(self.segment.patterns)
+        if len(stars) < 2:
+            return
+        yield "stars:"
+        overlaps = overlapping_subqueries_graph(stars)
+        number = dict(zip(self.segment.patterns, self.patterns, strict=True))
+        for star in stars:
+            state = "match state" if star.centre in self.segment.centres else "no match state"
+            others = self.names.variables(overlaps[star.centre], ", ")
+            members = " ".join(number[pattern] for pattern in star.patterns)
+            yield f"  {self.names.variable(star.centre)}: {members} ({state}; overlaps {others})"
+
+    def _visits(self, array: OrderedArray) -> str:
+        """Follow an ordered array: what each place binds and by which patterns, and what it tests."""
+        bound = set(self.segment.patterns[array.seed].variables)
+        places = [", ".join(self._tests(array.checks, set(), bound))]
+        for step in array.steps:
+            how = "by a scan of" if step.scan else "by"
+            links = " and ".join(self.patterns[j] for j in step.links)
+            before = frozenset(bound)
+            bound.update(step.binds)
+            tests = self._tests(step.checks, before, bound)
+            places.append(", ".join([f"{self.names.variables(step.binds)} {how} {links}", *tests]))
+        return ", then ".join(filter(None, places)) or "nothing else"
+
+    def _tests(
+        self, checks: tuple[int, ...], before: set[Variable] | frozenset[Variable], bound: set[Variable]
+    ) -> list[str]:
+        """Name the patterns and the filters that are tested when variables have been bound."""
+        old, new = ({v.name for v in variables} for variables in (before, bound))
+        tests = [self.patterns[j] for j in checks]
+        for number, condition in enumerate(self.segment.conditions, 1):
+            if new.issuperset(condition.variables) and not old.issuperset(condition.variables):
+                tests.append(f"f{number}")
+        return [f"test {' '.join(tests)}"] if tests else []
+
+    def _cached(self) -> Iterator[str]:
+        segment = self.segment
+        several = len(segment.patterns) > 1
+        if segment.algorithm == "ground":
+            yield "one bit per pattern"
+        elif segment.centres:
+            yield "match states of " + self.names.variables([v for v in segment.centres if v], ", ")
+        followed = [pattern for pattern in segment.patterns if len(pattern.variables) > 1 and several]
+        if followed:
+            yield (
+                f"neighbours in {len(followed)} patterns" if len(followed) > 1 else "neighbours in 1 pattern"
+            )
+        elif segment.algorithm == "join" and several:
+            yield "the matches of each pattern"
+
+
+def _above(plan: BasicPlan) -> str:
+    repeats = any(len(segment.projection) < len(segment.variables) for segment in plan.segments)
+    if plan.distinct and not any(segment.projection for segment in plan.segments) and repeats:
+        return "a count of solutions"
+    if len(plan.segments) > 1:
+        return "the rows of each segment are kept"
+    return "the count of each distinct row is kept" if plan.distinct and repeats else "nothing is kept"

@@ -1,0 +1,76 @@
+"""A Mermaid flowchart of a plan: operators above, each basic graph pattern as the graph that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rdflive.query.bgp import Term, Variable
+from rdflive.query.explain_leaf import ALGORITHMS
+from rdflive.query.explain_names import Names
+from rdflive.query.explain_words import describe
+from rdflive.query.outline import Branch, outline
+from rdflive.query.plan import Plan
+from rdflive.query.segment import BasicPlan, Segment
+
+__all__ = ["flowchart"]
+
+_ENTITIES: Final = str.maketrans(
+    {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\\": "#92;"}
+)
+
+
+def flowchart(plan: Plan) -> str:
+    """Draw a plan: rows flow upwards, from the patterns to the answer."""
+    names = Names(plan)
+    last = plan.steps[-1].basic
+    if last is not None:
+        return "\n".join(["flowchart LR", *_segments(last, names, "S", "  ")])
+    return "\n".join(["flowchart BT", *_operators(outline(plan), plan, names)])
+
+
+def _operators(root: Branch, plan: Plan, names: Names) -> Iterator[str]:
+    for branch in root.walk():
+        words = describe(branch.step, plan, names)
+        basic = branch.step.basic
+        if basic is not None:
+            yield f'  subgraph O{branch.number}["{branch.number} {_escape(words.title)}"]'
+            yield "    direction LR"
+            yield from _segments(basic, names, f"O{branch.number}S", "    ")
+            yield "  end"
+        else:
+            yield (
+                f'  O{branch.number}["{branch.number} {_escape(words.title)}'
+                f'<br>keeps {_escape(words.keeps)}"]'
+            )
+    for branch in root.walk():
+        for below in branch.branches:
+            yield f"  O{below.number} --> O{branch.number}"
+
+
+def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterator[str]:
+    """Draw segments as boxes whose nodes are terms and whose edges are patterns."""
+    for number, segment in enumerate(plan.segments, 1):
+        box = f"{prefix}{number}"
+        yield f'{indent}subgraph {box}["{ALGORITHMS[segment.algorithm]}"]'
+        nodes: dict[Term, str] = {}
+        for pattern in segment.patterns:
+            ends = []
+            for term in (pattern.subject, pattern.object):
+                if term not in nodes:
+                    nodes[term] = f"{box.lower()}n{len(nodes)}"
+                    yield f"{indent}  {nodes[term]}{_shape(term, segment, names)}"
+                ends.append(nodes[term])
+            yield f'{indent}  {ends[0]} -- "{_escape(names.term(pattern.predicate))}" --> {ends[1]}'
+        yield f"{indent}end"
+
+
+def _shape(term: Term, segment: Segment, names: Names) -> str:
+    label = _escape(names.term(term))
+    if term in segment.centres:
+        return f'((("{label}")))'
+    return f'(("{label}"))' if isinstance(term, Variable) else f'["{label}"]'
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ENTITIES)

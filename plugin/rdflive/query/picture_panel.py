@@ -1,0 +1,150 @@
+"""An SVG panel for one segment: its terms on a circle, its patterns as arrows, labels kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from math import cos, hypot, pi, sin
+from typing import Final, TypeAlias
+
+from rdflive.query.bgp import Term, TriplePattern, Variable
+from rdflive.query.explain_names import Names
+from rdflive.query.segment import Segment
+
+__all__ = ["Panel", "text_at"]
+
+Point: TypeAlias = tuple[float, float]
+Box: TypeAlias = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+_RADIUS: Final = 105.0
+_ROUND: Final = 104  # the least arc between two terms on the circle: a label is not wider
+_MARGIN: Final = 66
+_TITLE: Final = 20
+_TRIES: Final = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
+"""Where along its arrow a label may stand, best first."""
+
+
+@dataclass(slots=True)
+class Panel:
+    """The drawing of one segment, of a size that its terms need."""
+
+    segment: Segment
+    names: Names
+    nodes: tuple[Term, ...] = ()
+    taken: list[Box] = field(default_factory=list)
+    """What labels must not cover."""
+
+    def __post_init__(self) -> None:
+        patterns = self.segment.patterns
+        self.nodes = tuple(dict.fromkeys(term for p in patterns for term in (p.subject, p.object)))
+
+    @property
+    def width(self) -> float:
+        """The width in pixels."""
+        return 2 * (self._radius + _MARGIN)
+
+    @property
+    def height(self) -> float:
+        """The height in pixels."""
+        return _TITLE + (96 if self._is_flat else 2 * (self._radius + _MARGIN))
+
+    def draw(self) -> str:
+        """Give the SVG elements; a thick rim marks a centre with a match state."""
+        places = {node: self._place(i) for i, node in enumerate(self.nodes)}
+        labels = {node: _short(self.names.term(node)) for node in self.nodes}
+        self.taken = [(0, 0, 120, _TITLE + 4)]
+        for node, (x, y) in places.items():
+            half = max(22.0 if isinstance(node, Variable) else 42.0, 3.6 * len(labels[node]))
+            self.taken.append((x - half, y - 21, x + half, y + 21))
+        parts = [text_at(12, 20, self.segment.algorithm, "title", "start")]
+        parts += [part for pattern in self._patterns() for part in self._edge(*pattern, places)]
+        for node, (x, y) in places.items():
+            shape = self._shape(node, x, y)
+            title = f"<title>{escape(self.names.term(node))}</title>"
+            parts.append(f"<g>{title}{shape}{text_at(x, y + 4, labels[node])}</g>")
+        return "".join(parts)
+
+    @property
+    def _is_flat(self) -> bool:
+        return len(self.segment.patterns) == 1 and len(self.nodes) == 2
+
+    @property
+    def _radius(self) -> float:
+        return _RADIUS if self._is_flat else max(_RADIUS, len(self.nodes) * _ROUND / (2 * pi))
+
+    def _place(self, i: int) -> Point:
+        x, y = self.width / 2, _TITLE + (self.height - _TITLE) / 2
+        turn = -pi if self._is_flat else -pi / 2
+        angle = 2 * pi * i / len(self.nodes) + turn
+        return x + self._radius * cos(angle), y + self._radius * sin(angle)
+
+    def _patterns(self) -> Iterator[tuple[TriplePattern, int]]:
+        """Give each pattern with its number among those between the same ends."""
+        drawn: dict[tuple[Term, Term], int] = {}
+        for pattern in self.segment.patterns:
+            ends = (pattern.subject, pattern.object)
+            drawn[ends] = drawn.get(ends, 0) + 1
+            yield pattern, drawn[ends]
+
+    def _edge(self, pattern: TriplePattern, bend: int, places: dict[Term, Point]) -> Iterator[str]:
+        (x, y), (u, v) = places[pattern.subject], places[pattern.object]
+        label = _short(self.names.term(pattern.predicate))
+        length = hypot(u - x, v - y)
+        if not length:
+            yield _arrow(f"M{x - 12:.0f} {y - 17:.0f}c-33 -53 57 -53 24 0")
+            yield self._label([(x + 4, y - 45 - 12 * bend), (x + 4, y - 33 + 12 * bend)], label)
+            return
+        dx, dy = (u - x) / length, (v - y) / length
+        x, y, u, v = x + 22 * dx, y + 22 * dy, u - 24 * dx, v - 24 * dy
+        if not isinstance(pattern.object, Variable):  # stop at the rim of the rectangle
+            u, v = (u - 22 * dx, v) if abs(dx) > 0.8 else (u, v)
+        cx, cy = (x + u) / 2 - dy * 26 * bend, (y + v) / 2 + dx * 26 * bend
+        yield _arrow(f"M{x:.0f} {y:.0f}Q{cx:.0f} {cy:.0f} {u:.0f} {v:.0f}")
+        yield self._label([_on_curve((x, y), (cx, cy), (u, v), t) for t in _TRIES], label)
+
+    def _label(self, places: list[Point], label: str) -> str:
+        """Put a label at the first place where it covers nothing, else at the first."""
+        half = 3.2 * len(label)
+        boxes = [(x - half, y - 10, x + half, y + 3) for x, y in places]
+        free = [i for i, box in enumerate(boxes) if not any(_overlap(box, other) for other in self.taken)]
+        best = free[0] if free else 0
+        self.taken.append(boxes[best])
+        return text_at(*places[best], label, "edge")
+
+    def _shape(self, node: Term, x: float, y: float) -> str:
+        if isinstance(node, Variable):
+            state = " state" if node in self.segment.centres else ""
+            return f'<circle class="variable{state}" cx="{x:.0f}" cy="{y:.0f}" r="20"/>'
+        return f'<rect class="constant" x="{x - 44:.0f}" y="{y - 13:.0f}" width="88" height="26" rx="4"/>'
+
+
+def text_at(x: float, y: float, text: str, kind: str = "", anchor: str = "middle") -> str:
+    """Write a line of text in SVG."""
+    mark = f' class="{kind}"' if kind else ""
+    return f'<text{mark} text-anchor="{anchor}" x="{x:.0f}" y="{y:.0f}">{escape(text)}</text>'
+
+
+def _arrow(path: str) -> str:
+    return f'<path class="arrow" d="{path}" marker-end="url(#rdflive-arrow)"/>'
+
+
+def _on_curve(start: Point, control: Point, end: Point, t: float) -> Point:
+    a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
+    return (
+        a * start[0] + b * control[0] + c * end[0],
+        a * start[1] + b * control[1] + c * end[1] + 3,
+    )
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _short(text: str) -> str:
+    """Write what fits: the end of an IRI, the start of anything else."""
+    if text.startswith("<"):
+        text = text.strip("<>").rstrip("/#")
+        text = text[max(text.rfind("/"), text.rfind("#"), text.rfind(":")) + 1 :] or text
+    return text if len(text) <= 13 else text[:12] + "…"
