@@ -23,7 +23,7 @@ TEXTS = [
     ("uri(?x)", "IRI(?x)"),
     ("xsd:integer(?x)", f"<{XSD_}integer>(?x)"),
     ("concat()", "CONCAT()"),
-    ("if(?x, 'a', 'a\\n\\"')", 'IF(?x, "a", "a\\n\\"")'),
+    (r"""if(?x, 'a', 'a\n\"')""", r'IF(?x, "a", "a\n\"")'),
     ('"1"^^xsd:short', f'"1"^^<{XSD_}short>'),
     ("substr(?x, 1, 2)", "SUBSTR(?x, 1, 2)"),
 ]
@@ -58,7 +58,9 @@ def test_conjuncts_are_split_at_the_outermost_and() -> None:
 
 def test_exists_parts_are_the_outermost() -> None:
     """An EXISTS within the pattern of another is not listed."""
-    parts = exists_parts(node("!EXISTS { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } } || NOT EXISTS { ?a ?b ?c }"))
+    parts = exists_parts(
+        node("!EXISTS { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } } || NOT EXISTS { ?a ?b ?c }")
+    )
     assert [part.name for part in parts] == ["Builtin_EXISTS", "Builtin_NOTEXISTS"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import pyoxigraph as ox
@@ -32,7 +32,7 @@ class Numbers:
         return self.terms.index(term)
 
 
-@lru_cache(maxsize=None)
+@cache
 def node(text: str, *, prologue: str = "") -> Any:
     """Parse an expression the way a query holds it."""
     query = prepareQuery(f"{prologue}{PREFIXES} SELECT ({text} AS ?result) {{}}")
@@ -146,7 +146,7 @@ TIMES = _calls("YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE")
 
 
 def fill(template: str, *parts: Any) -> Any:
-    """Put nodes in the place of ?_1, ?_2, ... of a template, without the parser, which is slow when nested."""
+    """Put nodes in the place of ?_1, ?_2, ... of a template: the parser is slow when nested."""
     places = {Variable(f"_{place}"): part for place, part in enumerate(parts, 1)}
     return replace(node(template), lambda part: places.get(part) if isinstance(part, Variable) else None)
 

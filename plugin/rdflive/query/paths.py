@@ -1,4 +1,4 @@
-"""Property paths: sequences, alternatives, inverses and negated sets as rewritings, `?`, `*`, `+` as nodes."""
+"""Property paths: sequences, alternatives, inverses, negated sets are rewritten; `?`, `*`, `+` are nodes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _union(translator: Translator, triples: list[tuple[Any, Any, Any]], scope: S
 
 def _relation(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
     """Match one path, and show its ends only."""
-    from rdflive.query.joins import join  # noqa: PLC0415 - the two call each other
+    from rdflive.query.joins import join
 
     node = join(list(path_parts(translator, s, path, o, scope)), translator, scope, [])
     return Project(node, _shown(s, o, scope))

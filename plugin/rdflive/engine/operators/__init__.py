@@ -21,7 +21,6 @@ __all__ = [
     "UNBOUND",
     "Closure",
     "Construct",
-    "Construct",
     "Distinct",
     "Exists",
     "Extend",

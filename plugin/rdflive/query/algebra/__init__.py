@@ -1,0 +1,44 @@
+"""The algebra that is maintained: SPARQL's operators over columns, as a graph of nodes.
+
+Nodes compare by identity, and one node may be the input of several others. A column is a `Variable`; one
+that is not distinguished is hidden from the user. A *certain* column is compared exactly by the operators
+above: it is bound in every row, or it is a key of the context (the named graph of a GRAPH clause, the
+outer solution of an EXISTS). Any other column may be unbound, and unbound is compatible with everything.
+"""
+
+from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm
+from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
+from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological
+from rdflive.query.algebra.patterns import Basic, Closure, Graph, Values
+from rdflive.query.algebra.rows import Construct, Extend, Filter, Project
+from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
+
+__all__ = [
+    "Aggregate",
+    "AllOf",
+    "Basic",
+    "Closure",
+    "Columns",
+    "Condition",
+    "Construct",
+    "Distinct",
+    "Exists",
+    "Extend",
+    "Filter",
+    "Graph",
+    "Group",
+    "Join",
+    "LeftJoin",
+    "Minus",
+    "Node",
+    "OneOf",
+    "OrderCondition",
+    "Project",
+    "SameTerm",
+    "Slice",
+    "Union",
+    "Values",
+    "ordered",
+    "reads",
+    "topological",
+]

@@ -1,0 +1,107 @@
+"""The operators that bring rows of several inputs together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from rdflive.query.algebra.conditions import Condition
+from rdflive.query.algebra.node import Binary, Columns, Node, ordered, reads
+from rdflive.query.bgp import Variable
+
+__all__ = ["Exists", "Join", "LeftJoin", "Minus", "Union"]
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Binary):
+    """The compatible pairs of two inputs."""
+
+    @cached_property
+    def columns(self) -> Columns:
+        return ordered((*self.left.columns, *self.right.columns))
+
+    @cached_property
+    def certain(self) -> frozenset[Variable]:
+        return self.left.certain | self.right.certain
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return self.both(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftJoin(Binary):
+    """OPTIONAL: the compatible pairs that meet the condition, and the left rows that have none."""
+
+    condition: Condition | None = None
+
+    @cached_property
+    def columns(self) -> Columns:
+        return ordered((*self.left.columns, *self.right.columns))
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return self.left.certain
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return self.both(wanted | reads(self.condition, self.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Minus(Binary):
+    """The left rows without a compatible right row that binds a variable in common."""
+
+    context: Columns = ()
+    """Columns that are compared but are no variables in common."""
+
+    @property
+    def columns(self) -> Columns:
+        return self.left.columns
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return self.left.certain
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return wanted.union(self.shared), frozenset(self.shared)
+
+
+@dataclass(frozen=True, eq=False)
+class Exists(Binary):
+    """The left rows that have (or have not) a compatible right row, or all of them with a mark."""
+
+    negated: bool = False
+    mark: Variable | None = None
+    """The column that tells, in place of keeping some rows only."""
+
+    @cached_property
+    def columns(self) -> Columns:
+        return (*self.left.columns, *([self.mark] if self.mark else ()))
+
+    @cached_property
+    def certain(self) -> frozenset[Variable]:
+        return self.left.certain.union([self.mark] if self.mark else ())
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return wanted.union(self.shared).intersection(self.left.columns), frozenset(self.shared)
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Node):
+    """The rows of all branches."""
+
+    branches: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.branches
+
+    @cached_property
+    def columns(self) -> Columns:
+        return ordered(v for branch in self.branches for v in branch.columns)
+
+    @cached_property
+    def certain(self) -> frozenset[Variable]:
+        return frozenset.intersection(*(branch.certain for branch in self.branches))
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return tuple(wanted.intersection(branch.columns) for branch in self.branches)

@@ -1,0 +1,109 @@
+"""What every operator of the algebra is: a node with columns, and its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rdflive.query.algebra.conditions import Condition
+from rdflive.query.bgp import Variable
+
+__all__ = ["Binary", "Columns", "Node", "Unary", "ordered", "reads", "topological"]
+
+Columns: TypeAlias = tuple[Variable, ...]
+
+
+def ordered(columns: Iterable[Variable]) -> Columns:
+    """Drop repeated columns and keep the order."""
+    return tuple(dict.fromkeys(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operator of a query, with its inputs."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes whose rows it reads."""
+        return ()
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of its rows."""
+        raise NotImplementedError
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        """The columns that are compared exactly."""
+        raise NotImplementedError
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        """Say, per input, which columns it must give so that this node can give the wanted ones."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Unary(Node):
+    """A node with one input, whose columns it passes on unless it says otherwise."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def columns(self) -> Columns:
+        return self.input.columns
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return self.input.certain
+
+
+@dataclass(frozen=True, eq=False)
+class Binary(Node):
+    """A node with two inputs, compared by the columns that both have."""
+
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @property
+    def shared(self) -> Columns:
+        """The columns that both inputs have."""
+        return tuple(v for v in self.left.columns if v in self.right.columns)
+
+    @property
+    def keys(self) -> Columns:
+        """The shared columns that both inputs are certain of."""
+        return tuple(v for v in self.shared if v in self.left.certain and v in self.right.certain)
+
+    def both(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        """Want columns of both inputs, and those that they share."""
+        wanted = wanted.union(self.shared)
+        return wanted.intersection(self.left.columns), wanted.intersection(self.right.columns)
+
+
+def reads(condition: Condition | None, columns: Columns) -> frozenset[Variable]:
+    """Give those of the columns that a condition or an expression reads."""
+    names = condition.variables if condition is not None else ()
+    return frozenset(v for v in columns if v.readable and v.name in names)
+
+
+def topological(root: Node) -> list[Node]:
+    """List every node once, inputs first."""
+    seen: dict[Node, None] = {}
+
+    def visit(node: Node) -> Iterator[Node]:
+        for below in node.inputs:
+            if below not in seen:
+                yield from visit(below)
+        seen[node] = None
+        yield node
+
+    return list(dict.fromkeys(visit(root)))

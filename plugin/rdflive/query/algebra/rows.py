@@ -1,0 +1,82 @@
+"""The operators that take each row of one input by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from rdflive.query.algebra.conditions import Condition
+from rdflive.query.algebra.node import Columns, Unary, reads
+from rdflive.query.bgp import TriplePattern, Variable
+
+__all__ = ["Construct", "Extend", "Filter", "Project"]
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Unary):
+    """The rows that meet a condition."""
+
+    condition: Condition
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return (wanted | reads(self.condition, self.input.columns),)
+
+
+@dataclass(frozen=True, eq=False)
+class Extend(Unary):
+    """BIND: each row with one more column, unbound where the expression fails."""
+
+    variable: Variable
+    expression: Any
+
+    @property
+    def columns(self) -> Columns:
+        return (*self.input.columns, self.variable)
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return (wanted - {self.variable} | reads(self.expression, self.input.columns),)
+
+
+@dataclass(frozen=True, eq=False)
+class Project(Unary):
+    """Some columns of each row, under other names where `renamed` says from which column."""
+
+    kept: Columns
+    renamed: tuple[tuple[Variable, Variable], ...] = ()
+    """Pairs of a new column and the one it copies."""
+    exact: frozenset[Variable] = frozenset()
+    """The columns that are certain from here on: keys of a context, unbound or not."""
+
+    @property
+    def columns(self) -> Columns:
+        return (*self.kept, *(new for new, _ in self.renamed))
+
+    @cached_property
+    def certain(self) -> frozenset[Variable]:
+        below = self.input.certain
+        copies = {new for new, old in self.renamed if old in below}
+        return below.intersection(self.kept) | copies | self.exact
+
+    def source(self, column: Variable) -> Variable | None:
+        """Name the input's column that a column comes from; None where the input has none."""
+        old = dict(self.renamed).get(column, column)
+        return old if old in self.input.columns else None
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        return (frozenset(old for v in wanted if (old := self.source(v)) is not None),)
+
+
+@dataclass(frozen=True, eq=False)
+class Construct(Unary):
+    """CONSTRUCT: the triples that the template makes of each solution."""
+
+    template: tuple[TriplePattern, ...]
+    columns: Columns = field(default=(Variable("subject"), Variable("predicate"), Variable("object")))
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return frozenset(self.columns)
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        return (frozenset(self.input.columns),)

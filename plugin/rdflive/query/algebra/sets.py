@@ -1,0 +1,83 @@
+"""The operators that look at many rows of one input at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rdflive.query.accumulators import SetFunction
+from rdflive.query.algebra.node import Columns, Node, Unary, reads
+from rdflive.query.bgp import Variable
+
+__all__ = ["Aggregate", "Distinct", "Group", "OrderCondition", "Slice"]
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Unary):
+    """Each row once."""
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        return (frozenset(self.input.columns),)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of a grouping; without an expression it is COUNT(*)."""
+
+    name: SetFunction
+    variable: Variable
+    expression: Any
+    distinct: bool
+    separator: str = " "
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Unary):
+    """GROUP BY with its aggregates: one row per group."""
+
+    keys: Columns
+    aggregates: tuple[Aggregate, ...]
+    seeds: Node | None = None
+    """The groups that exist even when they are empty (the one group where nothing is grouped by)."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.seeds is None else (self.input, self.seeds)
+
+    @property
+    def columns(self) -> Columns:
+        return (*self.keys, *(aggregate.variable for aggregate in self.aggregates))
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return self.input.certain.intersection(self.keys)
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        rows = frozenset(self.keys).intersection(self.input.columns)
+        for aggregate in self.aggregates:
+            if aggregate.expression is not None:
+                rows |= reads(aggregate.expression, self.input.columns)
+            elif aggregate.distinct:
+                rows |= {v for v in self.input.columns if v.distinguished}
+        return (rows,) if self.seeds is None else (rows, frozenset(self.keys))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCondition:
+    """One condition of ORDER BY."""
+
+    expression: Any
+    descending: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Unary):
+    """LIMIT and OFFSET: a part of the rows in order, per context."""
+
+    order: tuple[OrderCondition, ...]
+    offset: int
+    limit: int | None
+    context: Columns = ()
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        return (frozenset(self.input.columns),)
