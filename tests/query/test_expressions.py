@@ -17,13 +17,13 @@ XSD_ = "http://www.w3.org/2001/XMLSchema#"
 TEXTS = [
     ("?x>1", "?x > 1"),
     ("?x=1&&?y=2||!BOUND(?z)", "((?x = 1) && (?y = 2)) || (!BOUND(?z))"),
-    ("- - ?x + 2.50 * 1e0", f'(-(-?x)) + (2.50 * "1.0"^^<{XSD_}double>)'),
+    ("-(-?x) + 2.50 * 1e0", f'(-(-?x)) + (2.50 * "1.0"^^<{XSD_}double>)'),
     ("?x NOT IN ()", "?x NOT IN ()"),
     ("?x IN (ex:a, 'b'@EN)", '?x IN (<http://example.org/a>, "b"@en)'),
     ("uri(?x)", "IRI(?x)"),
     ("xsd:integer(?x)", f"<{XSD_}integer>(?x)"),
     ("concat()", "CONCAT()"),
-    (r"""if(?x, 'a', 'a\n\"')""", r'IF(?x, "a", "a\n\"")'),
+    (r'if(?x, "a", "a\n\"")', r'IF(?x, "a", "a\n\"")'),
     ('"1"^^xsd:short', f'"1"^^<{XSD_}short>'),
     ("substr(?x, 1, 2)", "SUBSTR(?x, 1, 2)"),
 ]

@@ -134,9 +134,9 @@ REPLACE("a.b", ".", "-", "q") = "a-b"
 REPLACE("ABab", "b", "x", "i") = "Axax"
 REGEX("ab", "A B", "ix")
 REGEX("a b", "a[ ]b", "x")
-!REGEX("a\\n", "a$")
-REGEX("a\\nb", "a$", "m")
-REGEX("a\\nb", "a.b", "s")
+!REGEX("a\n", "a$")
+REGEX("a\nb", "a$", "m")
+REGEX("a\nb", "a.b", "s")
 REGEX("a$", "a\\$")
 REGEX("a.b", "a.b", "q") && !REGEX("axb", "a.b", "q")
 LANGMATCHES("en-GB", "EN") && !LANGMATCHES("eng", "en") && !LANGMATCHES("", "*")

@@ -127,7 +127,7 @@ def _left_join(node: algebra.LeftJoin, reading: _Reading) -> Words:
     if node.condition is not None:
         detail += f", if {reading.names.text(node.condition.text)}"
     keeps = f"the rows of both sides{compared.by}; the number of matches of each left row that has any"
-    costs = f"{compared.look_up}, then one merge per pair found; the first and the last match of a left row also move it alone"
+    costs = f"{compared.look_up}, then one merge per pair found, and the unmatched row"
     if not compared.on:
         costs = "one merge per changed row and row of the other side"
     return Words("LeftJoin (OPTIONAL)", detail, keeps, costs)

@@ -18,6 +18,7 @@ _PLAIN: Final = {
     XSD.decimal: re.compile(r"-?\d*\.\d+"),
     XSD.boolean: re.compile("true|false"),
 }
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 _LOGICAL: Final = {"ConditionalAndExpression": "&&", "ConditionalOrExpression": "||"}
 _UNARY: Final = {"UnaryNot": "!", "UnaryMinus": "-", "UnaryPlus": "+"}
 _SYNONYMS: Final = {"URI": "IRI", "isURI": "isIRI"}
@@ -41,7 +42,7 @@ def _literal(term: Literal) -> str:
     if plain is not None and plain.fullmatch(term):
         return str(term)
     suffix = f"@{term.language.lower()}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
-    return f"{Literal(str(term)).n3()}{suffix}"
+    return f'"{term.translate(_ESCAPES)}"{suffix}'
 
 
 def _compound(node: CompValue, base: str | None) -> str:

@@ -11,7 +11,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.paths import OpenPath
 
 if TYPE_CHECKING:
-    from rdflive.query.translate import Scope, Translator
+    from rdflive.query.scope import Scope
+    from rdflive.query.translate import Translator
 
 __all__ = ["Part", "join"]
 

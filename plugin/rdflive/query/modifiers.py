@@ -14,7 +14,8 @@ from rdflive.query.bgp import Variable
 
 if TYPE_CHECKING:
     from rdflive.query.algebra import Condition
-    from rdflive.query.translate import Scope, Translator
+    from rdflive.query.scope import Scope
+    from rdflive.query.translate import Translator
 
 __all__ = ["Modifiers", "group_rows", "peel", "select"]
 

@@ -23,7 +23,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.expressions import exists_parts
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.refusals import refused
-from rdflive.query.translate import Dataset, Merge, Scope, Translator
+from rdflive.query.scope import Dataset, Merge, Scope
+from rdflive.query.translate import Translator
 from rdflive.tokens import Token, tokenize
 
 __all__ = ["Form", "ParsedQuery", "parse_query"]

@@ -14,7 +14,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 
 if TYPE_CHECKING:
     from rdflive.query.joins import Part
-    from rdflive.query.translate import Scope, Translator
+    from rdflive.query.scope import Scope
+    from rdflive.query.translate import Translator
 
 __all__ = ["OpenPath", "path_parts"]
 

@@ -150,9 +150,10 @@ class _Tree:
         """Draw it all with the upper left corner there."""
         parts = [self._box(x + self.centre - self.box_width / 2, y)]
         low = y + self.box_height
-        for start, tree in self._starts() if self.below else ():
+        for i, (start, tree) in enumerate(self._starts() if self.below else (), 1):
             child = x + start + tree.centre
-            path = f"M{child:.0f} {low + _GAP:.0f}L{x + self.centre:.0f} {low:.0f}"
+            end = x + self.centre + self.box_width * (i / (len(self.below) + 1) - 0.5)
+            path = f"M{child:.0f} {low + _GAP:.0f}L{end:.0f} {low:.0f}"
             parts.append(f'<path class="arrow" d="{path}" marker-end="url(#rdflive-arrow)"/>')
             parts.append(tree.draw(x + start, low + _GAP))
         return "".join(parts)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -16,69 +15,21 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Condition, Values
-from rdflive.query.bgp import Term, TriplePattern, Variable
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.correlation import exact_copies, is_independent, seed_of
 from rdflive.query.expressions import Expression, conjuncts, exists_parts, volatile
 from rdflive.query.expressions import replace as replace_in
 from rdflive.query.joins import Part, join
 from rdflive.query.modifiers import group_rows, select
 from rdflive.query.paths import path_parts
+from rdflive.query.scope import Dataset, Merge, Scope
 
-__all__ = ["Dataset", "Merge", "Refuse", "Scope", "Translator"]
+__all__ = ["Refuse", "Translator"]
 
 Refuse: TypeAlias = Callable[[str], Exception]
 """Makes the error for a construct that is refused, by the name of rdflib's algebra."""
 Offered: TypeAlias = list[Condition]
 """Filters from above; whoever makes sure of all variables of one takes it out of the list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """The default graph that several FROM clauses make: each triple of these graphs once."""
-
-    graphs: frozenset[Term]
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """What FROM and FROM NAMED leave of the store's graphs."""
-
-    default: Any = None
-    named: frozenset[Term] | None = None
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Where a pattern is evaluated: its graph, and the outer solutions when they reach into it."""
-
-    graph: Any = None
-    graphs: algebra.Node | None = None
-    """The names of the graphs, when `graph` is a variable."""
-    outer: algebra.Node | None = None
-    """The distinct outer solutions of a correlated EXISTS."""
-
-    @cached_property
-    def context(self) -> algebra.Columns:
-        """The columns that every row must carry."""
-        outer = self.outer.columns if self.outer else ()
-        graphs = self.graphs.columns if self.graphs else ()
-        return algebra.ordered((*graphs, *(v for v in outer if v in self._exact)))
-
-    @property
-    def _exact(self) -> frozenset[Variable]:
-        return self.outer.certain if self.outer else frozenset()
-
-    @cached_property
-    def seed(self) -> algebra.Node | None:
-        """The rows of the context: what an empty group gives; None where that is one empty row."""
-        if self.outer is None or self.graphs is None:
-            return self.outer or self.graphs
-        return algebra.Join(self.graphs, self.outer)
-
-    @property
-    def base(self) -> Scope:
-        """The same graph without the outer solutions."""
-        return self if self.outer is None else Scope(self.graph, self.graphs)
 
 
 class Translator:
