@@ -16,6 +16,9 @@ Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = NamedNode(_XSD + "string")
+_BINARY: Final = frozenset({NamedNode(_XSD + "double"), NamedNode(_XSD + "float")})
+_SPECIAL: Final = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
+"""How rdflib spells what it computes, and how XML Schema does."""
 _PLAIN: Final = frozenset({_STRING, NamedNode(_XSD + "anyURI")})
 
 
@@ -81,7 +84,8 @@ def to_native(term: Any) -> Any:
         return BlankNode(term)
     if isinstance(term, rdflib.term.Literal):
         datatype = NamedNode(term.datatype) if term.datatype else None
-        return canonical(Literal(term, datatype=datatype, language=term.language))
+        spelling = _SPECIAL.get(term, term) if datatype in _BINARY else term
+        return canonical(Literal(spelling, datatype=datatype, language=term.language))
     raise ValueError(
         f"{term!r} is no term of a triple in Oxigraph; give an IRI, a blank node or a literal, "
         "of rdflib or of pyoxigraph"

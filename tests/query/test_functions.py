@@ -71,7 +71,7 @@ DATATYPE(-"1"^^xsd:short) = xsd:integer
 DATATYPE(-"1"^^xsd:float) = xsd:float
 DATATYPE(+CEIL(1.5)) = xsd:decimal
 STR(0 / -3) = "0"
-STR(1e0 / 0) = STR("INF"^^xsd:double)
+1e0 / 0 = "INF"^^xsd:double && -1e0 / 0 = "-INF"^^xsd:double && !(0e0 / 0 = 0e0 / 0)
 10 - 2 - 3 = 5
 100 / 10 / 2 = 5
 9223372036854775807 + 1 = 9223372036854775808

@@ -23,6 +23,7 @@ REFUSED = [
     ("SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(RAND() < 0.5)", "RAND()", 1, 43),
     ("SELECT ?s { ?s ?p ?o FILTER EXISTS { ?s ?q ?r FILTER(?r < NOW()) } }", "NOW()", 1, 59),
     ("SELECT DISTINCT ?s { ?s ?p ?o }\nORDER BY ?o", "ORDER BY", 2, 1),
+    ("SELECT * { BIND(1 AS ?x) ?s ?p ?o BIND(2 AS ?x) }", "an assignment to a variable in use", 1, 42),
     ("SELECT ?s { ?s <u:NOW> 'RAND()' # UUID()\n . FILTER(?s < NOW()) }", "NOW()", 2, 16),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -115,7 +116,7 @@ def follow(name: str, text: str) -> str:
         return ""  # counted above
     except Exception as error:  # noqa: BLE001 - all that fail are to be named
         return repr(error)
-    algebra = prepareQuery(text, initNs=dict(dataset.namespaces())).algebra
+    algebra = parsed(text, dict(dataset.namespaces()))
     judged = name not in NO_JUDGE and not words(text) & LEAVES_A_CHOICE
     start, wrong = follower.state, ""
     for sign, literals in ((1, False), (1, True), (-1, False), (-1, True)):
@@ -128,6 +129,16 @@ def follow(name: str, text: str) -> str:
         wrong = wrong or f"began with {start}, ended with {follower.state}"
     follower.close()
     return wrong
+
+
+def parsed(text: str, namespaces: dict[str, Any]) -> Any:
+    """Parse with room for the recursion of rdflib's parser, which begins deep in the stack here."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(4 * limit)
+    try:
+        return prepareQuery(text, initNs=namespaces).algebra
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def examples(dataset: Any, algebra: Any, *, literals: bool) -> Iterator[tuple[Any, Any]]:

@@ -73,10 +73,45 @@ def state_of(result: Result) -> State:
 
 
 def isomorphic(left: State, right: State) -> bool:
-    """Tell if two states are equal up to a renaming of blank nodes: one bijection for all rows."""
+    """Tell if two states are equal up to a renaming of blank nodes: one bijection for all rows.
+
+    Rows that share no blank node are matched apart. Any peer will do, because being isomorphic is an
+    equivalence.
+    """
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
-    return _matches(left, right, {}, {})
+    peers: dict[Any, list[Counter[Row]]] = {}
+    for part in _parts(right):
+        peers.setdefault(_outline(part), []).append(part)
+    for part in _parts(left):
+        alike = peers.get(_outline(part), [])
+        found = next((place for place, peer in enumerate(alike) if _matches(part, peer, {}, {})), None)
+        if found is None:
+            return False
+        del alike[found]
+    return not any(peers.values())
+
+
+def _parts(state: Counter[Row]) -> list[Counter[Row]]:
+    """Split a state into rows that hang together by blank nodes; rows without any are one part."""
+    parts: list[tuple[set[Any], Counter[Row]]] = [(set(), Counter())]
+    for solution, weight in state.items():
+        nodes = {term for _, term in solution if isinstance(term, BNode)}
+        joined, rest = (set(nodes), Counter({solution: weight})), []
+        if not nodes:
+            parts[0][1][solution] = weight
+            continue
+        for part in parts:
+            if part[0].isdisjoint(nodes):
+                rest.append(part)
+            else:
+                joined = (joined[0] | part[0], joined[1] + part[1])
+        parts = [*rest, joined]
+    return [rows for _, rows in parts if rows]
+
+
+def _outline(part: Counter[Row]) -> Any:
+    return frozenset(_paint(part, _colours(part, {})).items())
 
 
 def _matches(left: Counter[Row], right: Counter[Row], old: Mapping[Any, int], new: Mapping[Any, int]) -> bool:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import rdflib
 
 import rdflive
 from rdflive.cli.query import read_query
 
-__all__ = ["run"]
+__all__ = ["folded", "run"]
+
+_GUIDE: Final = re.compile("[│├└─ ]*")
+_LEAST: Final = 24
+"""The room that a line keeps however deep it stands in a narrow terminal."""
 
 
 def run(args: argparse.Namespace) -> None:
@@ -23,5 +34,33 @@ def run(args: argparse.Namespace) -> None:
         )
     if args.svg:
         Path(args.svg).write_text(explanation.svg(), encoding="utf-8")
+    elif args.mermaid:
+        print(explanation.mermaid(), flush=True)
+    elif sys.stdout.isatty():
+        print(*folded(str(explanation), shutil.get_terminal_size().columns), sep="\n", flush=True)
     else:
-        print(explanation.mermaid() if args.mermaid else explanation, flush=True)
+        print(explanation, flush=True)
+
+
+def folded(text: str, width: int) -> Iterator[str]:
+    """Fold the lines of an explanation, and draw the guides of its tree on through what is folded.
+
+    >>> print(*folded("[1] Join\\n├─ [2] Filter ?x > 1 && ?x < 9\\n│  │   keeps nothing", 26), sep="\\n")
+    [1] Join
+    ├─ [2] Filter ?x > 1 && ?x
+    │  │     < 9
+    │  │   keeps nothing
+    """
+    for line, after in pairwise([*text.splitlines(), ""]):
+        guide = _GUIDE.match(line)[0]  # type: ignore[index]  # it matches everywhere
+        onwards = guide
+        if line.startswith("[", len(guide)):  # a box: its own guide begins in the line below
+            onwards = _GUIDE.match(after)[0]  # type: ignore[index]
+        yield from textwrap.wrap(
+            line[len(guide) :],
+            max(width, len(onwards) + _LEAST),
+            initial_indent=guide,
+            subsequent_indent=f"{onwards}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [line]

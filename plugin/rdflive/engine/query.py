@@ -23,7 +23,7 @@ TermWeights: TypeAlias = dict[tuple[Any, ...], int]
 class QueryState:
     """The leaves and operators of one query, one per step of its plan."""
 
-    __slots__ = ("_dictionary", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
+    __slots__ = ("_dictionary", "_leaf", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
 
     def __init__(
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
@@ -34,13 +34,14 @@ class QueryState:
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._preset = tuple(preset.get(name) for name in plan.query.names)
         self.leaves = [None if step.basic is None else Leaf(step.basic, dictionary) for step in plan.steps]
+        self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self.operators: list[Operator | None] = [None] * len(plan.steps)
         self._sorter: Sorter | None = make_sorter(plan, terms)
 
     @property
     def is_leaf(self) -> bool:
         """True when the query is one basic graph pattern, with nothing above it."""
-        return len(self.plan.steps) == 1 and self.plan.steps[0].basic is not None
+        return self._leaf is not None
 
     @property
     def states(self) -> list[SegmentState]:
@@ -54,6 +55,8 @@ class QueryState:
 
     def drain(self) -> TermWeights:
         """Take what the segments found since the last commit and give the query's delta."""
+        if self._leaf is not None:
+            return self._name(self._leaf.drain())
         deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
         return self._name(self._run(self.operators, deltas, first=False))
 
@@ -66,8 +69,8 @@ class QueryState:
         rows = getattr(self.operators[-1], "rows", None)
         if rows is not None:
             return self._name(rows())
-        if self.is_leaf:
-            return self._name(self._contents(solutions)[0] or {})
+        if self._leaf is not None:
+            return self._name(self._leaf.current(solutions))
         operators = self._make()
         try:
             return self._name(self._run(operators, self._contents(solutions), first=True))

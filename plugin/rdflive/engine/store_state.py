@@ -45,15 +45,15 @@ class StoreState:
         start = perf_counter()
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
-            for state in view.kernel.dirty:
-                changed[self._owners[state][0]] = None
-            view.kernel.dirty.clear()
-        deltas = [(self._emits[query], query.drain()) for query in changed]
+            if view.kernel.dirty:
+                changed.update((self._owners[state][0], None) for state in view.kernel.dirty)
+                view.kernel.dirty.clear()
         if changed:
+            deltas = [(self._emits[query], query.drain()) for query in changed]
             self.seconds += perf_counter() - start
-        for emit, delta in deltas:
-            if delta:
-                emit(delta, sequence, False)
+            for emit, delta in deltas:
+                if delta:
+                    emit(delta, sequence, False)
         self.dictionary.sweep()
 
     def add(self, plan: Plan, view_of: ViewOf, emit: Emit) -> tuple[QueryState, TermWeights | None]:

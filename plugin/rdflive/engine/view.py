@@ -63,12 +63,13 @@ class View:
         Returns true when it matched, and `commit` must follow.
         """
         self.seen += 1
-        s, p, o = change[:3]
+        s, p, o = change
         known, router = self._known, self._router
         if router.open is EMPTY and known(p, -1) not in router.nodes:
             return False
-        if not router.may_match(known, s, p, o):
-            return False
+        return router.may_match(known, s, p, o) and self._take(sign, change)
+
+    def _take(self, sign: Literal[1, -1], change: tuple[Any, ...]) -> bool:
         start = perf_counter()
         ids = tuple(map(self._dictionary.intern, change))
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
@@ -156,6 +157,12 @@ class QuadView(View):
         super().__init__(state, quads)
         self._default = self._dictionary.intern(default)
         self._dictionary.hold([self._default])
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        """Take one exact change of a quad, as a view of one graph takes that of a triple."""
+        self.seen += 1
+        s, p, o, _ = change
+        return self._router.may_match(self._known, s, p, o) and self._take(sign, change)
 
     def _make_kernel(self) -> Kernel:
         return QuadKernel()

@@ -70,7 +70,7 @@ class _Compared:
 
     @property
     def by(self) -> str:
-        return ", found by these" if self.on else ""
+        return " by these columns" if self.on else ""
 
     @property
     def look_up(self) -> str:
@@ -149,11 +149,11 @@ def _exists(node: algebra.Exists, reading: _Reading) -> Words:
 
 def _partnered(name: str, node: algebra.Minus | algebra.Exists, reading: _Reading, more: str) -> Words:
     compared = reading.compared(node)
-    right = "of the right rows these with counts" if compared.on else "how many rows the right side has"
+    right = "how often the right side has each of their values" if compared.on else "the number of right rows"
     return Words(
         name,
         (compared.on or "of any row") + more,
-        f"the left rows{compared.by}; {right}",
+        f"the left rows{compared.by}, and {right}",
         f"{compared.look_up}; only the first and last right row of a kind visits the left rows that it fits",
     )
 
@@ -206,19 +206,19 @@ def _group(node: algebra.Group, reading: _Reading) -> Words:
     results = " and one result of each aggregate per touched group" if aggregates else ""
     is_sorted = any(a.name in _SORTED for a in node.aggregates)
     each = "O(log n) per changed row, n the values of its group," if is_sorted else "O(1) per changed row"
-    keeps = "; ".join(dict.fromkeys(_kept(a) for a in node.aggregates))
-    return Words("Group", detail, "per group its row" + (f"; {keeps}" if keeps else ""), each + results)
+    keeps = ", ".join(dict.fromkeys(_kept(a) for a in node.aggregates))
+    return Words("Group", detail, "per group its row" + (f", {keeps}" if keeps else ""), each + results)
 
 
 def _kept(aggregate: algebra.Aggregate) -> str:
     """Say what the accumulator of an aggregate keeps (see `rdflive.query.accumulators`)."""
     if aggregate.name in ("MIN", "MAX", "SAMPLE"):
-        return f"its terms in order, for {aggregate.name}"
+        return f"its terms in order for {aggregate.name}"
     kept = {"COUNT": "a number", "GROUP_CONCAT": "its terms in order"}.get(aggregate.name, "an exact sum")
     if aggregate.distinct:
         of = "rows" if aggregate.expression is None else "terms"
         kept = f"{kept} and the counts of its {of}"
-    return f"{kept}, for {aggregate.name}"
+    return f"{kept} for {aggregate.name}"
 
 
 @_describe.register

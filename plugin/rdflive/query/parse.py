@@ -67,7 +67,7 @@ def parse_query(
     query = _translate(text, init_ns or {}, tokens)
     node = query.algebra
     if node.name == "DescribeQuery":
-        raise refused(node.name, tokens)
+        raise refused(node.name, tokens=tokens)
     preset = {_bare(name): term for name, term in (init_bindings or {}).items()}
     dataset = _dataset(node.datasetClause)
     translator = Translator(preset, dataset, partial(refused, tokens=tokens), query.prologue.base)

@@ -26,10 +26,18 @@ _LETTERS: Final = 42
 _MOST: Final = 3
 """How many lines of a box tell what the operator does."""
 _STYLE: Final = (
-    "text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.edge{font-size:10px;fill:#555}"
-    ".words{font:11px monospace}.keeps{fill:#666}.variable{fill:#dbeafe;stroke:#1d4ed8}.state{stroke-width:3}"
-    ".constant{fill:#f3f4f6;stroke:#6b7280}.box{fill:#fef9c3;stroke:#a16207}.leaf{fill:none;stroke:#9ca3af}"
-    ".again{fill:none;stroke:#a16207;stroke-dasharray:4 3}.arrow{stroke:#6b7280;fill:none}"
+    "text{font:12px sans-serif;fill:#222}",
+    ".title{font-weight:bold}",
+    ".edge{font-size:10px;fill:#555;paint-order:stroke;stroke:white;stroke-width:3px}",
+    ".words{font:11px monospace}",
+    ".keeps{fill:#666}",
+    ".variable{fill:#dbeafe;stroke:#1d4ed8}",
+    ".state{stroke-width:3}",
+    ".constant{fill:#f3f4f6;stroke:#6b7280}",
+    ".box{fill:#fef9c3;stroke:#a16207}",
+    ".leaf{fill:none;stroke:#9ca3af}",
+    ".again{fill:none;stroke:#a16207;stroke-dasharray:4 3}",
+    ".arrow{stroke:#6b7280;fill:none}",
 )
 _ARROW: Final = (
     '<marker id="rdflive-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
@@ -55,7 +63,7 @@ def draw(plan: Plan) -> str:
 
 
 def _image(width: float, height: float, content: str, label: str) -> str:
-    style = "".join(f".rdflive-plan {rule}}}" for rule in _STYLE.split("}") if rule)  # pages have others
+    style = "".join(f".rdflive-plan {rule}" for rule in _STYLE)  # a page has other drawings too
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rdflive-plan" {size} '

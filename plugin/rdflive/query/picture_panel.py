@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from math import cos, hypot, pi, sin
+from math import cos, hypot, inf, pi, sin
 from typing import Final, TypeAlias
 
 from rdflive.query.bgp import Term, TriplePattern, Variable
@@ -53,17 +53,15 @@ class Panel:
     def draw(self) -> str:
         """Give the SVG elements; a thick rim marks a centre with a match state."""
         places = {node: self._place(i) for i, node in enumerate(self.nodes)}
-        labels = {node: _short(self.names.term(node)) for node in self.nodes}
         self.taken = [(0, 0, 120, _TITLE + 4)]
         for node, (x, y) in places.items():
-            half = max(22.0 if isinstance(node, Variable) else 42.0, 3.6 * len(labels[node]))
-            self.taken.append((x - half, y - 21, x + half, y + 21))
+            wide, high = self._half(node)
+            self.taken.append((x - wide, y - high, x + wide, y + high))
         parts = [text_at(12, 20, self.segment.algorithm, "title", "start")]
         parts += [part for pattern in self._patterns() for part in self._edge(*pattern, places)]
         for node, (x, y) in places.items():
-            shape = self._shape(node, x, y)
-            title = f"<title>{escape(self.names.term(node))}</title>"
-            parts.append(f"<g>{title}{shape}{text_at(x, y + 4, labels[node])}</g>")
+            shape = self._shape(node, x, y) + text_at(x, y + 4, _short(self.names.term(node)))
+            parts.append(f"<g><title>{escape(self.names.term(node))}</title>{shape}</g>")
         return "".join(parts)
 
     @property
@@ -74,17 +72,21 @@ class Panel:
     def _radius(self) -> float:
         return _RADIUS if self._is_flat else max(_RADIUS, len(self.nodes) * _ROUND / (2 * pi))
 
+    @property
+    def _middle(self) -> Point:
+        return self.width / 2, _TITLE + (self.height - _TITLE) / 2
+
     def _place(self, i: int) -> Point:
-        x, y = self.width / 2, _TITLE + (self.height - _TITLE) / 2
+        x, y = self._middle
         turn = -pi if self._is_flat else -pi / 2
         angle = 2 * pi * i / len(self.nodes) + turn
         return x + self._radius * cos(angle), y + self._radius * sin(angle)
 
     def _patterns(self) -> Iterator[tuple[TriplePattern, int]]:
         """Give each pattern with its number among those between the same ends."""
-        drawn: dict[tuple[Term, Term], int] = {}
+        drawn: dict[frozenset[Term], int] = {}
         for pattern in self.segment.patterns:
-            ends = (pattern.subject, pattern.object)
+            ends = frozenset((pattern.subject, pattern.object))
             drawn[ends] = drawn.get(ends, 0) + 1
             yield pattern, drawn[ends]
 
@@ -97,10 +99,12 @@ class Panel:
             yield self._label([(x + 4, y - 45 - 12 * bend), (x + 4, y - 33 + 12 * bend)], label)
             return
         dx, dy = (u - x) / length, (v - y) / length
-        x, y, u, v = x + 22 * dx, y + 22 * dy, u - 24 * dx, v - 24 * dy
-        if not isinstance(pattern.object, Variable):  # stop at the rim of the rectangle
-            u, v = (u - 22 * dx, v) if abs(dx) > 0.8 else (u, v)
-        cx, cy = (x + u) / 2 - dy * 26 * bend, (y + v) / 2 + dx * 26 * bend
+        start, end = self._rim(pattern.subject, dx, dy) + 2, self._rim(pattern.object, dx, dy) + 4
+        x, y, u, v = x + start * dx, y + start * dy, u - end * dx, v - end * dy
+        middle = self._middle
+        outwards = (middle[0] - x) * dy > (middle[1] - y) * dx
+        bow = -26 * bend if outwards else 26 * bend
+        cx, cy = (x + u) / 2 - dy * bow, (y + v) / 2 + dx * bow
         yield _arrow(f"M{x:.0f} {y:.0f}Q{cx:.0f} {cy:.0f} {u:.0f} {v:.0f}")
         yield self._label([_on_curve((x, y), (cx, cy), (u, v), t) for t in _TRIES], label)
 
@@ -113,11 +117,26 @@ class Panel:
         self.taken.append(boxes[best])
         return text_at(*places[best], label, "edge")
 
+    def _half(self, node: Term) -> Point:
+        """Give half the width and height of a term's shape."""
+        wide = 3.6 * len(_short(self.names.term(node))) + 6
+        return (max(20.0, wide), 20.0) if isinstance(node, Variable) else (max(30.0, wide), 13.0)
+
+    def _rim(self, node: Term, dx: float, dy: float) -> float:
+        """Tell how far a term's shape reaches from its middle in a direction."""
+        wide, high = self._half(node)
+        if isinstance(node, Variable):
+            return 1 / hypot(dx / wide, dy / high)
+        return min(wide / abs(dx) if dx else inf, high / abs(dy) if dy else inf)
+
     def _shape(self, node: Term, x: float, y: float) -> str:
+        wide, high = self._half(node)
         if isinstance(node, Variable):
             state = " state" if node in self.segment.centres else ""
-            return f'<circle class="variable{state}" cx="{x:.0f}" cy="{y:.0f}" r="20"/>'
-        return f'<rect class="constant" x="{x - 44:.0f}" y="{y - 13:.0f}" width="88" height="26" rx="4"/>'
+            size = f'rx="{wide:.0f}" ry="{high:.0f}"'
+            return f'<ellipse class="variable{state}" cx="{x:.0f}" cy="{y:.0f}" {size}/>'
+        size = f'width="{2 * wide:.0f}" height="{2 * high:.0f}" rx="4"'
+        return f'<rect class="constant" x="{x - wide:.0f}" y="{y - high:.0f}" {size}/>'
 
 
 def text_at(x: float, y: float, text: str, kind: str = "", anchor: str = "middle") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from rdflive.errors import UnsupportedQueryError
@@ -52,10 +53,16 @@ _REFUSALS: Final = {
         "use a blank node in a CONSTRUCT template",
     ),
     "PresetExtend": _Refusal(
-        "a variable that initBindings fixes",
-        ("BIND", "AS"),
-        "the query assigns it too",
+        "an assigned variable that initBindings fixes",
+        ("AS",),
+        "it cannot have two values",
         "leave it out of initBindings",
+    ),
+    "BoundExtend": _Refusal(
+        "an assignment to a variable in use",
+        ("AS",),
+        "SPARQL forbids to assign what the pattern before it binds",
+        "choose another name, or compare the two in a FILTER",
     ),
     "DistinctOrder": _Refusal(
         "ORDER BY",
@@ -69,12 +76,18 @@ _REFUSALS: Final = {
 }
 
 
-def refused(construct: str, tokens: list[Token]) -> UnsupportedQueryError:
-    """Make the error for a construct, by rdflib's name for it."""
+def refused(construct: str, assigned: str = "", *, tokens: list[Token]) -> UnsupportedQueryError:
+    """Make the error for a construct, by rdflib's name for it and the variable that it assigns."""
     refusal = _REFUSALS.get(construct)
     if refusal is None:
         refusal = _Refusal(construct, (), "rdflive does not know it", "run graph.query() after each change")
-    place = next((t for t in tokens if t.kind == "word" and t.text.upper() in refusal.words), None)
+    opening = [
+        token
+        for token, after in pairwise([*tokens, None])
+        if token is not None and token.kind == "word" and token.text.upper() in refusal.words
+        if not assigned or (after is not None and after.text[1:] == assigned)
+    ]
+    place = (opening or [None])[-1 if assigned else 0]  # of two assignments the second is wrong
     where = f" (line {place.line}, column {place.column})" if place else ""
     return UnsupportedQueryError(
         f"{refusal.name}{where} cannot be maintained: {refusal.reason}. Instead: {refusal.advice}.",

@@ -26,8 +26,8 @@ from rdflive.query.scope import Dataset, Merge, Scope
 
 __all__ = ["Refuse", "Translator"]
 
-Refuse: TypeAlias = Callable[[str], Exception]
-"""Makes the error for a construct that is refused, by the name of rdflib's algebra."""
+Refuse: TypeAlias = Callable[..., Exception]
+"""Makes the error for a construct that is refused, by rdflib's name for it and the variable it assigns."""
 Offered: TypeAlias = list[Condition]
 """Filters from above; whoever makes sure of all variables of one takes it out of the list."""
 
@@ -166,10 +166,12 @@ class Translator:
         result = self.group(node.p, scope, down)
         offered[:] = [c for c in offered if name in c.variables or c in down]
         expression, variable = node.expr, Variable(name)
-        if name in self.preset:
-            raise self.refuse("PresetExtend")
         if variable in result.columns:
-            return result  # an alias of a grouped variable, which is there under its own name
+            if isinstance(expression, RdflibVariable) and expression.startswith("__agg_"):
+                return result  # an alias of a grouped variable, which is there under its own name
+            raise self.refuse("BoundExtend", name)
+        if name in self.preset:
+            raise self.refuse("PresetExtend", name)
         result, expression = self.marked(result, expression, scope)
         return algebra.Extend(result, variable, self.expression(expression))
 
