@@ -251,10 +251,7 @@ class Subscription:
                 del state.views[key], self._capture.listeners[key]
 
     def _check_constants(self) -> None:
-        query = self._plan.query
-        patterns = (p for basic in self._plan.basics for segment in basic.segments for p in segment.patterns)
-        constants = (term for p in patterns for term in p if not isinstance(term, Variable))
-        for term in (*constants, *query.preset.values()):
+        for term in self._plan.constants:
             try:
                 self._adapter.to_native(term)
             except ValueError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Columns, Node
-from rdflive.query.bgp import Variable
+from rdflive.query.bgp import Term, Variable
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.segment import Algorithm, BasicPlan, plan_basic
 
@@ -38,6 +39,21 @@ class Plan:
     def basics(self) -> tuple[BasicPlan, ...]:
         """The plans of the basic graph patterns, in order."""
         return tuple(step.basic for step in self.steps if step.basic is not None)
+
+
+    @property
+    def constants(self) -> Iterator[Term]:
+        """The constants that must be terms of the store: of patterns, graphs, VALUES and templates."""
+        for step in self.steps:
+            node = step.node
+            if isinstance(node, Basic | algebra.Construct):
+                triples = node.patterns if isinstance(node, Basic) else node.template
+                yield from (term for triple in triples for term in triple if not isinstance(term, Variable))
+            if isinstance(node, Basic) and node.graph is not None and not isinstance(node.graph, Variable):
+                yield node.graph
+            if isinstance(node, algebra.Values):
+                yield from (term for row in node.rows for term in row if term is not None)
+        yield from self.query.preset.values()
 
 
 def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:

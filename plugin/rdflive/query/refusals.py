@@ -87,7 +87,7 @@ def refused(construct: str, assigned: str = "", *, tokens: list[Token]) -> Unsup
         if token is not None and token.kind == "word" and token.text.upper() in refusal.words
         if not assigned or (after is not None and after.text[1:] == assigned)
     ]
-    place = (opening or [None])[-1 if assigned else 0]  # of two assignments the second is wrong
+    place = opening[-1 if assigned else 0] if opening else None  # of two assignments the second is wrong
     where = f" (line {place.line}, column {place.column})" if place else ""
     return UnsupportedQueryError(
         f"{refusal.name}{where} cannot be maintained: {refusal.reason}. Instead: {refusal.advice}.",
