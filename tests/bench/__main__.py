@@ -15,7 +15,17 @@ if not __package__:  # started by path: let `bench` be found beside it
 
 from rich.console import Console
 
-from bench import section_adds, section_engine, section_fresh, section_load, section_masks, section_memory
+from bench import (
+    section_adds,
+    section_engine,
+    section_fresh,
+    section_load,
+    section_masks,
+    section_memory,
+    section_operators,
+    section_paths,
+    section_queries,
+)
 from bench.report import Section, machine, print_section, to_markdown, write_json
 from bench.sizes import FULL, QUICK, Sizes
 
@@ -26,6 +36,9 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "memory": section_memory.run,
     "load": section_load.run,
     "masks": section_masks.run,
+    "operators": section_operators.run,
+    "queries": section_queries.run,
+    "paths": section_paths.run,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from bench.clock import interleave, middle, ratio
 from bench.contender import Outcome
@@ -17,7 +18,7 @@ from bench.sizes import Sizes
 from bench.stream import SEED, Pattern, Triple, Update, churn, social_stream, to_patterns
 from bench.worlds import chain_edge
 from rdflive.query.bgp import BGP, Variable
-from rdflive.query.segment import Segment, make_segment
+from rdflive.query.segment import make_segment
 
 __all__ = ["run"]
 
@@ -103,9 +104,7 @@ def _compare(
     choices["all: " + " ".join(map(str, centres))] = centres
 
     def run_with(chosen: tuple[Variable | None, ...]) -> Callable[[int], Outcome]:
-        segment = Segment(
-            "connected", joined.patterns, joined.variables, joined.projection, chosen, joined.arrays
-        )
+        segment = replace(joined, algorithm="connected", centres=chosen)
         return lambda number: run_segment(updates, segment)
 
     outcomes = interleave({name: run_with(chosen) for name, chosen in choices.items()}, repeat)

@@ -89,9 +89,8 @@ def _measure(store: str, query: str, algorithm: Any, count: int, trace: bool) ->
         "rss": (_rss() - before) / matched,
     }
     if trace:
-        live: Any = subscription._graph
-        dictionary = live.dictionary
-        result["terms"] = len(dictionary)
+        state: Any = subscription._state
+        result["terms"] = len(state.dictionary)
         snapshot = tracemalloc.take_snapshot()
         result["all"] = sum(s.size for s in snapshot.statistics("filename")) / matched
         own = snapshot.filter_traces([tracemalloc.Filter(True, "*rdflive/dictionary.py")])

@@ -27,6 +27,18 @@ class Sizes:
     """(d) Triples that match the query."""
     loads: tuple[int, ...]
     """(e) Triples in the graph."""
+    items: tuple[int, int]
+    """(g) Triples in the small and in the large graph."""
+    toggles: int
+    """(g) Deletes per round and operator, each undone by an insert."""
+    faults: int
+    """(h) Faults of each kind that are put into the railway."""
+    sets: int
+    """(h) Change sets of the social network, of 20."""
+    nodes: int
+    """(i) Nodes of the graphs that a path leads through."""
+    edges: int
+    """(i) Edges deleted per graph, each inserted again."""
     repeat: int = 5
 
 
@@ -39,6 +51,12 @@ FULL = Sizes(
     evaluations=(50, 3),
     cached=100_000,
     loads=(100_000, 1_000_000),
+    items=(10_000, 1_000_000),
+    toggles=500,
+    faults=25,
+    sets=20,
+    nodes=10_000,
+    edges=200,
 )
 QUICK = Sizes(
     updates=4_000,
@@ -49,5 +67,11 @@ QUICK = Sizes(
     evaluations=(5, 2),
     cached=1_000,
     loads=(1_000, 3_000),
+    items=(600, 3_000),
+    toggles=50,
+    faults=2,
+    sets=1,
+    nodes=300,
+    edges=20,
     repeat=2,
 )

@@ -145,7 +145,8 @@ def reference_stream(n: int) -> Stream | None:
 
 def to_patterns(query: tuple[Pattern, ...]) -> tuple[TriplePattern, ...]:
     """Turn the patterns of a query into those of the planner."""
-    return tuple(
-        TriplePattern(*(Variable(term[1:]) if isinstance(term, str) else term for term in pattern))
-        for pattern in query
-    )
+
+    def term(given: int | str) -> Variable | int:
+        return Variable(given[1:]) if isinstance(given, str) else given
+
+    return tuple(TriplePattern(term(s), term(p), term(o)) for s, p, o in query)

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+import rdflive
 from rdflive.cli import main
+from rdflive.cli.explain import folded
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATH = "SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }"
@@ -27,6 +29,40 @@ def test_the_prefixes_of_rdflib_may_be_used(capsys: pytest.CaptureFixture[str]) 
     """A query that `watch` takes without declaring them is explained as well."""
     assert main(["explain", "ASK { ?x a foaf:Person }"]) == 0
     assert "<http://xmlns.com/foaf/0.1/Person>" in capsys.readouterr().out
+
+
+def test_operators_are_printed_as_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody reads along, long lines stay whole."""
+    assert main(["explain", "SELECT * { ?a <u:p> ?b OPTIONAL { ?a <u:q> ?c } }"]) == 0
+    out = capsys.readouterr().out
+    assert "\n[1] LeftJoin (OPTIONAL) on ?a\n│   keeps the rows of both sides by" in out
+    assert max(map(len, out.splitlines())) > 80
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_gets_lines_that_fit(width: int) -> None:
+    """Long lines are folded at words, and the guides of the tree are drawn on."""
+    query = "SELECT * { ?a <u:p> ?b OPTIONAL { ?a <u:q> ?c FILTER(?b > ?c) } MINUS { ?a <u:r> 1 } }"
+    text = str(rdflive.explain(query))
+    lines = list(folded(text, width))
+    assert max(map(len, lines)) <= width
+    assert words("\n".join(lines)) == words(text)
+
+
+def words(text: str) -> list[str]:
+    """Give the words of an explanation without the tree."""
+    return [word for word in text.split() if not set(word) <= set("│├└─")]
+
+
+def test_folding_draws_guides_on() -> None:
+    """A folded box goes on above the line of what it keeps, and a folded line under itself."""
+    text = "├─ [2] Filter ?first > 1 && ?second < 9\n│  │   keeps nothing at all here"
+    assert list(folded(text, 17)) == [
+        "├─ [2] Filter ?first > 1 &&",
+        "│  │     ?second < 9",
+        "│  │   keeps nothing at all",
+        "│  │     here",
+    ]
 
 
 def test_mermaid_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +94,10 @@ def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
         (["SELECT ?s { ?s ?p }"], "the query, line 1: not SPARQL"),
-        (["SELECT ?s {\n ?s ?p ?o\n FILTER(?o > 1) }"], "the query, line 3: FILTER"),
+        (
+            ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o > NOW()) }"],
+            "the query, line 3: NOW() (line 3, column 14) cannot",
+        ),
         ([PATH, "--svg", "no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
     ],
 )

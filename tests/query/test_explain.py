@@ -11,6 +11,7 @@ import rdflib
 import rdflive
 from rdflive.query import algebra
 from rdflive.query.explain import Explanation
+from rdflive.query.explain_names import Names
 from rdflive.query.explain_words import describe
 from rdflive.query.outline import outline
 from rdflive.query.parse import parse_query
@@ -76,18 +77,201 @@ def test_every_operator_has_words(kind: type[algebra.Node]) -> None:
 
 def test_an_operator_without_words_is_an_error() -> None:
     """A new operator must be described before a plan with it can be explained."""
-
-    @dataclasses.dataclass(frozen=True, eq=False)
-    class Novel(algebra.Values):
-        pass
-
     plan = make_plan(parse_query(PREFIX + PATH))
     novel = dataclasses.replace(plan.steps[0], node=algebra.Node(), basic=None)
     with pytest.raises(NotImplementedError, match="Node"):
-        describe(novel, plan, _names(plan))
+        describe(novel, plan, Names(plan))
 
 
-def _names(plan: object) -> object:
-    from rdflive.query.explain_names import Names
+@pytest.mark.parametrize("query", [text for text, _ in OPERATORS.values()])
+def test_what_operators_keep_is_said(query: str) -> None:
+    """An operator that is said to keep nothing does, and one that is said to keep something does too."""
+    graph = rdflib.Dataset()
+    for n in (1, 2):
+        for p in "pqr":
+            triple = tuple(rdflib.URIRef(f"u:{part}") for part in (n, p, n + 1))
+            graph.add(triple)
+            graph.graph(rdflib.URIRef("u:g")).add(triple)
+    with rdflive.subscribe(graph, PREFIX + query) as subscription:
+        state = subscription._query  # the operators are no part of the API
+        names = Names(state.plan)
+        for step, operator in zip(state.plan.steps, state.operators, strict=True):
+            if operator is not None:
+                keeps = describe(step, state.plan, names).keeps
+                assert any(operator.containers()) == (keeps != "nothing"), keeps
 
-    return Names(plan)
+
+def test_one_pattern_reads_without_a_tree() -> None:
+    """A query that is one basic graph pattern shows its class, segments, stars and ordered arrays."""
+    assert str(explain(PATH)).splitlines() == [
+        "SELECT ?a ?c",
+        "class: var-connected",
+        "segment 1: connected stars (Algorithms 5-7, grouped)",
+        "  p1: ?a <u:p> ?b",
+        "  p2: ?b <u:q> ?c",
+        "  stars:",
+        "    ?a: p1 (no match state; overlaps ?b)",
+        "    ?b: p1 p2 (no match state; overlaps ?a, ?c)",
+        "    ?c: p2 (no match state; overlaps ?b)",
+        "  ordered arrays, what an update of a pattern visits:",
+        "    p1: ?c by p2",
+        "    p2: ?a by p1",
+        "  cached: neighbours in 2 patterns",
+        "  an update costs: one entry per access path, then the walk of the pattern's ordered array: its "
+        "solutions and the values it tries",
+        "above the segments: nothing is kept",
+    ]
+
+
+def test_several_patterns_make_a_tree() -> None:
+    """Operators stand above their inputs, which are indented where there are several."""
+    lines = str(explain("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } }")).splitlines()
+    assert [line for line in lines if "[" in line or "p1" in line] == [
+        "[1] LeftJoin (OPTIONAL) on ?a",
+        "├─ [2] BGP",
+        "│        p1: ?a <u:p> ?b",
+        "└─ [3] BGP",
+    ]
+
+
+def test_filters_are_shown_where_they_run() -> None:
+    """A filter of one pattern runs before anything is cached, another where its last variable is bound."""
+    text = str(explain("SELECT * { ?a :p ?b . ?b :q ?c . FILTER(?b > 1 && ?a < ?c) }"))
+    assert "p1: ?a <u:p> ?b\n    filter ?b > 1, before anything is cached" in text
+    assert "p2: ?b <u:q> ?c\n    filter ?b > 1, before anything is cached" in text
+    assert "f1: filter ?a < ?c, where the last variable is bound" in text
+    assert "p1: ?c by p2, test f1" in text
+    assert "p2: ?a by p1, test f1" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT DISTINCT ?a { ?a :p ?b }", "SELECT DISTINCT ?a\n"),
+        ("SELECT DISTINCT ?a { ?a :p ?b }", "above the segments: the count of each distinct row is kept"),
+        ("SELECT ?a { { SELECT DISTINCT ?a { ?a :p ?b } } }", "SELECT ?a\n"),
+        ("ASK { ?a :p ?b }", "above the segments: a count of solutions"),
+        ("ASK { :a :p :b }", "above the segments: nothing is kept"),
+        ("SELECT * { ?a :p ?b . ?c :q ?d }", "algorithm: product of 2 segments (Algorithm 3)"),
+        ("SELECT * { ?a :p ?b . ?c :q ?d }", "above the segments: the rows of each segment are kept"),
+        ("SELECT * { ?a :p ?b } ORDER BY ?b DESC(?a)", "ORDER BY ?b DESC(?a): the answers and each"),
+        ("SELECT * { ?a :p ?b } ORDER BY (?b + 1)", "ORDER BY (?b + 1): "),
+        ("SELECT ?a ?none { ?a :p ?b }", "never bound: ?none\n"),
+        ("CONSTRUCT { ?a :r ?b . ?b :s ?a } WHERE { ?a :p ?b }", "{ ?a <u:r> ?b . ?b <u:s> ?a }"),
+        ("SELECT * { GRAPH :g { ?a :p ?b } }", "BGP in the graph <u:g>"),
+        ("SELECT * FROM :g { ?a :p ?b }", "BGP in the graph <u:g>"),
+        ("CONSTRUCT { ?a :r [] , [] } WHERE { ?a :p ?b }", "{ ?a <u:r> _:new . ?a <u:r> _:new2 }"),
+        ("SELECT * FROM :g FROM :h { ?a :p ?b }", "BGP in each of the graphs <u:g>, <u:h> (graph)"),
+        ("SELECT (1 AS ?a) {}", "Values of one row without columns"),
+        ("SELECT * { GRAPH ?g { ?a :p ?b } }", "BGP in every named graph (graph of GRAPH ?g)"),
+        ("SELECT * { ?a :p ?b { SELECT * { ?c :q ?d } LIMIT 1 } }", "Join of every pair of rows"),
+        ("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } ?d :r ?c }", "Join on ?c where both sides bind it"),
+        ("SELECT (COUNT(*) AS ?n) { ?a :p ?b }", "Group of all rows: COUNT(*)"),
+        (
+            "SELECT (GROUP_CONCAT(DISTINCT ?b; SEPARATOR='|') AS ?n) { ?a :p ?b } GROUP BY ?a",
+            'by ?a: GROUP_CONCAT(DISTINCT ?b; SEPARATOR="|")',
+        ),
+        ("SELECT (COUNT(?a) AS ?n) { ?a :p ?b } GROUP BY STR(?b)", "Group by STR(?b): COUNT(?a)"),
+        ("SELECT ?a { ?a :p ?b } GROUP BY ?a HAVING(MAX(?b) > 2)", "Filter MAX(?b) > 2"),
+        ("SELECT * { ?a :p/:q ?b }", "p1: ?a <u:p> _:v\n"),
+        ("SELECT * { ?a :p* ?b }", "Path * ?a → ?b by steps _:from → _:to, from its seeds"),
+        ("SELECT * { ?a :p* ?b }", "?a [] []\n"),
+        ("SELECT * { :a :p+ ?b }", "Path + _:start → ?b"),
+        ("SELECT * { ?a !(:p|:q) ?b }", "filter _:v NOT IN (<u:p>, <u:q>), before anything is cached"),
+        ("SELECT * { ?a :p ?b FILTER(?b > 1 || EXISTS { ?a :q ?c }) }", "Filter (?b > 1) || EXISTS\n"),
+        (
+            "SELECT * { ?a :p ?b FILTER(EXISTS { ?a :q 1 } || NOT EXISTS { ?b :q 1 } || EXISTS { ?b a 1 }) }",
+            "Filter EXISTS || NOT EXISTS || EXISTS #2\n",
+        ),
+        ("SELECT * { ?a :p 1.50 , true , 'x'@en }", "?a <u:p> 1.50\n"),
+        (
+            "SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } FILTER EXISTS { ?a :r ?d FILTER(?d < ?c) } }",
+            "Filter EXISTS on ?a, ?c of the outer solution, and ?c where both sides bind it",
+        ),
+    ],
+)
+def test_text_says(query: str, said: str) -> None:
+    """Forms, modifiers, graphs, paths and made variables are told in the words of SPARQL."""
+    assert said in str(explain(query)) + "\n"
+
+
+@pytest.mark.parametrize("query", [text for text, _ in OPERATORS.values()])
+def test_made_variables_have_readable_names(query: str) -> None:
+    """No name that the planner or rdflib made up is shown."""
+    explanation = explain(query)
+    for shown in (str(explanation), explanation.mermaid(), explanation.svg()):
+        assert "·" not in shown
+        assert "__agg" not in shown
+
+
+def test_a_shared_step_is_drawn_once() -> None:
+    """What several operators read is described under the first, and called by its number elsewhere."""
+    text = str(explain("SELECT * { ?a :p ?b . ?b :q* ?c }"))
+    numbers = re.findall(r"\[(\d+)\] (?!.*as above)", text)
+    assert numbers == [str(i + 1) for i in range(len(numbers))]
+    (again,) = re.findall(r"\[(\d+)\] BGP, as above", text)
+    assert text.count("p1: ") == 1
+    assert text.index(f"[{again}] BGP\n") < text.index("as above")
+
+
+def test_initbindings_are_shown() -> None:
+    """A variable that initBindings fixes is named with its value."""
+    text = str(rdflive.explain("SELECT * { ?a ?p ?b }", initBindings={"p": rdflib.URIRef("u:p")}))
+    assert "initBindings: ?p is <u:p>" in text
+    assert "never bound" not in text
+
+
+def test_class_and_algorithm_are_those_of_the_only_pattern() -> None:
+    """With several basic graph patterns there is no one class, and the tuples list them in order."""
+    one = explain(PATH)
+    assert (one.pattern_class, one.algorithm) == ("var-connected", "connected")
+    assert repr(one) == "<Explanation: var-connected, connected>"
+    several = explain("SELECT * { ?a :p ?b OPTIONAL { ?b a :C } }")
+    assert (several.pattern_class, several.algorithm) == (None, None)
+    assert several.pattern_classes == ("var-connected", "simple var-centric star")
+    assert several.algorithms == ("connected", "star")
+    assert repr(several) == "<Explanation: 1 operator over 2 basic graph patterns>"
+    above = explain("SELECT * { ?a :p ?b BIND(?b + 1 AS ?c) }")
+    assert (above.pattern_class, above.algorithm) == ("var-connected", "connected")
+    assert explain("SELECT * { VALUES ?a { 1 } }").pattern_class is None
+
+
+def test_text_is_printable() -> None:
+    """A literal of several lines, or one that would steer a terminal, stays in its line."""
+    text = str(explain(r'ASK { ?a :p "one\ntwo\u001b[2J" }'))
+    assert r"one\ntwo\u001B[2J" in text
+
+
+def test_a_mermaid_chart_defines_what_it_links() -> None:
+    """Every operator is a box with a quoted label, and arrows lead from the inputs to it."""
+    chart = explain("SELECT * { ?a :p ?b OPTIONAL { ?a :q ?c } FILTER(?c > 1) }").mermaid()
+    lines = [line.strip() for line in chart.splitlines()]
+    assert lines[0] == "flowchart BT"
+    assert lines[1].startswith('O1["1 Filter ?c #gt; 1')
+    assert lines[2].startswith('O2["2 LeftJoin (OPTIONAL) on ?a<br>keeps ')
+    assert {'subgraph O3["3 BGP"]', 'subgraph O4["4 BGP"]'} <= set(lines)
+    assert lines[-3:] == ["O2 --> O1", "O3 --> O2", "O4 --> O2"]
+    assert sum(line.startswith("subgraph ") for line in lines) == lines.count("end")
+
+
+def test_mermaid_labels_are_escaped() -> None:
+    """Characters that Mermaid reads as its own are written as entities."""
+    chart = explain(r'ASK { ?a <u:x#y> "a \"b\" `c` & <d>\n" }').mermaid()
+    assert '"#lt;u:x#35;y#gt;"' in chart
+    labels = re.findall(r'"(.*?)"(?=[\])]| -->)', chart)
+    assert labels
+    assert not any(set('"<>&`\\') & set(label) for label in labels)
+
+
+def test_one_pattern_is_one_mermaid_box() -> None:
+    """A query without operators shows its segments, left to right."""
+    chart = explain(PATH).mermaid()
+    assert chart.startswith('flowchart LR\n  subgraph S1["connected stars')
+    assert "BGP" not in chart
+
+
+def test_branches_count_patterns_through() -> None:
+    """The patterns of all leaves have numbers of their own, in the order drawn."""
+    plan = make_plan(parse_query(PREFIX + "SELECT * { ?a :p ?b . ?b :q ?c OPTIONAL { ?a :r ?d } }"))
+    leaves = [branch for branch in outline(plan).walk() if branch.step.basic is not None]
+    assert [leaf.first_pattern for leaf in leaves] == [1, 3]

@@ -73,7 +73,7 @@ def test_real_queries_can_be_followed(record_property: Callable[..., None]) -> N
             refused[name] = str(error)
         except Exception as error:  # noqa: BLE001 - all that fail are to be named
             crashed[name] = repr(error)
-    followed = len(LOCAL) - len(refused)
+    followed = len(LOCAL) - len(refused) - len(crashed)
     lines = [
         f"{followed} of {len(LOCAL)} queries are followed",
         *(f"{n}: {why}" for n, why in refused.items()),

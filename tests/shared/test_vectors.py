@@ -99,7 +99,10 @@ def test_example_3_match_states() -> None:
         return names.setdefault(str(term), len(names))
 
     kernel = Kernel()
-    segment = make_segment(patterns, BGP(patterns).variables, "connected").bind(number)
+    numbered = tuple(
+        TriplePattern(*(t if isinstance(t, Variable) else number(t) for t in pattern)) for pattern in patterns
+    )
+    segment = make_segment(numbered, BGP(patterns).variables, "connected")
     state = kernel.add(segment, lambda key: ())
     centres = {"Q11": "Y", "Q12": "X", "Q13": "Z"}
     for tick, update in enumerate(vector["updates"], 1):

@@ -13,7 +13,7 @@ import rdflib
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from support.sequences import as_ordered, is_ordered
-from support.shared import shared
+from support.shared import ROOT, shared
 from support.solutions import Row, State, folded, folded_row, isomorphic
 from support.w3c import Case, load_cases
 from support.w3c_exceptions import ENGINE_IS_WRONG, NOT_THE_RESULT
@@ -94,6 +94,16 @@ def test_w3c_numbers_do_not_fall() -> None:
     for name, numbers in json.loads(BASELINE.read_text(encoding="utf-8")).items():
         assert passing[name] >= numbers.get("pass", 0), name
         assert refused[name] <= numbers.get("refused", 0), name
+
+
+def test_the_page_has_the_numbers_of_the_baseline() -> None:
+    """docs/conformance.md says per class what passes, is left out and is refused."""
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    baseline = json.loads(BASELINE.read_text(encoding="utf-8"))
+    for cls in {name.removesuffix(" (memory)") for name in baseline if name.endswith(" (memory)")}:
+        memory, oxigraph = (baseline[f"{cls} ({engine})"] for engine in ENGINES)
+        numbers = [engine.get(o, 0) for o in ("pass", "left out") for engine in (memory, oxigraph)]
+        assert f"| {cls} | {' | '.join(map(str, [*numbers, memory.get('refused', 0)]))} |" in page
 
 
 def maintain(case: Case, engine: str) -> bool:

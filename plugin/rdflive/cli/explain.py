@@ -45,11 +45,11 @@ def run(args: argparse.Namespace) -> None:
 def folded(text: str, width: int) -> Iterator[str]:
     """Fold the lines of an explanation, and draw the guides of its tree on through what is folded.
 
-    >>> print(*folded("[1] Join\\n├─ [2] Filter ?x > 1 && ?x < 9\\n│  │   keeps nothing", 26), sep="\\n")
-    [1] Join
-    ├─ [2] Filter ?x > 1 && ?x
-    │  │     < 9
-    │  │   keeps nothing
+    >>> text = "├─ [2] Filter ?x > 1 && ?x < 9\\n│  │   keeps nothing; it costs little"
+    >>> print(*folded(text, 32), sep="\\n")
+    ├─ [2] Filter ?x > 1 && ?x < 9
+    │  │   keeps nothing; it costs
+    │  │     little
     """
     for line, after in pairwise([*text.splitlines(), ""]):
         guide = _GUIDE.match(line)[0]  # type: ignore[index]  # it matches everywhere

@@ -126,7 +126,7 @@ class View:
         """Replace constants by ids and conditions by tests."""
         patterns = tuple(map(self._bind_pattern, segment.patterns))
         tests = tuple(
-            tuple(self._test(condition, pattern.variables) for condition in filters) + self._extra(pattern)
+            self._extra(pattern) + tuple(self._test(condition, pattern.variables) for condition in filters)
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
         conditions = tuple(self._test(condition, segment.variables) for condition in segment.conditions)
@@ -176,3 +176,4 @@ class QuadView(View):
     def release(self) -> None:
         """Let go of the name of the default graph."""
         self._dictionary.drop([self._default])
+        self._dictionary.sweep()

@@ -58,7 +58,7 @@ class _Words:
                 yield f"  filter {self.names.text(condition.text)}, before anything is cached"
         for i, condition in enumerate(segment.conditions, 1):
             yield f"f{i}: filter {self.names.text(condition.text)}, where the last variable is bound"
-        if len(segment.patterns) > 1:
+        if len(segment.patterns) > 1 and len(segment.variables) > 1:
             yield from self._stars()
             yield "ordered arrays, what an update of a pattern visits:"
             for array in segment.arrays:
@@ -72,8 +72,6 @@ class _Words:
 
     def _stars(self) -> Iterator[str]:
         stars = star_decomposition(self.segment.patterns)
-        if len(stars) < 2:
-            return
         yield "stars:"
         overlaps = overlapping_subqueries_graph(stars)
         number = dict(zip(self.segment.patterns, self.patterns, strict=True))

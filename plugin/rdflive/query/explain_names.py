@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rdflive.query import algebra
+from rdflib import Literal
+
+from rdflive.query import algebra, expression_text
 from rdflive.query.bgp import Term, TriplePattern, Variable, to_text
 from rdflive.query.plan import Plan
 
@@ -23,7 +25,7 @@ class Names:
     def __init__(self, plan: Plan) -> None:
         self._names: dict[str, str] = {}
         nodes = algebra.topological(plan.query.root)
-        for variable, name in (*_graphs(nodes), *_marks(nodes), *_ends(nodes)):
+        for variable, name in (*_graphs(nodes), *_marks(nodes), *_nodes(nodes)):
             self._add(variable.name, name)
         for variable, name in self._computed(nodes):
             self._names.setdefault(variable.name, name)
@@ -71,7 +73,9 @@ class Names:
 
     def term(self, term: Term) -> str:
         """Write a term of a pattern, in one line of printable text."""
-        return self.variable(term) if isinstance(term, Variable) else _printable(to_text(term))
+        if isinstance(term, Variable):
+            return self.variable(term)
+        return _printable(expression_text.to_text(term) if isinstance(term, Literal) else to_text(term))
 
     def pattern(self, pattern: TriplePattern) -> str:
         """Write a triple pattern; its graph, if it has one, belongs to the whole."""
@@ -117,14 +121,18 @@ def _marks(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
             yield node.mark, "NOT EXISTS" if node.negated else "EXISTS"
 
 
-def _ends(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
-    """Name the ends of property paths and of their steps."""
+def _nodes(nodes: Iterable[algebra.Node]) -> Iterator[tuple[Variable, str]]:
+    """Name the ends of property paths and of their steps, and the blank nodes that a template makes."""
     for node in nodes:
         if isinstance(node, algebra.Closure):
             yield node.source, "_:from"
             yield node.target, "_:to"
             if isinstance(node.seeds, algebra.Values) and not node.start.distinguished:
                 yield node.start, "_:start"
+        elif isinstance(node, algebra.Construct):
+            for variable in (v for pattern in node.template for v in pattern.variables):
+                if not variable.distinguished:  # rdflib gives blank nodes random labels
+                    yield variable, "_:new"
 
 
 def _lonely(plan: Plan, nodes: Iterable[algebra.Node]) -> set[Variable]:

@@ -92,16 +92,22 @@ def _describe(node: algebra.Node, reading: _Reading) -> Words:
 
 @_describe.register
 def _basic(node: algebra.Basic, reading: _Reading) -> Words:
-    where = ""
+    names = reading.names
     if isinstance(node.graph, Variable):
-        where = f"in every named graph ({reading.names.variable(node.graph)})"
-    elif node.graph is not None:
-        where = f"in the graph {reading.names.term(node.graph)}"
+        among = "every named graph"
+        for condition in node.conditions:
+            if isinstance(condition, algebra.OneOf) and condition.name == node.graph.name:
+                among = "each of the graphs " + ", ".join(sorted(map(names.term, condition.terms)))
+        where = f"in {among} ({names.variable(node.graph)})"
+    else:
+        where = f"in the graph {names.term(node.graph)}" if node.graph is not None else ""
     return Words("BGP", where, "", "")
 
 
 @_describe.register
 def _values(node: algebra.Values, reading: _Reading) -> Words:
+    if not node.columns and len(node.rows) == 1:
+        return Words("Values", "of one row without columns", _NOTHING, "nothing: it never changes")
     columns = reading.list(node.columns)
     count = "one row" if len(node.rows) == 1 else f"{len(node.rows)} rows"
     shown = f": {count}"

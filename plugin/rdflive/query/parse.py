@@ -22,6 +22,7 @@ from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.expressions import exists_parts
 from rdflive.query.modifiers import Modifiers, modified, peel
+from rdflive.query.negated_sets import spell_out
 from rdflive.query.refusals import refused
 from rdflive.query.scope import Dataset, Merge, Scope
 from rdflive.query.translate import Translator
@@ -88,13 +89,13 @@ def parse_query(
     elif form == "ASK":
         root = algebra.Distinct(algebra.Project(root, ()))
     else:
-        root, names = _construct(root, node.template, preset)
+        root, names = _construct(root, _template(node, modifiers, tokens), preset)
     return ParsedQuery(text, form, root, names, preset, order)
 
 
 def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
     try:
-        return translateQuery(parseQuery(text), initNs=init_ns)
+        return translateQuery(parseQuery(spell_out(text, tokens)), initNs=init_ns)
     except pyparsing.ParseBaseException as error:
         raise QuerySyntaxError(
             f"not SPARQL at line {error.lineno}, column {error.column}: {error.msg}; "
@@ -129,8 +130,16 @@ def _selects_all(tokens: list[Token]) -> bool:
     return after[0] == "*" or (after[0] in ("DISTINCT", "REDUCED") and after[1] == "*")
 
 
+def _template(node: CompValue, modifiers: Modifiers, tokens: list[Token]) -> list[Any]:
+    """Give the template; that of the short form, CONSTRUCT WHERE, is its pattern."""
+    words = [token.text.upper() for token in tokens]
+    if node.template is None and words[words.index("CONSTRUCT") + 1] != "{":
+        return list(modifiers.pattern.triples)
+    return list(node.template or ())
+
+
 def _construct(
-    root: algebra.Node, template: list[Any] | None, preset: Mapping[str, Node]
+    root: algebra.Node, template: list[Any], preset: Mapping[str, Node]
 ) -> tuple[algebra.Node, tuple[str, ...]]:
     """Put the template on top."""
 
@@ -139,7 +148,7 @@ def _construct(
             return preset.get(str(node), Variable(str(node)))
         return Variable(str(node), distinguished=False) if isinstance(node, BNode) else node
 
-    triples = tuple(TriplePattern(*map(term, triple)) for triple in template or ())
+    triples = tuple(TriplePattern(*map(term, triple)) for triple in template)
     read = {v for triple in triples for v in triple.variables}
     shown = algebra.Project(root, tuple(v for v in root.columns if v in read))
     made = algebra.Construct(shown, triples)

@@ -56,7 +56,7 @@ def path_parts(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) 
     elif isinstance(path, AlternativePath):
         yield _union(translator, [(s, step, o) for step in path.args], scope)
     elif isinstance(path, NegatedPath):
-        yield from _negated(translator, s, path, o, scope)
+        yield from _negated(translator, s, path, o)
     elif isinstance(path, MulPath):
         yield from _repeated(translator, s, path, o, scope)
     else:
@@ -79,22 +79,11 @@ def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
     return algebra.ordered((*scope.context, *(end for end in (s, o) if isinstance(end, Variable))))
 
 
-def _negated(translator: Translator, s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
-    backward = frozenset(arg.arg for arg in path.args if isinstance(arg, InvPath))
-    forward = frozenset(arg for arg in path.args if not isinstance(arg, InvPath))
-    branches: list[list[Part]] = []
-    for excluded, start, end in ((forward, s, o), (backward, o, s)):
-        if excluded:
-            predicate = translator.fresh()
-            unlike = algebra.OneOf(predicate.name, excluded, negated=True)
-            branches.append([TriplePattern(start, predicate, end), unlike])
-    if len(branches) == 1:
-        yield from branches[0]
-        return
-    shown = _shown(s, o, scope)
-    yield algebra.Union(
-        tuple(Project(translator.basic([triple], scope, [unlike]), shown) for triple, unlike in branches)  # type: ignore[list-item]  # as built above
-    )
+def _negated(translator: Translator, s: Any, path: NegatedPath, o: Any) -> Iterator[Part]:
+    """Match any predicate but some; inverse ones are spelled out as another path before rdflib parses."""
+    predicate = translator.fresh()
+    yield TriplePattern(s, predicate, o)
+    yield algebra.OneOf(predicate.name, frozenset(path.args), negated=True)
 
 
 def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:

@@ -19,11 +19,13 @@ Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 _RADIUS: Final = 105.0
-_ROUND: Final = 104  # the least arc between two terms on the circle: a label is not wider
+_ROUND: Final = 140  # the least arc between two terms on the circle: they are up to 106 wide
 _MARGIN: Final = 66
 _TITLE: Final = 20
 _TRIES: Final = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Where along its arrow a label may stand, best first."""
+_ASIDE: Final = (0, -13, 13, -26, 26)
+"""How far below the arrow it may stand, best first."""
 
 
 @dataclass(slots=True)
@@ -106,14 +108,15 @@ class Panel:
         bow = -26 * bend if outwards else 26 * bend
         cx, cy = (x + u) / 2 - dy * bow, (y + v) / 2 + dx * bow
         yield _arrow(f"M{x:.0f} {y:.0f}Q{cx:.0f} {cy:.0f} {u:.0f} {v:.0f}")
-        yield self._label([_on_curve((x, y), (cx, cy), (u, v), t) for t in _TRIES], label)
+        curve = [_on_curve((x, y), (cx, cy), (u, v), t) for t in _TRIES]
+        yield self._label([(a, b + aside) for aside in _ASIDE for a, b in curve], label)
 
     def _label(self, places: list[Point], label: str) -> str:
-        """Put a label at the first place where it covers nothing, else at the first."""
+        """Put a label at the first place where it covers least."""
         half = 3.2 * len(label)
         boxes = [(x - half, y - 10, x + half, y + 3) for x, y in places]
-        free = [i for i, box in enumerate(boxes) if not any(_overlap(box, other) for other in self.taken)]
-        best = free[0] if free else 0
+        covers = [sum(_overlap(box, other) for other in self.taken) for box in boxes]
+        best = covers.index(min(covers))
         self.taken.append(boxes[best])
         return text_at(*places[best], label, "edge")
 

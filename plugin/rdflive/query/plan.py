@@ -40,7 +40,6 @@ class Plan:
         """The plans of the basic graph patterns, in order."""
         return tuple(step.basic for step in self.steps if step.basic is not None)
 
-
     @property
     def constants(self) -> Iterator[Term]:
         """The constants that must be terms of the store: of patterns, graphs, VALUES and templates."""
@@ -58,7 +57,8 @@ class Plan:
 
 def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     """Plan a query; a forced algorithm applies to each of its basic graph patterns."""
-    planner = _Planner(query.root, algorithm)
+    order = (name for condition in query.order for name in condition.expression.variables)
+    planner = _Planner(query.root, algorithm, frozenset((*query.names, *order)))
     last = planner.steps[-1].columns
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
     return Plan(query, tuple(planner.steps), tuple(places.get(name) for name in query.names))
@@ -67,11 +67,12 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
 class _Planner:
     """Gives every operator the columns that somebody above wants, and no others."""
 
-    def __init__(self, root: Node, algorithm: Algorithm) -> None:
+    def __init__(self, root: Node, algorithm: Algorithm, shown: frozenset[str] = frozenset()) -> None:
         self.steps: list[Step] = []
+        self._shown = shown
         self._algorithm = algorithm
         self._index: dict[Node, int] = {}
-        nodes = algebra.topological(root)
+        self._nodes = nodes = algebra.topological(root)
         self._uses = Counter(below for node in nodes for below in node.inputs)
         self._wanted: dict[Node, frozenset[Variable]] = dict.fromkeys(nodes, frozenset())
         self._wanted[root] = frozenset(root.columns)
@@ -88,7 +89,7 @@ class _Planner:
         if isinstance(node, Basic):
             return self._basic(node, wanted)
         if isinstance(node, algebra.Project) and not node.renamed:
-            return self._index[node.input]
+            return self._hiding(node)
         if isinstance(node, algebra.Extend) and node.variable not in wanted:
             return self._index[node.input]
         if isinstance(node, algebra.Distinct):
@@ -149,6 +150,23 @@ class _Planner:
             return self._add(Step(node, (index,), step.columns))
         del self.steps[-1]
         return self._basic(step.node, frozenset(columns), distinct=True)  # type: ignore[arg-type]  # it has a plan
+
+    def _hiding(self, node: algebra.Project) -> int:
+        """Leave out columns only where somebody outside could take one for a variable of the same name."""
+        index = self._index[node.input]
+        hidden = {v.name for v in self.steps[index].columns if v not in node.columns}
+        if not hidden:
+            return index
+        above: set[Node] = {node}
+        seen = set(self._shown)
+        for other in self._nodes[self._nodes.index(node) + 1 :]:
+            if not above.isdisjoint(other.inputs):
+                above.add(other)
+                seen.update(v.name for below in other.inputs for v in below.columns)
+                seen.update(name for expression in other.expressions for name in expression.variables)
+        if hidden.isdisjoint(seen):
+            return index
+        return self._project(index, self._kept(self.steps[index].columns, frozenset(node.columns)))
 
     def _holding(self, node: Node) -> int:
         """Give the rows of a node with exactly its columns, in any order."""

@@ -15,7 +15,7 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Condition, Values
-from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.bgp import Term, TriplePattern, Variable
 from rdflive.query.correlation import exact_copies, is_independent, seed_of
 from rdflive.query.expressions import Expression, conjuncts, exists_parts, volatile
 from rdflive.query.expressions import replace as replace_in
@@ -132,7 +132,7 @@ class Translator:
 
     def _LeftJoin(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         left = self.group(node.p1, scope, offered)
-        parts = [] if node.expr.name == "TrueFilter" else conjuncts(node.expr)
+        parts = [part for part in conjuncts(node.expr) if getattr(part, "name", "") != "TrueFilter"]
         inner: Offered = [self.expression(part) for part in parts if not exists_parts(part)]
         correlated = [part for part in parts if exists_parts(part)]
         right = self.group(node.p2, scope, inner)
@@ -181,7 +181,8 @@ class Translator:
             if self.dataset.named is not None and term not in self.dataset.named:
                 inner = self.group(node.p, Scope(term, None, scope.outer), [])
                 return Values(inner.columns, ())
-            return self.group(node.p, Scope(term, None, scope.outer), offered)
+            inner = self.group(node.p, Scope(term, None, scope.outer), offered)
+            return inner if _is_empty_without(inner, term) else algebra.Join(self._named(term), inner)
         hidden = self.fresh()
         inner = self.group(node.p, Scope(hidden, self._names(hidden), scope.outer), offered)
         kept = tuple(v for v in inner.columns if v != hidden)
@@ -193,12 +194,19 @@ class Translator:
         named = algebra.Project(self._names(hidden), (hidden,), ((term, hidden),))
         return algebra.Project(algebra.Join(inner, named), kept)
 
+    def _named(self, graph: Term) -> algebra.Node:
+        """Give one empty row while a graph exists: while it holds a triple."""
+        anything = TriplePattern(self.fresh(), self.fresh(), self.fresh())
+        return algebra.Distinct(algebra.Project(self.basic([anything], Scope(graph)), ()))
+
     def _names(self, variable: Variable) -> algebra.Node:
         """List the named graphs: those that hold a triple."""
         anything = TriplePattern(self.fresh(), self.fresh(), self.fresh())
         return algebra.Distinct(algebra.Project(self.basic([anything], Scope(variable)), (variable,)))
 
     def _ToMultiSet(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
+        if isinstance(node.p, list):  # rdflib leaves no more than this of VALUES without rows
+            return Values((), ())
         if node.p.name == "values":
             return self._values(node.p.res)
         return select(self, node.p, scope.base, offered)
@@ -259,6 +267,21 @@ def partial_merge(translator: Translator, merge: Merge) -> Callable[[TriplePatte
         return algebra.Distinct(algebra.Project(quads, pattern.variables))
 
     return match
+
+
+def _is_empty_without(node: algebra.Node, graph: Term) -> bool:
+    """Tell whether a pattern surely has no solution over a graph without triples."""
+    if isinstance(node, Basic):
+        return bool(node.graph == graph)
+    if isinstance(node, algebra.Closure):
+        return _is_empty_without(node.edges if node.seeds is None else node.seeds, graph)
+    if isinstance(node, algebra.Union):
+        return all(_is_empty_without(branch, graph) for branch in node.branches)
+    if isinstance(node, algebra.Group) and node.seeds is not None:
+        return False
+    if isinstance(node, algebra.Join):
+        return _is_empty_without(node.left, graph) or _is_empty_without(node.right, graph)
+    return bool(node.inputs) and _is_empty_without(node.inputs[0], graph)
 
 
 def _visible(inner: algebra.Node, outer: algebra.Node) -> algebra.Node:

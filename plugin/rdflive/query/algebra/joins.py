@@ -42,6 +42,10 @@ class LeftJoin(Binary):
     def certain(self) -> frozenset[Variable]:
         return self.left.certain
 
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return () if self.condition is None else (self.condition,)
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         return self.both(wanted | reads(self.condition, self.columns))
 

@@ -38,6 +38,11 @@ class Node:
         """The columns that are compared exactly."""
         raise NotImplementedError
 
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        """The conditions and expressions that it evaluates on rows of its inputs."""
+        return ()
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         """Say, per input, which columns it must give so that this node can give the wanted ones."""
         raise NotImplementedError

@@ -19,6 +19,10 @@ class Filter(Unary):
 
     condition: Condition
 
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return (self.condition,)
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         return (wanted | reads(self.condition, self.input.columns),)
 
@@ -33,6 +37,10 @@ class Extend(Unary):
     @property
     def columns(self) -> Columns:
         return (*self.input.columns, self.variable)
+
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return (self.expression,)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         return (wanted - {self.variable} | reads(self.expression, self.input.columns),)

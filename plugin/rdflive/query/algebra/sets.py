@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rdflive.query.accumulators import SetFunction
+from rdflive.query.algebra.conditions import Condition
 from rdflive.query.algebra.node import Columns, Node, Unary, reads
 from rdflive.query.bgp import Variable
 
@@ -52,6 +53,10 @@ class Group(Unary):
     def certain(self) -> frozenset[Variable]:
         return self.input.certain.intersection(self.keys)
 
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return tuple(a.expression for a in self.aggregates if a.expression is not None)
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
         rows = frozenset(self.keys).intersection(self.input.columns)
         for aggregate in self.aggregates:
@@ -78,6 +83,10 @@ class Slice(Unary):
     offset: int
     limit: int | None
     context: Columns = ()
+
+    @property
+    def expressions(self) -> tuple[Condition, ...]:
+        return tuple(condition.expression for condition in self.order)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
         return (frozenset(self.input.columns),)

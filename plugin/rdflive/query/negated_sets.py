@@ -1,0 +1,54 @@
+"""Negated property sets with inverses, `!(p|^q)`, in words that rdflib's parser keeps.
+
+It reads `^q` in a set and forgets `q` (rdflib 7.6). SPARQL 1.1, section 18.2.2.4, defines the set as the
+alternative of a set of forward and a set of backward predicates, and so it is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from rdflive.tokens import Token
+
+__all__ = ["spell_out"]
+
+_MARKS: Final = ("(", ")", "|", "^")
+
+
+def spell_out(text: str, tokens: Sequence[Token]) -> str:
+    """Write each negated property set that has inverses as an alternative of sets without.
+
+    >>> from rdflive.tokens import tokenize
+    >>> text = "ASK { ?s !(a|^<urn:p>) ?o }"
+    >>> spell_out(text, list(tokenize(text)))
+    'ASK { ?s (!(a)|^(!(<urn:p>))) ?o }'
+    """
+    written, done = [], 0
+    for i, token in enumerate(tokens):
+        members = _members(tokens, i + 1) if token.text == "!" else []
+        named = [(b.text == "^", m.text) for b, m in pairwise([token, *members]) if m.text not in _MARKS]
+        backward = [name for inverse, name in named if inverse]
+        if not backward:
+            continue
+        forward = [name for inverse, name in named if not inverse]
+        sets = [f"!({'|'.join(forward)})"] * bool(forward) + [f"^(!({'|'.join(backward)}))"]
+        written += [text[done : token.offset], f"({'|'.join(sets)})"]
+        done = members[-1].offset + len(members[-1].text)
+    return "".join((*written, text[done:]))
+
+
+def _members(tokens: Sequence[Token], start: int) -> list[Token]:
+    """Give the tokens of the property set that starts here; none where an expression does."""
+    members: list[Token] = []
+    for token in tokens[start:]:
+        members.append(token)
+        if token.text == ")":
+            return members if members[0].text == "(" else []
+        if token.kind in ("iri", "prefixed") or token.text == "a":
+            if members[0].text != "(":
+                return members
+        elif token.text not in _MARKS or (token.text == "(" and len(members) > 1):
+            return []
+    return []

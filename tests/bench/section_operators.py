@@ -1,0 +1,251 @@
+"""(g) What an update costs above the basic graph patterns: each operator on a small and a large graph."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import rdflive
+from bench.child import call_module
+from bench.clock import interleave, middle, quiet, ratio, timed
+from bench.items import GROUP, PREDICATES, Items
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query, and the triples that are deleted and inserted again while it is watched."""
+
+    name: str
+    query: str
+    predicate: str = "value"
+    suits: Callable[[int], bool] = lambda i: True
+
+
+def _grouped(function: str) -> str:
+    return f"SELECT ?g ({function} AS ?r) {{ ?s :group ?g . ?s :value ?v }} GROUP BY ?g"
+
+
+CASES: Final = (
+    Case("basic graph pattern of 2", "SELECT * { ?s :value ?v . ?s :group ?g }"),
+    Case("FILTER, pushed to its pattern", "SELECT * { ?s :value ?v FILTER(?v < 500) }",
+         suits=lambda i: Items.value(i) < 500),
+    Case("FILTER, two variables", "SELECT * { ?s :value ?v . ?s :next ?t . ?t :value ?w FILTER(?v != ?w) }"),
+    Case("FILTER, REGEX", 'SELECT * { ?s :label ?l FILTER(REGEX(?l, "^ITEM [0-9]*$", "i")) }', "label"),
+    Case("BIND", "SELECT * { ?s :value ?v BIND(?v * 2 + 1 AS ?w) }"),
+    Case("VALUES", "SELECT * { ?s :group ?g VALUES ?g { :group0 :group1 :group2 } }", "group",
+         lambda i: i < 3 * GROUP),
+    Case("UNION", "SELECT * { { ?s :value ?x } UNION { ?s :group ?x } }"),
+    Case("join of two UNIONs",
+         "SELECT * { { ?s :value ?x } UNION { ?s :label ?x } { ?s :group ?y } UNION { ?s :next ?y } }"),
+    Case("OPTIONAL, left side", "SELECT * { ?s :value ?v OPTIONAL { ?s :next ?t } }"),
+    Case("OPTIONAL, right side", "SELECT * { ?s :value ?v OPTIONAL { ?s :next ?t } }", "next"),
+    Case("OPTIONAL with a filter on both sides",
+         "SELECT * { ?s :value ?v OPTIONAL { ?s :next ?t . ?t :value ?w FILTER(?w > ?v) } }", "next"),
+    Case("MINUS", "SELECT * { ?s :value ?v MINUS { ?s :next ?t } }", "next"),
+    Case("FILTER NOT EXISTS", "SELECT * { ?s :value ?v FILTER NOT EXISTS { ?s :next ?t } }", "next"),
+    Case("FILTER EXISTS, correlated by a filter",
+         "SELECT * { ?s :value ?v FILTER EXISTS { ?s :next ?t . ?t :value ?w FILTER(?w != ?v) } }", "next"),
+    Case("BIND(EXISTS)", "SELECT * { ?s :value ?v BIND(EXISTS { ?s :next ?t } AS ?e) }", "next"),
+    Case("GROUP BY, COUNT", _grouped("COUNT(?v)")),
+    Case("GROUP BY, COUNT DISTINCT", _grouped("COUNT(DISTINCT ?v)")),
+    Case("GROUP BY, SUM", _grouped("SUM(?v)")),
+    Case("GROUP BY, AVG", _grouped("AVG(?v)")),
+    Case("GROUP BY, MIN", _grouped("MIN(?v)")),
+    Case("GROUP BY, MAX", _grouped("MAX(?v)")),
+    Case("GROUP BY, SAMPLE", _grouped("SAMPLE(?v)")),
+    Case("GROUP BY, GROUP_CONCAT", _grouped("GROUP_CONCAT(?v)")),
+    Case("GROUP BY, HAVING", _grouped("SUM(?v)") + " HAVING (COUNT(?v) > 5)"),
+    Case("SUM, all in one group", "SELECT (SUM(?v) AS ?r) { ?s :value ?v }"),
+    Case("MAX, all in one group", "SELECT (MAX(?v) AS ?r) { ?s :value ?v }"),
+    Case("DISTINCT, 10 duplicates", "SELECT DISTINCT ?g { ?s :group ?g }", "group"),
+    Case("subquery with GROUP BY, joined",
+         f"SELECT * {{ ?s :group ?g {{ {_grouped('MAX(?v)')} }} }}"),
+    Case("ORDER BY, LIMIT 10", "SELECT * { ?s :value ?v } ORDER BY DESC(?v) LIMIT 10"),
+    Case("GRAPH ?g", "SELECT * { GRAPH ?g { ?s :tag ?t } }", "tag"),
+    Case("GRAPH ?g, with OPTIONAL and GROUP BY",
+         "SELECT ?g (COUNT(?u) AS ?n) { GRAPH ?g { ?s :tag ?t OPTIONAL { ?u :tag ?t } } } GROUP BY ?g",
+         "tag"),
+    Case("CONSTRUCT", "CONSTRUCT { ?s :has _:b . _:b :is ?v } WHERE { ?s :value ?v }"),
+    Case("ASK", "ASK { ?s :value ?v }"),
+    Case("path of one step or none", "SELECT * { ?s :value ?v . ?s :next? ?t }", "next"),
+    Case("path +, from a constant", "SELECT * { :item0 :next+ ?t }", "next", lambda i: i < GROUP),
+    Case("path +, from a constant, elsewhere", "SELECT * { :item0 :next+ ?t }", "next", lambda i: i >= GROUP),
+    Case("path +, chains of 10", "SELECT * { ?s :next+ ?t }", "next"),
+    Case("path *, from the values of a pattern", "SELECT * { ?s :group ?g . ?s :next* ?t }", "next"),
+)  # fmt: skip
+
+
+def run(sizes: Sizes) -> Section:
+    """Watch one query after the other on both graphs, in a process of its own."""
+    small, large = sizes.items
+    section = Section(
+        "operators",
+        f"Operators: an update of a matching triple, graphs of {small:,} and {large:,} triples",
+        sizes.toggles,
+        SEED,
+        sizes.repeat,
+        {
+            "operator": "operator",
+            "output": "rows of output per update",
+            "update": f"µs per update, bare one included, {large:,} triples",
+            "small": f"µs without the bare update, {small:,} triples",
+            "large": f"µs without the bare update, {large:,} triples",
+            "ratio": "large / small",
+            "load": f"load, s, {large:,} triples",
+            "entries": "entries per matching triple",
+            "size": "bytes of their containers per matching triple",
+            "all": f"all bytes per matching triple ({small:,} triples, tracemalloc)",
+        },
+    )
+    task = {"counts": [small, large], "toggles": sizes.toggles, "repeat": sizes.repeat}
+    answer = call_module("bench.section_operators", task)
+    section.rows += answer["rows"]
+    section.notes += [
+        f"rdflib's Memory store, one dataset per size: {', '.join(PREDICATES)} of each item; groups, "
+        f"chains and named graphs are of {GROUP} items at either size, so an update changes as much. "
+        "A random triple is deleted and inserted again; the callback reads every solution.",
+        "The bare update is that of `idle`, which no query asks for, on the same graph in the same round: "
+        f"{answer['bare'][0]:.3g} µs and {answer['bare'][1]:.3g} µs (median).",
+        "Load: subscribe, with the answer worked out where operators need it, but not delivered. "
+        "Entries and containers are those of `subscription.stats`, which leaves accumulators out; "
+        "all bytes include them, rows and terms.",
+        "After the rounds the deltas add up to nothing, and the answer on the small graph is that of a "
+        "fresh subscription.",
+    ]
+    return section
+
+
+class _Watched:
+    """A dataset with the subscription whose turn it is."""
+
+    def __init__(self, count: int) -> None:
+        self.world = Items(count)
+        self.deltas: list[rdflive.Delta] = []
+        self.rows = 0
+
+    def open(self, case: Case) -> rdflive.Subscription:
+        """Subscribe without a first delta."""
+        self.rows = 0
+        return rdflive.subscribe(
+            self.world.graph, f"PREFIX : <{EX}> {case.query}", self._take, initial=False, on_error=_fail
+        )
+
+    def _take(self, delta: rdflive.Delta) -> None:
+        self.rows += len(delta.added) + len(delta.removed)
+        self.deltas.append(delta)
+
+    def run(self, predicate: str, suits: Callable[[int], bool], toggles: int, seed: int) -> float:
+        """Make updates and give the µs of one."""
+        operations = list(self.world.toggles(predicate, suits, toggles, seed))
+        with quiet():
+            start = perf_counter()
+            for operation, triple in operations:
+                operation(triple)
+            seconds = perf_counter() - start
+        net: Counter[Any] = Counter()
+        for delta in self.deltas:
+            for solution, weight in delta.weights().items():
+                net[solution] += weight
+        if any(net.values()):
+            raise AssertionError(f"deletes of {predicate} and their undoing do not cancel")
+        self.deltas.clear()
+        return seconds / len(operations) * 1e6
+
+
+def _fail(subscription: rdflive.Subscription, error: Exception) -> None:
+    raise error
+
+
+def _measure(counts: list[int], toggles: int, repeat: int) -> dict[str, Any]:
+    graphs = {str(count): _Watched(count) for count in counts}
+    for graph in graphs.values():
+        graph.open(CASES[0]).close()  # hooks the store, and loads what is loaded once
+    gc.collect()
+    gc.freeze()  # the graphs do not change hands any more: collections need not walk through them
+    bare: list[list[float]] = [[] for _ in counts]
+    rows = [_row(case, graphs, toggles, repeat, bare) for case in CASES]
+    return {"rows": rows, "bare": [middle(found) for found in bare]}
+
+
+def _row(
+    case: Case, graphs: dict[str, _Watched], toggles: int, repeat: int, bare: list[list[float]]
+) -> dict[str, Any]:
+    small, large = graphs.values()
+    predicates = {name for name in PREDICATES if re.search(rf":{name}\b", case.query)}
+    traced = _trace(case, small) / small.world.size(predicates)
+    _, first = timed(lambda: small.open(case))
+    load, second = timed(lambda: large.open(case))
+    runs: dict[str, Callable[[int], float]] = {}
+    for name, graph in graphs.items():
+        runs[name] = _runner(graph, case.predicate, case.suits, toggles)
+        runs[name + " bare"] = _runner(graph, "idle", lambda i: True, toggles)
+    for run_ in runs.values():
+        run_(-1)  # warm
+    small.rows = large.rows = 0
+    found = interleave(runs, repeat)
+    _check(case, small, first)
+    matching = large.world.size(predicates)
+    stats = second.stats
+    first.close()
+    second.close()
+    extra = []
+    for number, name in enumerate(graphs):
+        plain = found[name + " bare"]
+        bare[number] += plain
+        extra.append([a - b for a, b in zip(found[name], plain, strict=True)])
+    told = min(map(min, extra)) > 0  # else the noise is larger than what an operator adds
+    return {
+        "operator": case.name,
+        "output": large.rows / (2 * toggles * repeat),
+        "update": middle(found[list(graphs)[1]]),
+        "small": middle(extra[0]) if told else None,
+        "large": middle(extra[1]) if told else None,
+        "ratio": ratio(extra[1], extra[0]) if told else None,
+        "load": load,
+        "entries": stats.entries / matching,
+        "size": stats.size / matching,
+        "all": traced,
+    }
+
+
+def _runner(
+    graph: _Watched, predicate: str, suits: Callable[[int], bool], toggles: int
+) -> Callable[[int], float]:
+    return lambda number: graph.run(predicate, suits, toggles, number)
+
+
+def _check(case: Case, small: _Watched, subscription: rdflive.Subscription) -> None:
+    kept = subscription.answers()
+    with small.open(case) as fresh:
+        if sorted(map(repr, kept)) != sorted(map(repr, fresh.answers())):
+            raise AssertionError(f"{case.name}: the answer is not that of a fresh subscription")
+
+
+def _trace(case: Case, graph: _Watched) -> int:
+    """Give the bytes that a subscription keeps, its terms included."""
+    gc.collect()
+    tracemalloc.start()
+    subscription = graph.open(case)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    subscription.close()
+    return kept
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(**json.load(sys.stdin))))

@@ -1,0 +1,238 @@
+"""(i) A `+` path between two variables under single-edge changes, beside computing its closure again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+from time import perf_counter
+from typing import Any, Final, TypeAlias
+
+from pyoxigraph import NamedNode, Quad, Store
+
+import rdflive
+from bench.clock import quiet, timed
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX, STORES, fill, iri
+from rdflive.dictionary import Dictionary
+from rdflive.engine.operators import Closure
+
+__all__ = ["run"]
+
+Link: TypeAlias = tuple[int, int]
+"""An edge, from the earlier node to the later one."""
+FIRST: Final = 10
+"""The number of the first node; smaller ones name predicates."""
+QUERY: Final = f"SELECT * {{ ?a <{EX}1>+ ?b }}"
+EVALUATIONS: Final = 3
+"""How often a closure is computed again; of the largest that takes seconds."""
+
+
+def run(sizes: Sizes) -> Section:
+    """Delete edges of each graph and insert them again."""
+    repeat = min(EVALUATIONS, sizes.repeat)
+    section = Section(
+        "paths",
+        f"`?a :p+ ?b` on {sizes.nodes:,} nodes, {sizes.edges:,} edges deleted and inserted again, one by one",
+        sizes.edges,
+        SEED,
+        repeat,
+        {
+            "graph": "graph",
+            "pairs": "pairs connected",
+            "way": "way",
+            "output": "pairs changed per update",
+            "statistic": "statistic",
+            "update": "ms per update",
+            "over_oxigraph": "× faster than Oxigraph's query",
+            "over_search": "× faster than a search from every node",
+            "over_filling": "× faster than filling the operator",
+        },
+    )
+    for name, links in _graphs(sizes.nodes).items():
+        section.rows += _compare(name, links, sizes.edges, repeat)
+    section.notes += [
+        "Random tree: the parent of each node is drawn from all earlier ones; deep tree: from the 100 "
+        "before. Sparse DAG: the random tree with a tenth more edges, from earlier nodes to later ones; "
+        "random DAG: each node has two parents among all earlier ones; layered DAG: ten layers, each node "
+        "with two parents in the layer before.",
+        "Through a graph an update includes the store's own work, and a callback that reads every solution. "
+        "The operator takes and gives integers.",
+        "Again: Oxigraph's own query with all solutions listed, and a breadth-first search from every node "
+        "in Python, over integers, neither of which looks for the difference; and rdflive's operator filled "
+        "with all edges at once.",
+        "In the end all ways agree on the number of pairs.",
+    ]
+    return section
+
+
+def _graphs(n: int) -> dict[str, list[Link]]:
+    rng = random.Random(SEED)
+    tree = [(rng.randrange(i), i) for i in range(1, n)]
+    more = (sorted(rng.sample(range(n), 2)) for _ in range(n // 10))
+    layer = max(2, n // 10)
+    graphs = {
+        "random tree": tree,
+        "deep tree": [(rng.randrange(max(0, i - 100), i), i) for i in range(1, n)],
+        "sparse DAG": [*tree, *((u, v) for u, v in more)],
+        "random DAG": [(rng.randrange(i), i) for i in range(1, n) for _ in range(2)],
+        "layered DAG": [
+            ((i // layer - 1) * layer + rng.randrange(layer), i) for i in range(layer, n) for _ in range(2)
+        ],
+    }
+    return {name: [(u + FIRST, v + FIRST) for u, v in dict.fromkeys(links)] for name, links in graphs.items()}
+
+
+@dataclass
+class _Way:
+    """One way to follow the closure, and the seconds of each of its updates."""
+
+    change: Callable[[int, Link], object]
+    """Inserts (+1) or deletes (-1) an edge."""
+    pairs: Callable[[], int]
+    """Counts the pairs that are connected now."""
+    changed: list[int]
+    """The sizes of the deltas."""
+    rounds: list[list[float]]
+
+    def replay(self, links: Sequence[Link]) -> None:
+        """Delete each edge and insert it again."""
+        change = self.change
+        seconds = []
+        with quiet():
+            for link in links:
+                for sign in (-1, 1):
+                    start = perf_counter()
+                    change(sign, link)
+                    seconds.append(perf_counter() - start)
+        self.rounds.append(seconds)
+
+
+def _through_graph(store: str, links: list[Link]) -> _Way:
+    graph = fill(store, [(u, 1, v) for u, v in links])
+    changed: list[int] = []
+    predicate = iri(1)
+
+    def take(delta: rdflive.Delta) -> None:
+        changed.append(len(delta.added) + len(delta.removed))
+
+    def change(sign: int, link: Link) -> None:
+        (graph.add if sign > 0 else graph.remove)((iri(link[0]), predicate, iri(link[1])))
+
+    subscription = rdflive.subscribe(graph, QUERY, take, initial=False)
+    return _Way(change, lambda: len(subscription.answers()), changed, [])
+
+
+def _by_operator(links: list[Link]) -> _Way:
+    closure = _fill_operator(links)
+    changed: list[int] = []
+
+    def change(sign: int, link: Link) -> None:
+        changed.append(len(closure.update({link: sign})))
+
+    return _Way(change, lambda: len(closure.rows()), changed, [])
+
+
+def _fill_operator(links: list[Link]) -> Closure:
+    terms = Dictionary()
+    terms.hold([terms.intern(number) for number in range(max(map(max, links)))])
+    closure = Closure(terms, reflexive=False, seeded=False)
+    closure.update(dict.fromkeys(links, 1))
+    return closure
+
+
+class _Native:
+    """Oxigraph, asked again."""
+
+    def __init__(self, links: list[Link]) -> None:
+        self.store = Store()
+        self.store.bulk_extend(
+            Quad(NamedNode(f"{EX}{u}"), NamedNode(f"{EX}1"), NamedNode(f"{EX}{v}")) for u, v in links
+        )
+
+    def evaluate(self) -> int:
+        """List the pairs, and count them."""
+        solutions: Any = self.store.query(QUERY)
+        return len(list(solutions))
+
+
+def _search(links: list[Link]) -> int:
+    """Search from every node, and count what is found."""
+    succ: dict[int, list[int]] = {}
+    for u, v in links:
+        succ.setdefault(u, []).append(v)
+    reached = {start: _reach(start, succ) for start in succ}
+    return sum(map(len, reached.values()))
+
+
+def _reach(start: int, succ: dict[int, list[int]]) -> set[int]:
+    found: set[int] = set()
+    frontier = {start}
+    while frontier:
+        frontier = {v for u in frontier for v in succ.get(u, ())} - found
+        found |= frontier
+    return found
+
+
+def _compare(name: str, links: list[Link], edges: int, repeat: int) -> Iterator[dict[str, Cell]]:
+    ways = {f"subscription, {store}": _through_graph(store, links) for store in STORES}
+    ways["operator alone"] = _by_operator(links)
+    again: dict[str, Callable[[], int]] = {
+        "query again, Oxigraph": _Native(links).evaluate,
+        "search again, Python": lambda: _search(links),
+        "operator filled again": lambda: len(_fill_operator(links).rows()),
+    }
+    seconds = _rounds(name, links, edges, repeat, ways, again)
+    pairs = _search(links)
+    for key, way in ways.items():
+        for statistic, middle in (("median", median), ("mean", mean)):
+            oxigraph, search, filling = (_faster(found, way.rounds, middle) for found in seconds.values())
+            yield {
+                "graph": name,
+                "pairs": pairs,
+                "way": key,
+                "output": sum(way.changed) / sum(map(len, way.rounds)),
+                "statistic": statistic,
+                "update": 1000 * middle([second for found in way.rounds for second in found]),
+                "over_oxigraph": oxigraph,
+                "over_search": search,
+                "over_filling": filling,
+            }
+    for key, found in seconds.items():
+        yield {
+            "graph": name, "pairs": pairs, "way": key, "statistic": "mean", "update": 1000 * mean(found)
+        }  # fmt: skip
+
+
+def _rounds(
+    name: str,
+    links: list[Link],
+    edges: int,
+    repeat: int,
+    ways: dict[str, _Way],
+    again: dict[str, Callable[[], int]],
+) -> dict[str, list[float]]:
+    """Run all ways in turn, and give the seconds of each computation anew."""
+    rng = random.Random(SEED)
+    found: dict[str, list[float]] = {key: [] for key in again}
+    counts: dict[str, int] = {}
+    for number in range(repeat):
+        chosen = rng.sample(links, min(edges, len(links)))
+        turn = number % len(ways)
+        for way in [*ways.values()][turn:] + [*ways.values()][:turn]:
+            way.replay(chosen)
+        for key, work in again.items():
+            seconds, counts[key] = timed(work)
+            found[key].append(seconds)
+    counts |= {key: way.pairs() for key, way in ways.items()}
+    if len(set(counts.values())) != 1:
+        raise AssertionError(f"{name}: different numbers of pairs: {counts}")
+    return found
+
+
+def _faster(again: list[float], rounds: list[list[float]], middle: Callable[[list[float]], float]) -> float:
+    """Give the median over the rounds of one computation's time over one update's."""
+    return median(once / middle(seconds) for once, seconds in zip(again, rounds, strict=True))
