@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -43,11 +43,8 @@ def social_network(size: str, count: int) -> list[History]:
     """Give TTC 2018 Q1 by the first change sets and by their single changes, forward and then backward."""
     folder = DATA / "ttc2018"
     patch = folder / size / "changes.rdfp.gz"
-    sets: list[Changes] = []
     with gzip.open(patch, "rt", encoding="utf-8") as lines:
-        for batch in decode_rdf_patch(lines, str(patch)):
-            sets.append([(sign, (quad[0], quad[1], quad[2])) for sign, quad in batch.changes])
-    sets = sets[:count]
+        sets = [_triples(batch.changes) for batch in decode_rdf_patch(lines, str(patch))][:count]
     base = _read(folder / size / "base.nt.gz")
     queries = {"Q1": (folder / "q1.rq").read_text(encoding="utf-8")}
     single = [[change] for batch in sets for change in batch]
@@ -55,6 +52,10 @@ def social_network(size: str, count: int) -> list[History]:
         History(f"TTC 2018, {size}, change sets", base, _and_back(sets), queries),
         History(f"TTC 2018, {size}, single changes", base, _and_back(single), queries),
     ]
+
+
+def _triples(changes: Iterable[tuple[int, tuple[Any, ...]]]) -> Changes:
+    return [(sign, (s, p, o)) for sign, (s, p, o, *_) in changes]
 
 
 def _and_back(changes: list[Changes]) -> list[Changes]:

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import SECTIONS, main
+from bench.histories import History, social_network, train_benchmark
+from bench.items import PREDICATES, Items
 from bench.report import to_markdown
 from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
+from support.shared import shared
 
 TINY = replace(
     QUICK,
@@ -23,6 +26,11 @@ TINY = replace(
     evaluations=(2, 1),
     cached=300,
     loads=(300,),
+    items=(120, 240),
+    toggles=5,
+    faults=1,
+    nodes=60,
+    edges=4,
     repeat=1,
 )
 
@@ -30,7 +38,9 @@ TINY = replace(
 @pytest.mark.parametrize("name", SECTIONS)
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
-    if name in ("adds", "fresh", "memory", "load"):
+    if name == "queries":
+        shared("data", "trainbenchmark")
+    if name in ("adds", "fresh", "memory", "load", "queries", "paths"):
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
     section = SECTIONS[name](TINY)
     assert section.rows
@@ -38,7 +48,7 @@ def test_every_section_gives_figures(name: str) -> None:
         assert set(row) <= set(section.columns)
         assert all(figure >= 0 for figure in row.values() if isinstance(figure, int | float))
     ratios = [key for key in section.columns if key.startswith(("ratio", "over_", "of_"))]
-    if name in ("engine", "adds", "fresh", "masks"):
+    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths"):
         assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
 
@@ -68,3 +78,29 @@ def test_streams_always_apply() -> None:
             assert (tuple(triple) in present) == (sign < 0)
             present ^= {tuple(triple)}
         assert 0.07 < sum(sign < 0 for sign, *_ in stream.updates) / 3_000 < 0.13
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_toggles_take_effect_and_leave_the_dataset_as_it_was(predicate: str) -> None:
+    """Each delete is of a quad that is there, and the insert after it brings it back."""
+    world = Items(600)
+    before = set(world.graph.quads())
+    for number, (operation, triple) in enumerate(world.toggles(predicate, lambda i: i > 5, 8, 1)):
+        operation(triple)
+        assert len(set(world.graph.quads())) == len(before) - (number % 2 == 0)
+    assert set(world.graph.quads()) == before
+
+
+@pytest.mark.shared
+def test_histories_take_effect_and_come_back() -> None:
+    """Every change inserts what is absent or deletes what is present, and all are undone in the end."""
+    shared("data", "trainbenchmark"), shared("data", "ttc2018")
+    histories: list[History] = [train_benchmark("railway-batch-1", 3), *social_network("s1", 3)]
+    for history in histories:
+        present = set(history.base)
+        for batch in history.changes:
+            for sign, triple in batch:
+                assert (triple in present) == (sign < 0)
+                present ^= {triple}
+        assert history.changes
+        assert present == set(history.base)

@@ -134,7 +134,9 @@ class _Maker:
         return Graph(name, self.group(depth - 1, outer))
 
     def values(self) -> Values:
-        variables = tuple(self.draw(st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True)))
+        variables = tuple(
+            self.draw(st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True))
+        )
         term = st.one_of(OBJECTS, OBJECTS, OBJECTS, st.none())
         rows = self.draw(st.lists(st.tuples(*[term] * len(variables)), min_size=0, max_size=3))
         return Values(variables, tuple(rows))
@@ -154,7 +156,9 @@ class _Maker:
             other = self.known(seen) if kind < 2 else self.draw(OBJECTS)
             return Apply(self.one("=", "!=", "<", ">="), (one, other))
         if kind == 4:
-            return Apply(self.one("IN", "NOT IN"), (one, *self.draw(st.lists(OBJECTS, min_size=1, max_size=2))))
+            return Apply(
+                self.one("IN", "NOT IN"), (one, *self.draw(st.lists(OBJECTS, min_size=1, max_size=2)))
+            )
         if kind == 5:
             return Apply("!", (Apply("BOUND", (one,)),))
         if kind == 6:
@@ -187,7 +191,9 @@ class _Maker:
         free = [v for v in ALIASES if v not in seen | outer]
         if self.chance(3) and free:
             return self.grouped(where, seen, free)
-        chosen = self.draw(st.lists(st.sampled_from(sorted(seen) or VARIABLES), min_size=1, max_size=3, unique=True))
+        chosen = self.draw(
+            st.lists(st.sampled_from(sorted(seen) or VARIABLES), min_size=1, max_size=3, unique=True)
+        )
         items: list[Any] = list(chosen)
         if free and self.chance(5):
             items.append((self.expression(seen, 1), self.one(*free)))
@@ -196,7 +202,9 @@ class _Maker:
     def grouped(self, where: Group, seen: frozenset[Var], free: list[Var]) -> Select:
         keys = None
         if seen and not self.chance(4):
-            keys = tuple(self.draw(st.lists(st.sampled_from(sorted(seen)), min_size=1, max_size=2, unique=True)))
+            keys = tuple(
+                self.draw(st.lists(st.sampled_from(sorted(seen)), min_size=1, max_size=2, unique=True))
+            )
         items: list[Any] = [key for key in keys or () if not self.chance(4)]
         for alias in dict.fromkeys(free[: self.one(1, 1, 2)]):
             items.append((self.fold(seen), alias))
@@ -240,4 +248,6 @@ def queries(draw: st.DrawFn, *, graphs: bool, depth: int = 3) -> Query:
 def commits(quads: st.SearchStrategy[Quad]) -> st.SearchStrategy[list[list[tuple[int, Quad]]]]:
     """Commits of one write or of several."""
     write = st.tuples(st.sampled_from([1, 1, -1]), quads)
-    return st.lists(st.one_of(st.tuples(write).map(list), st.lists(write, min_size=2, max_size=5)), max_size=6)
+    return st.lists(
+        st.one_of(st.tuples(write).map(list), st.lists(write, min_size=2, max_size=5)), max_size=6
+    )

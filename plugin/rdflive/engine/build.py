@@ -12,7 +12,7 @@ from rdflive.engine.multiset import Row
 from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable
 from rdflive.query import algebra
-from rdflive.query.accumulators import make_accumulator
+from rdflive.query.aggregates import make_accumulator
 from rdflive.query.algebra import Columns, OrderCondition
 from rdflive.query.bgp import Variable
 from rdflive.query.ordering import descending, term_key

@@ -15,7 +15,7 @@ from rdflib import XSD, Literal
 from rdflive.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.group import Aggregate, Group
-from rdflive.query.accumulators import SetFunction, make_accumulator
+from rdflive.query.aggregates import SetFunction, make_accumulator
 
 NUMERALS = [Literal(1), Literal(2), Literal("2.0", datatype=XSD.decimal), Literal(-0.5)]
 TERMS = [*NUMERALS, Literal("a"), Literal("b")]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.query.accumulators import Accumulator
+from rdflive.query.aggregates import Accumulator
 
 __all__ = ["Aggregate", "Group"]
 

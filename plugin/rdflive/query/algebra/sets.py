@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rdflive.query.accumulators import SetFunction
+from rdflive.query.aggregates import SetFunction
 from rdflive.query.algebra.conditions import Condition
 from rdflive.query.algebra.node import Columns, Node, Unary, reads
 from rdflive.query.bgp import Variable

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rdflive.query.explain_names import Names
+from rdflive.query.explain.names import Names
+from rdflive.query.explain.panel import Panel
+from rdflive.query.explain.picture import draw
 from rdflive.query.parse import parse_query
-from rdflive.query.picture import draw
-from rdflive.query.picture_panel import Panel
 from rdflive.query.plan import Plan, make_plan
 
 Box: TypeAlias = tuple[float, float, float, float]

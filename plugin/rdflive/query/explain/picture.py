@@ -8,10 +8,10 @@ from functools import cached_property
 from html import escape
 from typing import Final
 
-from rdflive.query.explain_names import Names
-from rdflive.query.explain_words import Words, describe
-from rdflive.query.outline import Branch, outline
-from rdflive.query.picture_panel import Panel, text_at
+from rdflive.query.explain.names import Names
+from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.panel import Panel, text_at
+from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import BasicPlan
 

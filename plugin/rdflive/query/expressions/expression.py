@@ -11,10 +11,10 @@ from typing import Any
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node, Variable
 
-from rdflive.query.evaluation import Compiler
-from rdflive.query.expression_text import to_text
-from rdflive.query.nodes import EXISTS, elements, operands, replace
-from rdflive.query.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.evaluation import Compiler
+from rdflive.query.expressions.nodes import EXISTS, elements, operands, replace
+from rdflive.query.expressions.rdflib_evaluation import Row, Terms
+from rdflive.query.expressions.text import to_text
 
 __all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
 

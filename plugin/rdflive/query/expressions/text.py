@@ -9,7 +9,7 @@ from rdflib.namespace import RDF, XSD
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Variable
 
-from rdflive.query.nodes import arguments, elements, operands
+from rdflive.query.expressions.nodes import arguments, elements, operands
 
 __all__ = ["to_text"]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from rdflive.query.accumulators import SetFunction, make_accumulator
+from rdflive.query.aggregates import SetFunction, make_accumulator
 from rdflive.query.ordering import number, term_key
 
 FUNCTIONS: tuple[SetFunction, ...] = get_args(SetFunction)

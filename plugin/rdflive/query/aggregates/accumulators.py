@@ -12,7 +12,7 @@ from rdflib import XSD
 from rdflib.term import Node
 from sortedcontainers import SortedList
 
-from rdflive.query.exact_sum import ExactSum
+from rdflive.query.aggregates.exact_sum import ExactSum
 from rdflive.query.ordering import number, term_key
 
 __all__ = ["Accumulator", "SetFunction", "make_accumulator"]

@@ -9,7 +9,7 @@ from math import cos, hypot, inf, pi, sin
 from typing import Final, TypeAlias
 
 from rdflive.query.bgp import Term, TriplePattern, Variable
-from rdflive.query.explain_names import Names
+from rdflive.query.explain.names import Names
 from rdflive.query.segment import Segment
 
 __all__ = ["Panel", "text_at"]

@@ -12,7 +12,7 @@ from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node, Variable
 
-from rdflive.query.nodes import replace
+from rdflive.query.expressions.nodes import replace
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdflive.query.exact_sum import ExactSum
+from rdflive.query.aggregates.exact_sum import ExactSum
 from rdflive.query.ordering import Number
 
 NUMBERS = st.one_of(

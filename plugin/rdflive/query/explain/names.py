@@ -9,8 +9,9 @@ from typing import Final
 
 from rdflib import Literal
 
-from rdflive.query import algebra, expression_text
+from rdflive.query import algebra
 from rdflive.query.bgp import Term, TriplePattern, Variable, to_text
+from rdflive.query.expressions.text import to_text as expression_text
 from rdflive.query.plan import Plan
 
 __all__ = ["Names"]
@@ -75,7 +76,7 @@ class Names:
         """Write a term of a pattern, in one line of printable text."""
         if isinstance(term, Variable):
             return self.variable(term)
-        return _printable(expression_text.to_text(term) if isinstance(term, Literal) else to_text(term))
+        return _printable(expression_text(term) if isinstance(term, Literal) else to_text(term))
 
     def pattern(self, pattern: TriplePattern) -> str:
         """Write a triple pattern; its graph, if it has one, belongs to the whole."""

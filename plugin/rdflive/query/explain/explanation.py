@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from rdflive.query import algebra
 from rdflive.query.bgp import PatternClass
-from rdflive.query.explain_leaf import leaf_lines
-from rdflive.query.explain_names import Names
-from rdflive.query.explain_words import Words, describe
-from rdflive.query.flowchart import flowchart
-from rdflive.query.outline import Branch, outline
-from rdflive.query.picture import draw
+from rdflive.query.explain.flowchart import flowchart
+from rdflive.query.explain.leaf import leaf_lines
+from rdflive.query.explain.names import Names
+from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.picture import draw
+from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
 

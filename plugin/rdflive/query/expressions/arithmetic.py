@@ -15,7 +15,7 @@ from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.term import Literal, Node
 
-from rdflive.query.values import Number, known, number, to_float
+from rdflive.query.expressions.values import Number, known, number, to_float
 
 __all__ = ["calculate", "ceil", "floor", "magnitude", "minus", "plus", "round_", "rounded"]
 

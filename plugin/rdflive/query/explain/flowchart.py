@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from rdflive.query.bgp import Term, Variable
-from rdflive.query.explain_leaf import ALGORITHMS
-from rdflive.query.explain_names import Names
-from rdflive.query.explain_words import describe
-from rdflive.query.outline import Branch, outline
+from rdflive.query.explain.leaf import ALGORITHMS
+from rdflive.query.explain.names import Names
+from rdflive.query.explain.outline import Branch, outline
+from rdflive.query.explain.words import describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import BasicPlan, Segment
 

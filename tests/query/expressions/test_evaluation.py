@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive.query.expressions import Expression
-from rdflive.query.rdflib_evaluation import evaluate_with_rdflib
+from rdflive.query.expressions.rdflib_evaluation import evaluate_with_rdflib
 from support import expressions as e
 
 KINDS = {

@@ -13,12 +13,18 @@ from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
-from rdflive.query.arithmetic import calculate
-from rdflive.query.casts import CASTS
-from rdflive.query.functions import FUNCTIONS, PREDICATES
-from rdflive.query.nodes import arguments, elements, operands
-from rdflive.query.rdflib_evaluation import Row, TermOf, Terms, evaluate_with_rdflib, rdflib_function
-from rdflive.query.values import compare, effective_boolean, equal, text
+from rdflive.query.expressions.arithmetic import calculate
+from rdflive.query.expressions.casts import CASTS
+from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
+from rdflive.query.expressions.nodes import arguments, elements, operands
+from rdflive.query.expressions.rdflib_evaluation import (
+    Row,
+    TermOf,
+    Terms,
+    evaluate_with_rdflib,
+    rdflib_function,
+)
+from rdflive.query.expressions.values import compare, effective_boolean, equal, text
 
 __all__ = ["Compiler"]
 

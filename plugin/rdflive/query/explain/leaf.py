@@ -7,7 +7,7 @@ from typing import Final
 
 from rdflive.query.bgp import Variable
 from rdflive.query.decompose import OrderedArray, overlapping_subqueries_graph, star_decomposition
-from rdflive.query.explain_names import Names
+from rdflive.query.explain.names import Names
 from rdflive.query.segment import BasicPlan, Segment
 
 __all__ = ["ALGORITHMS", "leaf_lines"]

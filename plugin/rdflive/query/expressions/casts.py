@@ -12,7 +12,7 @@ from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 from rdflib.xsd_datetime import parse_datetime  # type: ignore[attr-defined]  # rdflib imports it itself
 
-from rdflive.query.values import Number, number, text
+from rdflive.query.expressions.values import Number, number, text
 
 __all__ = ["CASTS"]
 

@@ -9,7 +9,7 @@ from typing import Final
 from rdflive.query import algebra
 from rdflive.query.algebra import Columns
 from rdflive.query.bgp import Variable
-from rdflive.query.explain_names import Names
+from rdflive.query.explain.names import Names
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["Words", "describe"]
@@ -217,7 +217,7 @@ def _group(node: algebra.Group, reading: _Reading) -> Words:
 
 
 def _kept(aggregate: algebra.Aggregate) -> str:
-    """Say what the accumulator of an aggregate keeps (see `rdflive.query.accumulators`)."""
+    """Say what the accumulator of an aggregate keeps (see `rdflive.query.aggregates`)."""
     if aggregate.name in ("MIN", "MAX", "SAMPLE"):
         return f"its terms in order for {aggregate.name}"
     kept = {"COUNT": "a number", "GROUP_CONCAT": "its terms in order"}.get(aggregate.name, "an exact sum")

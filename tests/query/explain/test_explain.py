@@ -11,9 +11,9 @@ import rdflib
 import rdflive
 from rdflive.query import algebra
 from rdflive.query.explain import Explanation
-from rdflive.query.explain_names import Names
-from rdflive.query.explain_words import describe
-from rdflive.query.outline import outline
+from rdflive.query.explain.names import Names
+from rdflive.query.explain.outline import outline
+from rdflive.query.explain.words import describe
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 

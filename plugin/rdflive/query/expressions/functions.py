@@ -16,8 +16,8 @@ from typing import Final
 from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.query.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
-from rdflive.query.values import number, text
+from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
+from rdflive.query.expressions.values import number, text
 
 __all__ = ["FUNCTIONS", "PREDICATES"]
 
