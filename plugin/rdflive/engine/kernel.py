@@ -14,7 +14,7 @@ from rdflive.engine.pattern import (
     Identity,
     Masks,
     PatternState,
-    Test,
+    RowTest,
     loader,
     pattern_identity,
     pattern_key,
@@ -178,7 +178,7 @@ class Kernel:
         return [(pattern, rows) for pattern, rows in kept.items() if rows is not None and not pattern.keeps]
 
     def _pattern(
-        self, pattern: TriplePattern, numbers: dict[Variable, int], tests: Sequence[Test]
+        self, pattern: TriplePattern, numbers: dict[Variable, int], tests: Sequence[RowTest]
     ) -> PatternState:
         terms: list[Any] = [numbers[t] if isinstance(t, Variable) else t for t in pattern]
         key = pattern_key(terms)

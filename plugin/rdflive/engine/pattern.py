@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from rdflive.engine.source import Source
 
 __all__ = [
-    "Identity", "Key", "Masks", "Neighbours", "PatternState", "Test", "Walk", "each", "loader",
+    "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Walk", "each", "loader",
     "pattern_identity", "pattern_key",
 ]  # fmt: skip
 
@@ -29,7 +29,7 @@ ARGUMENTS: Final = ("s", "p", "o", "g")
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class RowTest:
     """An atomic filter of a pattern: what it is called, the slots it reads, and the test itself."""
 
     text: str
@@ -71,7 +71,9 @@ class PatternState:
         "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
-    def __init__(self, key: Key, tests: Sequence[Test] = (), make: Callable[[], Neighbours] = dict) -> None:
+    def __init__(
+        self, key: Key, tests: Sequence[RowTest] = (), make: Callable[[], Neighbours] = dict
+    ) -> None:
         self.key = key
         self.identity = pattern_identity(key, tests)
         self.arity = len({t for t in key if t < 0})
@@ -144,7 +146,7 @@ class PatternState:
         self.delete = _writer(self, "delete")
 
 
-def pattern_identity(key: Key, tests: Sequence[Test]) -> Identity:
+def pattern_identity(key: Key, tests: Sequence[RowTest]) -> Identity:
     """Tell equal patterns from different ones."""
     return key, frozenset((test.text, test.slots) for test in tests)
 
@@ -153,7 +155,7 @@ def _arguments(key: Key) -> str:
     return ", ".join(ARGUMENTS[: len(key)])
 
 
-def _guard(key: Key, tests: Sequence[Test]) -> Callable[..., bool] | None:
+def _guard(key: Key, tests: Sequence[RowTest]) -> Callable[..., bool] | None:
     """Test what constants do not decide: repeated variables (`?x p ?x`), then atomic filters."""
     places = range(len(key))
     demands = [

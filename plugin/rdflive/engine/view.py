@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
-from rdflive.engine.pattern import PatternState, Test
+from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
 from rdflive.query.algebra import Condition
@@ -140,13 +140,13 @@ class View:
             number(pattern.subject), number(pattern.predicate), number(pattern.object), pattern.graph
         )
 
-    def _test(self, condition: Condition, variables: tuple[Variable, ...]) -> Test:
+    def _test(self, condition: Condition, variables: tuple[Variable, ...]) -> RowTest:
         """Compile a condition to a test of the values of those variables that it reads."""
         slots = [i for i, v in enumerate(variables) if v.readable and v.name in condition.variables]
         columns = {variables[slot].name: place for place, slot in enumerate(slots)}
-        return Test(condition.text, tuple(slots), condition.condition(columns, self.state.terms))
+        return RowTest(condition.text, tuple(slots), condition.condition(columns, self.state.terms))
 
-    def _extra(self, pattern: TriplePattern) -> tuple[Test, ...]:  # noqa: ARG002 - a quad has one
+    def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()
 
 
@@ -167,11 +167,11 @@ class QuadView(View):
     def _make_kernel(self) -> Kernel:
         return QuadKernel()
 
-    def _extra(self, pattern: TriplePattern) -> tuple[Test, ...]:
+    def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:
         assert pattern.graph is not None  # noqa: S101 - only quads come here
         default = self._default
         slot = pattern.variables.index(pattern.graph)
-        return (Test("is a named graph", (slot,), lambda row: row[0] != default),)
+        return (RowTest("is a named graph", (slot,), lambda row: row[0] != default),)
 
     def release(self) -> None:
         """Let go of the name of the default graph."""
