@@ -13,9 +13,16 @@ from rdflive.engine.kernel import Kernel, QuadKernel
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import Segment, make_segment
-from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, toggles
+from support.bgp import PATTERN_LISTS, TRIPLES, drain, evaluate, toggles
 
 G = Variable("g")
+ENDS = st.sampled_from([*map(Variable, "xyzw"), 1])
+LINKED = st.lists(
+    st.builds(TriplePattern, ENDS, st.sampled_from([11, 12]), ENDS), min_size=2, max_size=4, unique=True
+)
+DENSE = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from([11, 12]), st.integers(1, 3)), min_size=10, max_size=30
+)
 
 
 def odd(row: tuple[int, ...]) -> bool:
@@ -49,7 +56,7 @@ def bound(segment: Segment) -> Segment:
 
 
 @settings(max_examples=300)
-@given(PATTERN_LISTS, UPDATES, st.data())
+@given(LINKED, DENSE, st.data())
 def test_filtered_walks_equal_recomputation(
     patterns: list[TriplePattern], updates: list[Any], data: st.DataObject
 ) -> None:
