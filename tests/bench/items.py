@@ -82,10 +82,9 @@ class Items:
     ) -> Iterator[Operation]:
         """Give `count` deletes of triples that are there, drawn at random, each undone by the next insert."""
         rng = random.Random(SEED + seed)
+        pool = [i for i in range(self.items) if self.has(predicate, i) and suits(i)]
         for _ in range(count):
-            i = rng.randrange(self.items)
-            while not (self.has(predicate, i) and suits(i)):
-                i = (i + 1) % self.items
+            i = rng.choice(pool)
             graph, triple = self.context(predicate, i), self.triple(predicate, i)
             yield graph.remove, triple
             yield graph.add, triple

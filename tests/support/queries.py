@@ -1,12 +1,12 @@
-"""Strategies for random queries over a small vocabulary, and for the quads and commits they are tried on."""
+"""Random queries over a small vocabulary, and the quads and commits that they are tried on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
 from support.syntax import (
@@ -33,7 +33,7 @@ from support.syntax import (
     in_scope,
 )
 
-__all__ = ["GRAPHS", "QUADS", "TRIPLES", "Quad", "commits", "paths", "queries"]
+__all__ = ["GRAPHS", "Quad", "make_commits", "make_quad", "make_query"]
 
 EX = "urn:example:"
 NODES = [URIRef(EX + name) for name in "abc"]
@@ -44,60 +44,60 @@ VARIABLES = [Var(name) for name in "xyzw"]
 ALIASES = [Var(name) for name in "uvxy"]
 
 Quad = tuple[Any, Any, Any, Any]
-SUBJECTS = st.sampled_from([NODES[0], NODES[0], NODES[1], NODES[1], NODES[2]])
-OBJECTS = st.one_of(SUBJECTS, SUBJECTS, st.sampled_from(LITERALS))
-LINKS = st.sampled_from(PREDICATES)
-TRIPLES = st.tuples(SUBJECTS, LINKS, OBJECTS, st.none())
-QUADS = st.tuples(SUBJECTS, LINKS, OBJECTS, st.sampled_from([None, None, *GRAPHS, *GRAPHS]))
-
-
-@st.composite
-def paths(draw: st.DrawFn, depth: int = 2) -> Path:
-    """A path of any kind, nested."""
-    kind = draw(st.sampled_from("liisaarrrn" if depth else "l"))
-    if kind == "l":
-        return draw(LINKS)
-    if kind == "n":
-        ahead = draw(st.lists(LINKS, max_size=1))
-        back = draw(st.lists(LINKS, min_size=not ahead, max_size=1))
-        return Negated(tuple(ahead), tuple(back))
-    first = draw(paths(depth - 1))
-    if kind == "i":
-        return Inverse(first)
-    if kind == "r":
-        return Repeat(first, draw(st.sampled_from("?*+")))
-    return (Sequence if kind == "s" else Alternative)(first, draw(paths(depth - 1)))
+SUBJECTS = [NODES[0], NODES[0], NODES[1], NODES[1], NODES[2]]
+OBJECTS = [*SUBJECTS, *SUBJECTS, *LITERALS]
+WHERE = [None, None, *GRAPHS, *GRAPHS]
 
 
 @dataclass
 class _Maker:
-    """Draws the parts of one query; `outer` are the variables that EXISTS brings in."""
+    """Makes the parts of one query; `outer` are the variables that EXISTS brings in."""
 
-    draw: Callable[[st.SearchStrategy[Any]], Any]
+    random: Random
     graphs: bool
     budget: int = 9
-    """How many more elements it may draw."""
+    """How many more elements it may make."""
 
     def one(self, *options: Any) -> Any:
-        return self.draw(st.sampled_from(options))
+        return self.random.choice(options)
+
+    def some(self, options: Iterable[Any], least: int, most: int) -> tuple[Any, ...]:
+        """A few of the options, none twice."""
+        options = list(options)
+        return tuple(self.random.sample(options, min(self.random.randint(least, most), len(options))))
 
     def chance(self, one_in: int) -> bool:
-        return bool(self.draw(st.integers(1, one_in)) == one_in)
+        return self.random.randrange(one_in) == 0
 
     def variable(self) -> Var:
         return self.one(*VARIABLES)
 
     def triple(self) -> Triple:
-        subject = self.draw(SUBJECTS) if self.chance(6) else self.variable()
-        target = self.draw(OBJECTS) if self.chance(6) else self.variable()
-        kind = self.draw(st.integers(0, 9))
-        predicate = self.draw(paths()) if kind < 3 else self.variable() if kind == 9 else self.draw(LINKS)
+        subject = self.one(*SUBJECTS) if self.chance(6) else self.variable()
+        target = self.one(*OBJECTS) if self.chance(6) else self.variable()
+        kind = self.random.randrange(10)
+        predicate = self.path() if kind < 3 else self.variable() if kind == 9 else self.one(*PREDICATES)
         return Triple(subject, predicate, target)
+
+    def path(self, depth: int = 2) -> Path:
+        """A path of any kind, nested."""
+        kind = self.one(*"liisaarrrn" if depth else "l")
+        if kind == "l":
+            return self.one(*PREDICATES)
+        if kind == "n":
+            ahead = self.some(PREDICATES, 0, 1)
+            return Negated(ahead, self.some(PREDICATES, not ahead, 1))
+        first = self.path(depth - 1)
+        if kind == "i":
+            return Inverse(first)
+        if kind == "r":
+            return Repeat(first, self.one(*"?*+"))
+        return (Sequence if kind == "s" else Alternative)(first, self.path(depth - 1))
 
     def group(self, depth: int, outer: frozenset[Var] = frozenset(), *, least: int = 1) -> Group:
         """Some elements and filters; an alias is new to its group and to the solutions around it."""
         elements: list[Any] = []
-        for _ in range(self.draw(st.integers(least, 3))):
+        for _ in range(self.random.randint(least, 3)):
             if self.budget > 0:
                 self.budget -= 1
                 seen = frozenset().union(*map(in_scope, elements))
@@ -134,31 +134,28 @@ class _Maker:
         return Graph(name, self.group(depth - 1, outer))
 
     def values(self) -> Values:
-        variables = tuple(
-            self.draw(st.lists(st.sampled_from(VARIABLES), min_size=1, max_size=2, unique=True))
-        )
-        term = st.one_of(OBJECTS, OBJECTS, OBJECTS, st.none())
-        rows = self.draw(st.lists(st.tuples(*[term] * len(variables)), min_size=0, max_size=3))
+        variables = self.some(VARIABLES, 1, 2)
+        rows = [
+            tuple(self.one(*OBJECTS, *[None] * 4) for _ in variables) for _ in range(self.one(0, 1, 2, 3))
+        ]
         return Values(variables, tuple(rows))
 
     def condition(self, seen: frozenset[Var], depth: int) -> Any:
         if depth and self.chance(3):
-            return Exists(self.group(depth - 1, seen), self.draw(st.booleans()))
+            return Exists(self.group(depth - 1, seen), self.chance(2))
         test = self.test(seen)
         if depth and self.chance(8):
             return Apply(self.one("&&", "||"), (test, self.condition(seen, depth)))
         return test
 
     def test(self, seen: frozenset[Var]) -> Any:
-        kind = self.draw(st.integers(0, 9))
+        kind = self.random.randrange(10)
         one = self.known(seen)
         if kind < 4:
-            other = self.known(seen) if kind < 2 else self.draw(OBJECTS)
+            other = self.known(seen) if kind < 2 else self.one(*OBJECTS)
             return Apply(self.one("=", "!=", "<", ">="), (one, other))
         if kind == 4:
-            return Apply(
-                self.one("IN", "NOT IN"), (one, *self.draw(st.lists(OBJECTS, min_size=1, max_size=2)))
-            )
+            return Apply(self.one("IN", "NOT IN"), (one, *self.some(OBJECTS, 1, 2)))
         if kind == 5:
             return Apply("!", (Apply("BOUND", (one,)),))
         if kind == 6:
@@ -172,29 +169,26 @@ class _Maker:
         return self.variable() if not seen or self.chance(8) else self.one(*sorted(seen))
 
     def expression(self, seen: frozenset[Var], depth: int) -> Any:
-        kind = self.draw(st.integers(0, 5)) if depth else 0
+        kind = self.random.randrange(6) if depth else 0
         if kind == 1:
-            return self.draw(OBJECTS)
+            return self.one(*OBJECTS)
         if kind == 2:
             return Apply("+", (self.expression(seen, 0), Literal(1)))
         if kind == 3:
             return Apply("COALESCE", (self.expression(seen, 0), self.expression(seen, 0)))
         if kind == 4:
-            return Apply("IF", (self.test(seen), self.expression(seen, 0), self.draw(OBJECTS)))
+            return Apply("IF", (self.test(seen), self.expression(seen, 0), self.one(*OBJECTS)))
         if kind == 5:
             return Apply("STR", (self.expression(seen, 0),))
         return self.known(seen)
 
-    def select(self, depth: int, outer: frozenset[Var] = frozenset(), *, top: bool = False) -> Select:
+    def select(self, depth: int, outer: frozenset[Var] = frozenset()) -> Select:
         where = self.group(depth, frozenset())
         seen = in_scope(where)
         free = [v for v in ALIASES if v not in seen | outer]
         if self.chance(3) and free:
             return self.grouped(where, seen, free)
-        chosen = self.draw(
-            st.lists(st.sampled_from(sorted(seen) or VARIABLES), min_size=1, max_size=3, unique=True)
-        )
-        items: list[Any] = list(chosen)
+        items: list[Any] = list(self.some(sorted(seen) or VARIABLES, 1, 3))
         if free and self.chance(5):
             items.append((self.expression(seen, 1), self.one(*free)))
         return self.modified(Select(tuple(items), where, self.chance(3)), seen)
@@ -202,9 +196,7 @@ class _Maker:
     def grouped(self, where: Group, seen: frozenset[Var], free: list[Var]) -> Select:
         keys = None
         if seen and not self.chance(4):
-            keys = tuple(
-                self.draw(st.lists(st.sampled_from(sorted(seen)), min_size=1, max_size=2, unique=True))
-            )
+            keys = self.some(sorted(seen), 1, 2)
         items: list[Any] = [key for key in keys or () if not self.chance(4)]
         for alias in dict.fromkeys(free[: self.one(1, 1, 2)]):
             items.append((self.fold(seen), alias))
@@ -222,7 +214,7 @@ class _Maker:
         """Perhaps with a total order of its rows, and then perhaps a slice of them."""
         if not self.chance(4):
             return select
-        order = [(name, self.chance(2)) for name in self.draw(st.permutations(select.names))]
+        order = [(name, self.chance(2)) for name in self.some(select.names, 9, 9)]
         if not select.distinct and not select.grouped and seen:
             order.insert(0, (self.known(seen), self.chance(2)))
         limit = self.one(None, 0, 1, 1, 2, 3)
@@ -232,22 +224,22 @@ class _Maker:
         )  # fmt: skip
 
 
-@st.composite
-def queries(draw: st.DrawFn, *, graphs: bool, depth: int = 3) -> Query:
+def make_query(random: Random, *, graphs: bool, depth: int = 3) -> Query:
     """A SELECT, or now and then an ASK; over a dataset also with GRAPH, FROM and FROM NAMED."""
-    maker = _Maker(draw, graphs)
-    select = maker.select(depth, top=True)
-    default: tuple[URIRef, ...] = ()
-    named: tuple[URIRef, ...] = ()
-    if graphs and maker.chance(6):
-        default = tuple(draw(st.lists(st.sampled_from(GRAPHS), max_size=2, unique=True)))
-        named = tuple(draw(st.lists(st.sampled_from(GRAPHS), max_size=2, unique=True)))
+    maker = _Maker(random, graphs)
+    select = maker.select(depth)
+    chosen = graphs and maker.chance(6)
+    default, named = (maker.some(GRAPHS, 0, 2 * chosen) for _ in range(2))
     return Query(select, maker.chance(12), default, named)
 
 
-def commits(quads: st.SearchStrategy[Quad]) -> st.SearchStrategy[list[list[tuple[int, Quad]]]]:
+def make_quad(random: Random, *, graphs: bool) -> Quad:
+    """A quad of the vocabulary; None is the default graph."""
+    triple = random.choice(SUBJECTS), random.choice(PREDICATES), random.choice(OBJECTS)
+    return (*triple, random.choice(WHERE) if graphs else None)
+
+
+def make_commits(random: Random, *, graphs: bool) -> list[list[tuple[int, Quad]]]:
     """Commits of one write or of several."""
-    write = st.tuples(st.sampled_from([1, 1, -1]), quads)
-    return st.lists(
-        st.one_of(st.tuples(write).map(list), st.lists(write, min_size=2, max_size=5)), max_size=6
-    )
+    sizes = [random.choice((1, 1, 2, 5)) for _ in range(random.randint(1, 6))]
+    return [[(random.choice((1, 1, -1)), make_quad(random, graphs=graphs)) for _ in range(n)] for n in sizes]

@@ -80,9 +80,11 @@ def to_boolean(term: Node) -> Node | None:
 
 
 def to_string(term: Node) -> Node | None:
-    """Cast to xsd:string; numbers in XPath's canonical form."""
+    """Cast to xsd:string; numbers and booleans in XPath's canonical form."""
     if isinstance(term, BNode):
         return None
+    if isinstance(term, Literal) and term.datatype == XSD.boolean and not term.ill_typed:
+        return Literal("true" if term.value else "false", datatype=XSD.string)
     value = number(term)
     return Literal(str(term) if value is None else canonical(value), datatype=XSD.string)
 

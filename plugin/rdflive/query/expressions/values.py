@@ -92,8 +92,10 @@ def equal(one: Node, other: Node) -> bool | None:
         return True if one == other else None
     if left[0] != right[0]:
         return False
-    # moments with and without a time zone are never equal, if only for want of one
-    return _order(left, right) == 0
+    order = _order(left, right)
+    if order is None and left[0] == "date":
+        return None  # W3C's date-2; moments with and without a time zone are unequal for want of one
+    return order == 0
 
 
 def compare(operator: str, one: Node, other: Node) -> bool | None:
@@ -133,11 +135,26 @@ def known(literal: Literal) -> Known | None:
     if space == "string":
         return space, str(literal)
     value = literal.value
-    if space is None or value is None or literal.ill_typed or _is_odd(value):
+    if value is None and space == "dateTime":
+        value = _end_of_day(literal)
+    elif literal.ill_typed:
+        return None
+    if space is None or value is None or _is_odd(value):
         return None
     if space == "date":
         value = _midnight(literal, value)
     return None if value is None else (space, value)
+
+
+def _end_of_day(literal: Literal) -> datetime | None:
+    """Give the moment 24:00:00, the first of the next day, which rdflib does not know."""
+    day, midnight, zone = str(literal).partition("T24:00:00")
+    if not midnight:
+        return None
+    try:
+        return datetime.fromisoformat(f"{day}T00:00:00{zone}") + timedelta(days=1)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _midnight(literal: Literal, value: Any) -> datetime | None:
