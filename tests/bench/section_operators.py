@@ -10,6 +10,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
@@ -189,43 +190,41 @@ def _row(
     traced = _trace(case, small) / small.world.size(predicates)
     _, first = timed(lambda: small.open(case))
     load, second = timed(lambda: large.open(case))
-    runs: dict[str, Callable[[int], float]] = {}
-    for name, graph in graphs.items():
-        runs[name] = _runner(graph, case.predicate, case.suits, toggles)
-        runs[name + " bare"] = _runner(graph, "idle", lambda i: True, toggles)
-    for run_ in runs.values():
-        run_(-1)  # warm
-    small.rows = large.rows = 0
-    found = interleave(runs, repeat)
-    _check(case, small, first)
+    with first, second:
+        found = _rounds(case, graphs, toggles, repeat)
+        _check(case, small, first)
+        stats = second.stats
     matching = large.world.size(predicates)
-    stats = second.stats
-    first.close()
-    second.close()
-    extra = []
-    for number, name in enumerate(graphs):
-        plain = found[name + " bare"]
-        bare[number] += plain
-        extra.append([a - b for a, b in zip(found[name], plain, strict=True)])
-    told = min(map(min, extra)) > 0  # else the noise is larger than what an operator adds
-    return {
+    row = {
         "operator": case.name,
         "output": large.rows / (2 * toggles * repeat),
-        "update": middle(found[list(graphs)[1]]),
-        "small": middle(extra[0]) if told else None,
-        "large": middle(extra[1]) if told else None,
-        "ratio": ratio(extra[1], extra[0]) if told else None,
+        "update": middle(found[[*graphs][1]]),
         "load": load,
         "entries": stats.entries / matching,
         "size": stats.size / matching,
         "all": traced,
     }
+    extra = []
+    for number, name in enumerate(graphs):
+        plain = found[name + " bare"]
+        bare[number] += plain
+        extra.append([a - b for a, b in zip(found[name], plain, strict=True)])
+    if min(map(min, extra)) > 0:  # else the noise is larger than what an operator adds
+        row |= {"small": middle(extra[0]), "large": middle(extra[1]), "ratio": ratio(extra[1], extra[0])}
+    return row
 
 
-def _runner(
-    graph: _Watched, predicate: str, suits: Callable[[int], bool], toggles: int
-) -> Callable[[int], float]:
-    return lambda number: graph.run(predicate, suits, toggles, number)
+def _rounds(case: Case, graphs: dict[str, _Watched], toggles: int, repeat: int) -> dict[str, list[float]]:
+    """Update both graphs in turn, where the query watches and where nothing does."""
+    runs: dict[str, Callable[[int], float]] = {}
+    for name, graph in graphs.items():
+        runs[name] = partial(graph.run, case.predicate, case.suits, toggles)
+        runs[name + " bare"] = partial(graph.run, "idle", lambda i: True, toggles)
+    for run_ in runs.values():
+        run_(-1)  # warm
+    for graph in graphs.values():
+        graph.rows = 0
+    return interleave(runs, repeat)
 
 
 def _check(case: Case, small: _Watched, subscription: rdflive.Subscription) -> None:

@@ -147,9 +147,10 @@ def _element(element: syntax.Element, data: Data) -> list[Row]:
 
 
 def _graph(element: syntax.Graph, data: Data) -> list[Row]:
-    """A graph that is not there is an empty one."""
+    """A graph that is not there has no solutions at all."""
     if not isinstance(element.name, Var):
-        return _group(element.group, replace(data, triples=data.named.get(element.name, frozenset())))
+        triples = data.named.get(element.name)
+        return [] if triples is None else _group(element.group, replace(data, triples=triples))
     rows = []
     for name, triples in data.named.items():
         rows += _join(_group(element.group, replace(data, triples=triples)), [{element.name: name}])

@@ -198,8 +198,7 @@ class _Maker:
         if seen and not self.chance(4):
             keys = self.some(sorted(seen), 1, 2)
         items: list[Any] = [key for key in keys or () if not self.chance(4)]
-        for alias in dict.fromkeys(free[: self.one(1, 1, 2)]):
-            items.append((self.fold(seen), alias))
+        items += [(self.fold(seen), alias) for alias in dict.fromkeys(free[: self.one(1, 1, 2)])]
         having = Apply(self.one(">", "<", "!="), (self.fold(seen), Literal(1))) if self.chance(4) else None
         select = Select(tuple(items), where, self.chance(4), keys, having)
         return self.modified(select, frozenset(select.names))

@@ -38,7 +38,7 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
         bound = node.left.certain
     if not read <= bound:
         return False
-    if isinstance(node, Project | algebra.Group):
+    if isinstance(node, algebra.Group) or (isinstance(node, Project) and node.closes):
         outer = outer.intersection(node.columns)
     return all(_commutes(below, outer) for below in node.inputs)
 

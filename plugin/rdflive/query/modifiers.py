@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Variable as RdflibVariable
@@ -71,14 +71,14 @@ def modified(
         (*scope.context, *(v for v in pattern.columns if v.distinguished and v.name in modifiers.projected))
     )
     if not modifiers.slices and not (root and modifiers.order):
-        node: algebra.Node = Project(pattern, shown)
+        node: algebra.Node = Project(pattern, shown, closes=True)
         return Distinct(node) if modifiers.distinct else node
     pattern, order = order_of(translator, modifiers, pattern, scope)
     read = {name for condition in order for name in condition.expression.variables}
     extra = tuple(v for v in pattern.columns if v.readable and v.name in read and v not in shown)
     if modifiers.distinct and extra:
         raise translator.refuse("DistinctOrder")
-    node = Project(pattern, (*shown, *extra))
+    node = Project(pattern, (*shown, *extra), closes=True)
     if modifiers.distinct:
         node = Distinct(node)
     if modifiers.slices:
@@ -97,6 +97,9 @@ def order_of(
     return pattern, tuple(order)
 
 
+_ANY: Final = Variable("any", distinguished=False)
+
+
 def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra.Node:
     """Translate GROUP BY and its aggregates (rdflib puts SAMPLE around the variables grouped by)."""
     rows = translator.group(node.p.p, scope)
@@ -111,7 +114,7 @@ def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra
             keys.append(hidden)
     grouped = algebra.ordered((*scope.context, *(key for key in keys if key in rows.columns)))
     copies: list[tuple[Variable, Variable]] = []
-    aggregates = []
+    aggregates: dict[Aggregate, Aggregate] = {}
     for part in node.A:
         result = Variable(str(part.res))
         over = Variable(str(part.vars)) if isinstance(part.vars, RdflibVariable) else None
@@ -119,11 +122,13 @@ def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra
             copies.append((result, over))
         else:
             rows, aggregate = _aggregate(translator, rows, part, result, scope)
-            aggregates.append(aggregate)
+            known = aggregates.setdefault(replace(aggregate, variable=_ANY), aggregate)
+            if known is not aggregate:  # SELECT, HAVING and ORDER BY may ask for the same
+                copies.append((result, known.variable))
     seeds: algebra.Node | None = None
     if node.p.expr is None:
         seeds = algebra.Values() if scope.seed is None else Distinct(Project(scope.seed, scope.context))
-    group = algebra.Group(rows, grouped, tuple(aggregates), seeds)
+    group = algebra.Group(rows, grouped, tuple(aggregates.values()), seeds)
     return Project(group, group.columns, tuple(copies)) if copies else group
 
 

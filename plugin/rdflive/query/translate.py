@@ -84,7 +84,9 @@ class Translator:
         """Match triple patterns in the graph of a scope."""
         patterns, conditions = tuple(patterns), tuple(conditions)
         if isinstance(scope.graph, Merge):
-            return join([*map(partial_merge(self, scope.graph), patterns)], self, Scope(), list(conditions))
+            left = list(conditions)
+            node = join([*map(partial_merge(self, scope.graph), patterns)], self, Scope(), left)
+            return self.filtered(node, left)
         if isinstance(scope.graph, Variable):
             patterns = tuple(replace(pattern, graph=scope.graph) for pattern in patterns)
             if self.dataset.named is not None:
@@ -156,9 +158,16 @@ class Translator:
 
     def _Minus(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         left, right = self.group(node.p1, scope, offered), self.group(node.p2, scope)
-        shared = {v for v in left.columns if v in right.columns}
-        context = tuple(v for v in scope.context if not v.distinguished)
-        return algebra.Minus(left, right, context) if shared.difference(context) else left
+        shared = frozenset(left.columns).intersection(right.columns)
+        if scope.outer is not None:  # its variables are in common only where both sides name them
+            for side in (node.p1, node.p2):
+                shared = shared.intersection(self.group(side, scope.base).columns)
+            right = algebra.Project(
+                right, tuple(v for v in right.columns if v in shared or v in scope.context)
+            )
+        shared = frozenset(v for v in shared if v.distinguished)
+        context = tuple(v for v in scope.context if v not in shared)
+        return algebra.Minus(left, right, context) if shared else left
 
     def _Extend(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         name = str(node.var)

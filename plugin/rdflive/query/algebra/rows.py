@@ -55,6 +55,8 @@ class Project(Unary):
     """Pairs of a new column and the one it copies."""
     exact: frozenset[Variable] = frozenset()
     """The columns that are certain from here on: keys of a context, unbound or not."""
+    closes: bool = False
+    """True at the edge of a subquery, whose other variables are not those of the same name outside."""
 
     @property
     def columns(self) -> Columns:
