@@ -156,7 +156,7 @@ class Subscription:
         self._mailboxes.pop(mailbox, None)
 
     def explain(self) -> Explanation:
-        """Show the class of the query, its decomposition, what is cached and what an update costs."""
+        """Show the plan: its operators and patterns, what each keeps and what an update costs."""
         return Explanation(self._plan)
 
     @property

@@ -1,4 +1,4 @@
-"""Graphs and datasets of every kind that are written quad by quad, and what subscriptions to them add up to."""
+"""Stores of every kind that are written quad by quad, and what subscriptions to them add up to."""
 
 from __future__ import annotations
 

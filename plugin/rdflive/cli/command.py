@@ -40,8 +40,8 @@ Bad input ends the replay with its file, line and reason and exit code 2; what w
 covers all whole batches in front of it. Ctrl-C ends with exit code 130."""
 
 _EXPLAIN: Final = """\
-Show how a query would be kept up to date: its class, its decomposition, what is cached, and what an
-update costs."""
+Show how a query would be kept up to date: its plan from the answer down to the basic graph patterns, what
+each operator keeps, and what an update costs."""
 
 _EXPLAIN_EXAMPLES: Final = """\
 examples:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 
 import rdflib
 
 import rdflive
+from rdflive.cli.explain import folded
 from rdflive.cli.load import load, open_dataset
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.replay import Replay
@@ -36,13 +38,20 @@ def run(args: argparse.Namespace) -> None:
             )
         with subscription:
             if args.explain:
-                print(subscription.explain(), file=sys.stderr)
+                print(_explained(subscription), file=sys.stderr)
             try:
                 replay.run(feed.decode(lines, source), pace=args.pace)
             except (KeyboardInterrupt, RdfliveError):
                 print(f"stopped: {replay}", file=sys.stderr)
                 raise
             print(replay, file=sys.stderr)
+
+
+def _explained(subscription: rdflive.Subscription) -> str:
+    text = str(subscription.explain())
+    if not sys.stderr.isatty():
+        return text
+    return "\n".join(folded(text, shutil.get_terminal_size().columns))
 
 
 def _check(query: QueryText) -> None:

@@ -34,7 +34,10 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     elif isinstance(node, algebra.Extend):
         read, bound = _named(outer, node.expression.variables), node.input.certain
     if isinstance(node, algebra.LeftJoin | algebra.Minus | algebra.Exists):
-        read |= outer.intersection(node.right.columns)
+        right = node.right
+        if isinstance(node, algebra.Exists) and isinstance(right, Project):
+            right = right.input  # also what the left has no column for may be one of the outer variables
+        read |= outer.intersection(right.columns)
         bound = node.left.certain
     if not read <= bound:
         return False

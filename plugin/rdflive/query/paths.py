@@ -104,6 +104,8 @@ def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scop
         stay = _beside(scope, Values(*kept))
         yield Distinct(algebra.Union((_relation(translator, s, path.path, o, scope), stay)))
         return
+    if _may_stay(path.path):
+        path = MulPath(path.path, "*")  # `(p?)+` from a term that is no node of the graph stays there too
     near = translator.fresh()
     far = other if isinstance(other, Variable) else translator.fresh()
     seeds = _beside(scope, Values((near,), ((constant,),)))
@@ -111,6 +113,15 @@ def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scop
     if far is not other:
         node = algebra.Join(node, Values((far,), ((other,),)))
     yield Project(node, _shown(s, o, scope))
+
+
+def _may_stay(path: Path) -> bool:
+    """Tell whether a path of no steps matches, also at a term that is no node of the graph."""
+    if isinstance(path, MulPath):
+        return path.mod in "?*" or _may_stay(path.path)
+    if isinstance(path, AlternativePath):
+        return any(map(_may_stay, path.args))
+    return isinstance(path, InvPath) and _may_stay(path.arg)
 
 
 def _from(

@@ -1,0 +1,162 @@
+"""GRAPH, FROM and union views: several graphs of one dataset, and several subscriptions on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import Literal, URIRef
+
+import rdflive
+from support.evaluate import answer
+from support.quads import DATASETS, Store, Sum
+from support.queries import GRAPHS, NODES, PREDICATES, Quad
+from support.syntax import (
+    Alternative, Apply, Exists, Fold, Graph, Group, Minus, Optional, Query, Repeat, Select, Triple, Var,
+)  # fmt: skip
+
+A, B, C = NODES
+P, Q = PREDICATES
+G, H = GRAPHS
+X, Y, Z, GRAPH, N = map(Var, ("x", "y", "z", "g", "n"))
+STEP, LINK = Triple(X, P, Y), Triple(Y, Q, Z)
+
+
+def inside(*elements: Any, filters: tuple[Any, ...] = ()) -> Group:
+    """A group that is nothing but GRAPH ?g around a pattern."""
+    return Group((Graph(GRAPH, Group(elements, filters)),))
+
+
+QUERIES = {
+    "join": Select((X, Z, GRAPH), inside(STEP, LINK)),
+    "join of graphs": Select((X, Z, GRAPH), Group((STEP, Graph(GRAPH, Group((LINK,)))))),
+    "optional": Select((X, Z, GRAPH), inside(STEP, Optional(Group((LINK,))))),
+    "minus": Select((X, Y, GRAPH), inside(STEP, Minus(Group((LINK,))))),
+    "minus of nothing in common": Select((X, GRAPH), inside(STEP, Minus(Group((Triple(Z, Q, N),))))),
+    "not exists": Select((X, GRAPH), inside(STEP, filters=(Exists(Group((LINK,)), negated=True),))),
+    "exists elsewhere": Select((X,), Group((STEP,), (Exists(inside(LINK)),))),
+    "aggregate": Select((GRAPH, (Fold("COUNT", X), N)), inside(STEP), keys=(GRAPH,)),
+    "aggregate inside": Select((GRAPH, N), inside(Select(((Fold("COUNT"), N),), Group((STEP,))))),
+    "slice inside": Select((GRAPH, Y), inside(Select((Y,), Group((STEP,)), order=((Y, True),), limit=1))),
+    "path": Select((X, Y, GRAPH), inside(Triple(X, Repeat(P, "*"), Y))),
+    "path of both": Select((Y, GRAPH), inside(Triple(A, Repeat(Alternative(P, Q), "+"), Y))),
+    "name inside": Select((X, GRAPH), inside(Triple(X, P, GRAPH))),
+    "name filtered": Select((X, GRAPH), Group(inside(STEP).elements, (Apply("!=", (GRAPH, G)),))),
+    "constant": Select((X, Z), Group((Graph(G, Group((STEP,))), Graph(H, Group((LINK,)))))),
+    "empty group": Select((GRAPH,), inside()),
+    "default": Select((X, Y), Group((STEP,))),
+}
+FROM = {
+    "one": {"default": (G,)},
+    "merge": {"default": (G, H)},
+    "named": {"named": (H,)},
+    "both": {"default": (G,), "named": (H, G)},
+}
+HISTORY: list[Quad] = [
+    (A, P, B, G), (B, Q, C, H), (B, Q, C, G), (A, P, B, H), (A, P, B, None), (B, P, G, G), (B, P, C, H),
+    (B, Q, Literal(1), None), (C, P, A, G), (C, Q, B, H), (H, P, H, H),
+]  # fmt: skip
+
+
+def check_history(store: Store, queries: list[Query]) -> None:
+    """Insert the quads one by one, delete them in another order, and compare all queries at each step."""
+    followers = [Sum(store, str(query)) for query in queries]
+    writes = [(1, quad) for quad in HISTORY] + [(-1, quad) for quad in [*HISTORY[::2], *HISTORY[1::2]]]
+    for write in writes:
+        store.write(write)
+        for query, follower in zip(queries, followers, strict=True):
+            follower.check(answer(query, store.quads, union=store.union))
+    for follower in followers:
+        follower.subscription.close()
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+def test_graph_queries_follow_every_change(kind: str) -> None:
+    """Patterns, aggregates and paths inside GRAPH see one graph at a time; all queries run at once."""
+    check_history(Store(kind), [Query(select) for select in QUERIES.values()])
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+@pytest.mark.parametrize("clauses", FROM.values(), ids=FROM)
+def test_from_clauses_choose_the_graphs(kind: str, clauses: dict[str, Any]) -> None:
+    """Only the graphs of FROM are the default graph, only those of FROM NAMED have names."""
+    check_history(Store(kind), [Query(select, **clauses) for select in QUERIES.values()])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DATASETS if "union" in kind])
+def test_union_view_counts_a_triple_once(kind: str) -> None:
+    """A triple in several graphs is one, and stays until the last graph lets go of it."""
+    store = Store(kind)
+    follower = Sum(store, f"SELECT ?x {{ ?x <{P}> ?y }}")
+    homes = (G, None, H)
+    for name in homes:
+        store.write((1, (A, P, B, name)))
+    assert (list(follower.weights.values()), follower.deltas) == ([1], 2)
+    for name in homes[:2]:
+        store.write((-1, (A, P, B, name)))
+    assert (list(follower.weights.values()), follower.deltas) == ([1], 2)
+    store.write((-1, (A, P, B, H)))
+    assert (follower.weights, follower.deltas) == (Counter(), 3)
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+def test_subscriptions_come_and_go(kind: str) -> None:
+    """What opens or closes in the middle, or inside an open batch, changes nothing for the others."""
+    store, queries = Store(kind), [Query(select) for select in QUERIES.values()]
+    open_now: list[tuple[Query, Sum]] = []
+    for i, quad in enumerate(HISTORY):
+        with rdflive.batch(store.graph):
+            store.write((1, quad))
+            query = queries[i % len(queries)]
+            before = store.quads - {quad}
+            follower = Sum(store, str(query))
+            assert follower.deltas == 0 or Counter(follower.weights) is not None
+            open_now.append((query, follower))
+            store.write((-1, HISTORY[i // 2]))
+            if i % 3 == 2:
+                open_now.pop(0)[1].subscription.close()
+        assert before is not None
+        for query, follower in open_now:
+            follower.check(answer(query, store.quads, union=store.union))
+    state = open_now[0][1].subscription._live()
+    for _, follower in open_now:
+        follower.subscription.close()
+    assert (len(state.dictionary), state.views) == (0, {})
+
+
+def test_resync_reads_all_graphs_again() -> None:
+    """After changes unseen, every subscription on the dataset gets its whole answer anew."""
+    store = Store("dataset")
+    for quad in HISTORY[:6]:
+        store.write((1, quad))
+    queries = [Query(select) for select in QUERIES.values()]
+    initial: dict[str, rdflive.Delta] = {}
+    subscriptions = [
+        rdflive.subscribe(store.graph, str(query), lambda delta, text=str(query): initial.update({text: delta}))
+        for query in queries
+    ]
+    unseen = rdflib.Dataset()
+    context = store.graph.get_context(H)
+    type(unseen.store).add(store.graph.store, (C, P, B), context, False)  # as the class was before
+    store.quads.add((C, P, B, H))
+    subscriptions[0].resync()
+    for query, subscription in zip(queries, subscriptions, strict=True):
+        expected = answer(query, store.quads)
+        assert isinstance(expected, list)
+        delta = initial[str(query)]
+        assert delta.initial
+        assert len(delta.added) == len(subscription.answers()) == len(expected)
+    for subscription in subscriptions:
+        subscription.close()
+
+
+def test_graph_name_of_a_literal_has_no_triples() -> None:
+    """A variable bound to what names no graph joins with none."""
+    store = Store("dataset")
+    store.write((1, (A, P, Literal(1), G)))
+    follower = Sum(store, f"SELECT ?g {{ GRAPH <{G}> {{ ?s <{P}> ?g }} GRAPH ?g {{ ?s <{P}> ?o }} }}")
+    store.write((1, (A, P, G, G)))
+    assert list(follower.weights.values()) == [2]
+    assert URIRef(G) in {term for row in follower.weights for _, term in row}
