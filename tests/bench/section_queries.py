@@ -52,8 +52,8 @@ def run(sizes: Sizes) -> Section:
         "another. TTC 2018: forward, then backward, so that half of the changes are deletes. "
         "A change is one batch on an rdflib graph over Oxigraph (bare: its adds and removes); the callback "
         "reads every solution.",
-        "Query again: pyoxigraph evaluates the query after each change and lists the solutions; it compares "
-        "nothing. All queries: one after the other, or subscribed at once.",
+        "Query again: pyoxigraph itself, without rdflib around it, evaluates the query after each change and "
+        "lists the solutions; it compares nothing. All queries: one after the other, or subscribed at once.",
         "The first ratio has the bare change on both sides, the second on none.",
         "After the first round's faults, and at its end, the deltas add up to Oxigraph's answer.",
     ]

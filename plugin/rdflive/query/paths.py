@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+from rdflib.term import URIRef
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Closure, Distinct, Project, Values
@@ -115,7 +116,7 @@ def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scop
     yield Project(node, _shown(s, o, scope))
 
 
-def _may_stay(path: Path) -> bool:
+def _may_stay(path: Path | URIRef) -> bool:
     """Tell whether a path of no steps matches, also at a term that is no node of the graph."""
     if isinstance(path, MulPath):
         return path.mod in "?*" or _may_stay(path.path)
