@@ -17,7 +17,7 @@ from support.quads import DATASETS, Store, Sum
 from support.queries import Quad, make_commits, make_quad, make_query
 from support.syntax import Query
 
-EXAMPLES = 120
+EXAMPLES = 200
 """Per kind of store; at the end of development each ran for tens of thousands."""
 
 

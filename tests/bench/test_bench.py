@@ -10,7 +10,7 @@ import pytest
 
 from bench.__main__ import SECTIONS, main
 from bench.histories import History, social_network, train_benchmark
-from bench.items import PREDICATES, Items
+from bench.items import IDLE, PREDICATES, Items
 from bench.report import to_markdown
 from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
@@ -26,7 +26,7 @@ TINY = replace(
     evaluations=(2, 1),
     cached=300,
     loads=(300,),
-    items=(120, 240),
+    items=(400, 800),
     toggles=5,
     faults=1,
     nodes=60,
@@ -80,7 +80,7 @@ def test_streams_always_apply() -> None:
         assert 0.07 < sum(sign < 0 for sign, *_ in stream.updates) / 3_000 < 0.13
 
 
-@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("predicate", [*PREDICATES, *(IDLE + name for name in PREDICATES)])
 def test_toggles_take_effect_and_leave_the_dataset_as_it_was(predicate: str) -> None:
     """Each delete is of a quad that is there, and the insert after it brings it back."""
     world = Items(600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
@@ -23,7 +24,7 @@ TermWeights: TypeAlias = dict[tuple[Any, ...], int]
 class QueryState:
     """The leaves and operators of one query, one per step of its plan."""
 
-    __slots__ = ("_dictionary", "_leaf", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
+    __slots__ = ("_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
 
     def __init__(
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
@@ -34,6 +35,7 @@ class QueryState:
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._preset = tuple(preset.get(name) for name in plan.query.names)
         self.leaves = [None if step.basic is None else Leaf(step.basic, dictionary) for step in plan.steps]
+        self._pick = _picker(plan)
         self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
         self.operators: list[Operator | None] = [None] * len(plan.steps)
         self._sorter: Sorter | None = make_sorter(plan, terms)
@@ -118,8 +120,11 @@ class QueryState:
 
     def _name(self, weights: Weights) -> TermWeights:
         """Replace ids by terms and put the columns in the order of the projection."""
-        terms, places, preset = self._dictionary.terms, self.plan.places, self._preset
         rows = weights if self._sorter is None else sorted(weights, key=self._sorter)
+        if self._pick is not None:
+            term, pick = self._dictionary.terms.__getitem__, self._pick
+            return {tuple(map(term, pick(row))): weights[row] for row in rows}
+        terms, places, preset = self._dictionary.terms, self.plan.places, self._preset
         named: TermWeights = {}
         for row in rows:
             solution = tuple(
@@ -132,6 +137,16 @@ class QueryState:
             else:
                 del named[solution]
         return named
+
+
+def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
+    """Make what puts a row in the order of the projection, where that shows every column once."""
+    places = [place for place in plan.places if place is not None]
+    if len(places) != len(plan.places) or sorted(places) != list(range(len(plan.steps[-1].columns))):
+        return None
+    if places == sorted(places):
+        return lambda row: row
+    return itemgetter(*places)
 
 
 def _clear(operators: Iterable[Operator | None]) -> None:
