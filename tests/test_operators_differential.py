@@ -18,7 +18,7 @@ from support.queries import Quad, make_commits, make_quad, make_query
 from support.syntax import Query
 
 EXAMPLES = 200
-"""Per kind of store; at the end of development each ran for tens of thousands."""
+"""Per kind of store."""
 
 
 @dataclass(frozen=True)

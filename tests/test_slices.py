@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from rdflib import Literal
+from rdflib import Graph, Literal, URIRef
 
 import rdflive
 from rdflive.query.ordering import term_key
@@ -103,3 +103,16 @@ def test_hidden_keys_order_the_projection() -> None:
         assert [solution["x"] for solution in found.answers()] == [B, B, B, A]
         store.write((-1, (B, P, Literal(30), None)))
         assert [solution["x"] for solution in found.answers()] == [B, B, A, A]
+
+
+def test_answers_follow_an_order_that_is_not_shown() -> None:
+    """Equal solutions stand where each of them belongs, not together."""
+    graph = Graph()
+    for name, rank in (("a", 1), ("b", 2), ("a", 3)):
+        graph.add((URIRef(f"urn:{name}"), URIRef("urn:p"), Literal(rank)))
+    for text in (
+        "SELECT ?z { ?z <urn:p> ?y } ORDER BY ?y",
+        "SELECT ?z { ?z <urn:p> ?y } ORDER BY ?y LIMIT 3",
+    ):
+        with rdflive.subscribe(graph, text) as subscription:
+            assert [str(s.z) for s in subscription.answers()] == ["urn:a", "urn:b", "urn:a"]

@@ -99,7 +99,7 @@ class Subscription:
         answer = self._open()
         try:
             if initial:
-                weights = self._live().answers(self._query) if answer is None else answer
+                weights = self._live().answer(self._query) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True)
         except BaseException:
             self.close()
@@ -121,8 +121,9 @@ class Subscription:
         It is in the order of ORDER BY. CONSTRUCT gives triples.
         """
         with self._capture.lock:
-            weights = self._live().answers(self._query)
-        return list(Delta(self._header, weights, sequence=0).added)
+            listed = self._live().answers(self._query)
+        shown = ((self._header.solution(terms), weight) for terms, weight in listed)
+        return [solution for solution, weight in shown for _ in range(weight)]
 
     @property
     def graph(self) -> Graph:
@@ -135,7 +136,7 @@ class Subscription:
         with self._capture.lock:
             if self._made is None:
                 state, sequence = self._live(), self._capture.sequence
-                now = Delta(self._header, state.answers(self._query), sequence=sequence, initial=True)
+                now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
                 self._made = ConstructedGraph(self._adapter, now)
             return self._made.graph
 
@@ -277,7 +278,7 @@ class Subscription:
         with self._capture.lock:
             state, sequence = self._live(), self._capture.sequence
             if self._initial:
-                weights = state.answers(self._query)
+                weights = state.answer(self._query)
                 mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True))
             self._mailboxes[mailbox] = sequence
         return mailbox

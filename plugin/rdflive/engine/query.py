@@ -15,16 +15,32 @@ from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable
 from rdflive.query.plan import Plan
 
-__all__ = ["QueryState", "TermWeights"]
+__all__ = ["QueryState", "TermWeights", "Terms", "add_up"]
 
-TermWeights: TypeAlias = dict[tuple[Any, ...], int]
-"""Solutions as tuples of terms (None where unbound), and their weights."""
+Terms: TypeAlias = tuple[Any, ...]
+"""A solution: terms in the order of the projection, None where unbound."""
+TermWeights: TypeAlias = dict[Terms, int]
+"""Solutions and their weights."""
+
+
+def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
+    """Add the weights of equal solutions; what sums to zero vanishes."""
+    weights: TermWeights = {}
+    for solution, weight in listed:
+        total = weights.get(solution, 0) + weight
+        if total:
+            weights[solution] = total
+        else:
+            del weights[solution]
+    return weights
 
 
 class QueryState:
     """The leaves and operators of one query, one per step of its plan."""
 
-    __slots__ = ("_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "operators", "plan")
+    __slots__ = (
+        "_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "operators", "plan",
+    )  # fmt: skip
 
     def __init__(
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
@@ -62,20 +78,20 @@ class QueryState:
         deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
         return self._name(self._run(self.operators, deltas, first=False))
 
-    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
-        """Give the whole answer, in order where the query has one.
+    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
+        """List the whole answer with weights, in order where the query has one.
 
         It is read from the last operator if that keeps it. Otherwise the query is evaluated once more
         on operators of its own.
         """
         rows = getattr(self.operators[-1], "rows", None)
         if rows is not None:
-            return self._name(rows())
+            return self._list(rows())
         if self._leaf is not None:
-            return self._name(self._leaf.current(solutions))
+            return self._list(self._leaf.current(solutions))
         operators = self._make()
         try:
-            return self._name(self._run(operators, self._contents(solutions), first=True))
+            return self._list(self._run(operators, self._contents(solutions), first=True))
         finally:
             _clear(operators)
 
@@ -119,24 +135,22 @@ class QueryState:
         return results[-1]
 
     def _name(self, weights: Weights) -> TermWeights:
-        """Replace ids by terms and put the columns in the order of the projection."""
+        """Give the solutions of rows: where some columns are not shown, several rows may be one."""
+        listed = self._list(weights)
+        return dict(listed) if self._pick is not None else add_up(listed)
+
+    def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
+        """Replace ids by terms and put the columns in the order of the projection, row by row."""
         rows = weights if self._sorter is None else sorted(weights, key=self._sorter)
         if self._pick is not None:
             term, pick = self._dictionary.terms.__getitem__, self._pick
-            return {tuple(map(term, pick(row))): weights[row] for row in rows}
-        terms, places, preset = self._dictionary.terms, self.plan.places, self._preset
-        named: TermWeights = {}
-        for row in rows:
-            solution = tuple(
-                fixed if place is None else terms[row[place]]
-                for place, fixed in zip(places, preset, strict=True)
-            )
-            weight = named.get(solution, 0) + weights[row]
-            if weight:
-                named[solution] = weight
-            else:
-                del named[solution]
-        return named
+            return [(tuple(map(term, pick(row))), weights[row]) for row in rows]
+        terms = self._dictionary.terms
+        shown = tuple(zip(self.plan.places, self._preset, strict=True))
+        return [
+            (tuple(fixed if place is None else terms[row[place]] for place, fixed in shown), weights[row])
+            for row in rows
+        ]
 
 
 def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:

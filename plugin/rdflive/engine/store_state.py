@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.query import QueryState, Terms, TermWeights, add_up
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.query.plan import Plan
@@ -72,11 +72,15 @@ class StoreState:
         self._emits[query] = emit
         return query, answer
 
-    def answers(self, query: QueryState) -> TermWeights:
-        """Give the whole current answer of a query."""
-        named = query.current(self._solutions)
+    def answers(self, query: QueryState) -> list[tuple[Terms, int]]:
+        """List the whole current answer of a query with weights, in order where it has one."""
+        listed = query.current(self._solutions)
         self.dictionary.sweep()
-        return named
+        return listed
+
+    def answer(self, query: QueryState) -> TermWeights:
+        """Give the whole current answer of a query."""
+        return add_up(self.answers(query))
 
     def remove(self, query: QueryState) -> list[View]:
         """Stop maintaining a query, free what only it used, and give the views that nobody needs now."""
@@ -90,7 +94,7 @@ class StoreState:
             self._stop(query)
         for query, emit in self._emits.items():
             answer = self._start(query)
-            emit(self.answers(query) if answer is None else answer, sequence, True)
+            emit(self.answer(query) if answer is None else answer, sequence, True)
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""
