@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflib import Graph
@@ -12,6 +14,8 @@ from rdflive.store import Adapter
 
 __all__ = ["ConstructedGraph"]
 
+log = logging.getLogger("rdflive")
+
 
 class ConstructedGraph:
     """An rdflib graph that follows the deltas of a CONSTRUCT query, one commit for each."""
@@ -21,8 +25,8 @@ class ConstructedGraph:
         self.graph = Graph()
         self._since = now.sequence
         self._convert = adapter.to_rdflib() if adapter.from_native() is None else None
-        for triple in now.added:
-            self.graph.add(self._terms(triple))
+        for triple in self._triples(now.added):
+            self.graph.add(triple)
 
     def take(self, delta: Delta) -> None:
         """Apply a delta; an initial one replaces everything."""
@@ -30,14 +34,18 @@ class ConstructedGraph:
             return
         with manager.batch(self.graph.store):
             if delta.initial:
-                wanted = set(map(self._terms, delta.added))
+                wanted = set(self._triples(delta.added))
                 for triple in set(self.graph) - wanted:
                     self.graph.remove(triple)
-            for triple in delta.removed:
-                self.graph.remove(self._terms(triple))
-            for triple in delta.added:
-                self.graph.add(self._terms(triple))
+            for triple in self._triples(delta.removed):
+                self.graph.remove(triple)
+            for triple in self._triples(delta.added):
+                self.graph.add(triple)
 
-    def _terms(self, triple: Any) -> Any:
-        """Turn the user's terms into rdflib's."""
-        return triple if self._convert is None else tuple(map(self._convert, triple))
+    def _triples(self, triples: Iterable[Any]) -> Iterator[Any]:
+        """Turn the user's terms into rdflib's; a triple with a term that rdflib cannot hold is left out."""
+        for triple in triples:
+            try:
+                yield triple if self._convert is None else tuple(map(self._convert, triple))
+            except ValueError:
+                log.warning("the graph of a CONSTRUCT query leaves out %r: rdflib has no such term", triple)

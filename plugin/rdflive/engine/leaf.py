@@ -42,6 +42,8 @@ class Leaf:
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> Weights:
         """Give the whole answer: from the answers kept, or from the solutions of the one segment."""
+        if not self.states:
+            return {}
         factors = []
         for i, state in enumerate(self.states):
             weights: Weights = {}

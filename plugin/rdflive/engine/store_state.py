@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -14,6 +15,8 @@ from rdflive.engine.view import View
 from rdflive.query.plan import Plan
 
 __all__ = ["Emit", "StoreState", "ViewOf"]
+
+log = logging.getLogger("rdflive")
 
 Emit: TypeAlias = Callable[[TermWeights, int, bool], None]
 """Takes a delta, the number of its commit, and whether it is the whole answer (an initial delta)."""
@@ -49,12 +52,32 @@ class StoreState:
                 changed.update((self._owners[state][0], None) for state in view.kernel.dirty)
                 view.kernel.dirty.clear()
         if changed:
-            deltas = [(self._emits[query], query.drain()) for query in changed]
+            deltas = [(query, *self._drain(query)) for query in changed]
             self.seconds += perf_counter() - start
-            for emit, delta in deltas:
-                if delta:
-                    emit(delta, sequence, False)
+            for query, delta, initial in deltas:
+                if delta or initial:
+                    self._emits[query](delta, sequence, initial)
         self.dictionary.sweep()
+
+    def _drain(self, query: QueryState) -> tuple[TermWeights, bool]:
+        """Give the delta of a query; one that fails is started anew, and its whole answer given.
+
+        A write has happened whatever becomes of a query, and no query may harm another. What fails again
+        has no answer until it is reloaded.
+        """
+        try:
+            return query.drain(), False
+        except Exception:
+            log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
+        self._stop(query)
+        try:
+            answer = self._start(query)
+        except Exception:
+            log.exception("a query failed for good: %s", query.plan.query.text)
+            self._stop(query)
+            self._views[query] = []
+            return {}, True
+        return self.answer(query) if answer is None else answer, True
 
     def add(self, plan: Plan, view_of: ViewOf, emit: Emit) -> tuple[QueryState, TermWeights | None]:
         """Start maintaining a query on what the store holds now.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rdflive.dictionary import UNBOUND, Dictionary
-from rdflive.query.terms import FALSE, TRUE, blank_node, is_triple, to_text
+from rdflive.query.terms import FALSE, TRUE, blank_node, foreign, is_foreign, is_triple, to_text
 
 __all__ = ["TermTable"]
 
@@ -34,6 +34,8 @@ class TermTable:
 
     def intern(self, term: Any) -> int:
         """Give the id of a computed term; unbound where the store can hold no such term."""
+        if is_foreign(term):
+            return UNBOUND
         try:
             return self._dictionary.intern(self._to_native(term))
         except ValueError:
@@ -62,6 +64,9 @@ def _converted(dictionary: Dictionary, to_rdflib: Callable[[Any], Any]) -> Calla
 
     def value(number: int) -> Any:
         term = terms[number]
-        return None if term is None else to_rdflib(term)
+        try:
+            return None if term is None else to_rdflib(term)
+        except ValueError:
+            return foreign(term)
 
     return value

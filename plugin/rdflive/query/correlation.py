@@ -41,6 +41,8 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
         bound = node.left.certain
     if not read <= bound:
         return False
+    if isinstance(node, algebra.Closure):
+        return _commutes(node.edges, outer)  # what it starts from is joined with it anyway
     if isinstance(node, algebra.Group) or (isinstance(node, Project) and node.closes):
         outer = outer.intersection(node.columns)
     return all(_commutes(below, outer) for below in node.inputs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Condition
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from rdflive.query.scope import Scope
     from rdflive.query.translate import Translator
 
-__all__ = ["Part", "join"]
+__all__ = ["Part", "join", "linked_patterns"]
+
+LONGEST: Final = 20
+"""The most patterns that are maintained as one: a walk binds one variable per loop, and planning is cubic."""
 
 Part: TypeAlias = "TriplePattern | Condition | OpenPath | algebra.Node"
 """What a group joins; a condition filters the triple patterns beside it."""
@@ -38,15 +41,44 @@ def join(
         conditions.extend(condition for condition in node.conditions if condition not in conditions)
     if scope.outer is not None:
         nodes.insert(0, scope.outer)
+    ends = {end for path in paths for end in (path.start, path.end)}
+    nodes += [values for values in map(translator.fixed, offered) if values and ends & values.certain]
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable}
     taken = [c for c in offered if c.variables and variables.issuperset(c.variables)]
     _take(offered, taken)
     conditions += taken
-    if not nodes and not paths:
+    if not nodes and not paths and len(patterns) <= LONGEST:
         return translator.basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()
-    components = _components(patterns, conditions)
-    pool = [*(translator.basic(*component[:1], scope, component[1]) for component in components), *nodes]
-    return _link(pool, paths, translator, scope, offered)
+    pool = []
+    for component, filters in _components(patterns, conditions):
+        pieces = list(_pieces(component))
+        names = [{v.name for pattern in piece for v in pattern.variables if v.readable} for piece in pieces]
+        for piece, have in zip(pieces, names, strict=True):
+            mine = [c for c in filters if have.issuperset(c.variables)]
+            pool.append(translator.basic(piece, scope, mine))
+        offered += [c for c in filters if not any(have.issuperset(c.variables) for have in names)]
+    return _link([*pool, *nodes], paths, translator, scope, offered)
+
+
+def linked_patterns(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
+    """Split patterns into those that variables link."""
+    return [component for component, _ in _components(patterns, ())]
+
+
+def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
+    """Cut linked patterns that are too many into pieces that are linked in themselves."""
+    left = list(patterns)
+    while left:
+        piece = [left.pop(0)]
+        bound = set(piece[0].variables)
+        while len(piece) < LONGEST:
+            found = next((p for p in left if bound.intersection(p.variables)), None)
+            if found is None:
+                break
+            left.remove(found)
+            piece.append(found)
+            bound.update(found.variables)
+        yield piece
 
 
 def _link(
@@ -67,7 +99,7 @@ def _link(
             paths.remove(path)
             found = path.close(translator, scope.base, result)
         else:
-            found = pool.pop(0) if pool else paths.pop(0).close(translator, scope.base, None)
+            found = pool.pop(0) if pool else _close(paths.pop(0), translator, scope)
         result = found if result is None else algebra.Join(result, found)
         bound = {v.name for v in result.certain}
         runnable = [c for c in offered if c.variables and bound.issuperset(c.variables)]
@@ -75,6 +107,14 @@ def _link(
         result = translator.filtered(result, runnable)
     assert result is not None  # noqa: S101 - the caller has seen to at least one part
     return result
+
+
+def _close(path: OpenPath, translator: Translator, scope: Scope) -> algebra.Node:
+    """Start a path from what its group is joined with, if that bounds an end, or from everywhere."""
+    context = frozenset(scope.base.context)
+    ends = {path.start, path.end}
+    bounds = (rows for rows in scope.bounds if ends & rows.certain and context <= rows.certain)
+    return path.close(translator, scope.base, next(bounds, None))
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:

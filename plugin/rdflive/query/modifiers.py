@@ -11,13 +11,15 @@ from rdflib.term import Variable as RdflibVariable
 from rdflive.query import algebra
 from rdflive.query.algebra import Aggregate, Distinct, OrderCondition, Project, Slice
 from rdflive.query.bgp import Variable
+from rdflive.query.expressions import Expression, exists_parts
+from rdflive.query.expressions import replace as replace_in
 
 if TYPE_CHECKING:
     from rdflive.query.algebra import Condition
     from rdflive.query.scope import Scope
     from rdflive.query.translate import Translator
 
-__all__ = ["Modifiers", "group_rows", "peel", "select"]
+__all__ = ["Modifiers", "group_rows", "modified", "peel", "select"]
 
 
 @dataclass(slots=True)
@@ -60,20 +62,20 @@ def select(translator: Translator, node: CompValue, scope: Scope, offered: list[
     kept_back = [c for c in offered if c not in down]
     pattern = translator.group(modifiers.pattern, scope, down)
     offered[:] = [c for c in offered if c in kept_back or c in down]
-    return modified(translator, modifiers, pattern, scope)
+    return modified(translator, modifiers, pattern, scope)[0]
 
 
 def modified(
     translator: Translator, modifiers: Modifiers, pattern: algebra.Node, scope: Scope, *, root: bool = False
-) -> algebra.Node:
-    """Apply the modifiers to a pattern; the root keeps the columns that its order reads."""
+) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
+    """Apply the modifiers to a pattern; the root also gives its order, and keeps the columns it reads."""
     shown = algebra.ordered(
         (*scope.context, *(v for v in pattern.columns if v.distinguished and v.name in modifiers.projected))
     )
     if not modifiers.slices and not (root and modifiers.order):
         node: algebra.Node = Project(pattern, shown, closes=True)
-        return Distinct(node) if modifiers.distinct else node
-    pattern, order = order_of(translator, modifiers, pattern, scope)
+        return (Distinct(node) if modifiers.distinct else node), ()
+    pattern, order = _ordered(translator, modifiers, pattern, scope)
     read = {name for condition in order for name in condition.expression.variables}
     extra = tuple(v for v in pattern.columns if v.readable and v.name in read and v not in shown)
     if modifiers.distinct and extra:
@@ -83,18 +85,68 @@ def modified(
         node = Distinct(node)
     if modifiers.slices:
         node = Slice(node, order, modifiers.offset, modifiers.limit, scope.context)
-    return node if root else Project(node, shown)
+    return (node, order) if root else (Project(node, shown), ())
 
 
-def order_of(
+def _ordered(
     translator: Translator, modifiers: Modifiers, pattern: algebra.Node, scope: Scope
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
     """Make the conditions of ORDER BY; EXISTS in one becomes a column."""
+    known = _Assignments(translator, modifiers, pattern)
     order = []
     for condition in modifiers.order:
-        pattern, expression = translator.marked(pattern, condition.expr, scope)
+        pattern, expression = translator.marked(pattern, known.read(condition.expr), scope)
         order.append(OrderCondition(translator.expression(expression), condition.order == "DESC"))
     return pattern, tuple(order)
+
+
+class _Assignments:
+    """What the SELECT clause assigns, to find in ORDER BY what is projected under a name.
+
+    rdflib asks for each use of an aggregate anew; a grouping gives equal ones as copies of one column.
+    """
+
+    def __init__(self, translator: Translator, modifiers: Modifiers, pattern: algebra.Node) -> None:
+        self._translator = translator
+        self._copies = _copies(pattern)
+        self._names: dict[Expression, RdflibVariable] = {}
+        self._sampled: dict[RdflibVariable, RdflibVariable] = {}
+        node = modifiers.pattern
+        while node.name in ("Extend", "Filter"):
+            if node.name == "Extend" and str(node.var) in modifiers.projected:
+                self._sampled[node.var] = node.var
+                if not exists_parts(node.expr):
+                    self._names.setdefault(self._expression(node.expr), node.var)
+            node = node.p
+        # rdflib puts SAMPLE also around a name that the SELECT clause gives, which no row of a group has
+        samples = [part for part in node.A or () if part.name == "Aggregate_Sample"]
+        self._sampled = {p.res: self._sampled[p.vars] for p in samples if p.vars in self._sampled}
+
+    def read(self, node: Any) -> Any:
+        """Give the expression with the projected variables in the place of what they are assigned."""
+        return replace_in(node, self._assigned)
+
+    def _assigned(self, part: Any) -> Any:
+        if not isinstance(part, CompValue | RdflibVariable) or exists_parts(part):
+            return None
+        if isinstance(part, RdflibVariable) and part in self._sampled:
+            return self._sampled[part]
+        return self._names.get(self._expression(part))
+
+    def _expression(self, node: Any) -> Expression:
+        def original(part: Any) -> Any:
+            return self._copies.get(part) if isinstance(part, RdflibVariable) else None
+
+        return self._translator.expression(replace_in(node, original))
+
+
+def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
+    """Name the column that each copy of an aggregate or a grouped variable copies."""
+    while node.inputs and not isinstance(node, algebra.Group):
+        if isinstance(node, Project) and isinstance(node.input, algebra.Group):
+            return {RdflibVariable(new.name): RdflibVariable(old.name) for new, old in node.renamed}
+        node = node.inputs[0]
+    return {}
 
 
 _ANY: Final = Variable("any", distinguished=False)

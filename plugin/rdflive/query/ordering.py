@@ -5,36 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from functools import total_ordering
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from rdflib import XSD, BNode, Literal, URIRef
 from rdflib.term import Node
 from rdflib.xsd_datetime import Duration
 
-__all__ = ["Descending", "Number", "descending", "number", "term_key"]
+from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number
+from rdflive.query.expressions.values import moment
 
-Number: TypeAlias = int | Decimal | float
+__all__ = ["Descending", "descending", "term_key"]
 
-_NUMERIC: Final[dict[str, type[Any]]] = {
-    str(XSD.decimal): Decimal,
-    str(XSD.float): float,
-    str(XSD.double): float,
-} | {
-    str(XSD[name]): int
-    for name in (
-        *("integer", "nonPositiveInteger", "negativeInteger", "long", "int", "short", "byte"),
-        *("nonNegativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-        "positiveInteger",
-    )
-}
-_UNBOUNDED: Final = {str(XSD.integer), str(XSD.decimal), str(XSD.float), str(XSD.double)}
 _NUMBERS: Final = str(XSD.integer)  # numbers of all types sort where xsd:integer does
 _STRING: Final = str(XSD.string)
 _EPOCH: Final = datetime(1, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
-_DATE_ZONE: Final = re.compile(r"[+-]\d\d:\d\d$")
+_DATE_ZONE: Final = re.compile(r"[+-][0-9]{2}:[0-9]{2}$")
 _MONTH: Final = timedelta(days=30, hours=10, minutes=29, seconds=6)
 """A twelfth of the mean Gregorian year: the order of xsd:duration is partial, this one is total."""
 
@@ -93,32 +80,6 @@ def descending(key: Any) -> Descending:
     return Descending(key)
 
 
-def number(literal: Literal) -> Number | None:
-    """Give the value of a numeric literal, None where it is ill-typed or no number.
-
-    >>> number(Literal("2.50", datatype=XSD.decimal)), number(Literal("2.50"))
-    (Decimal('2.50'), None)
-    """
-    iri = str(literal.datatype)
-    kind = _NUMERIC.get(iri)
-    if kind is None:
-        return None
-    value = literal.value
-    if literal.ill_typed is not False and not (type(value) is kind and iri in _UNBOUNDED):
-        again = _read_again(literal)
-        if again.ill_typed:
-            return None
-        value = again.value
-    if kind is Decimal and not value.is_finite():
-        return None  # rdflib reads "NaN"^^xsd:decimal, which XML Schema does not know
-    return value  # type: ignore[no-any-return]  # rdflib does not type the values of literals
-
-
-def _read_again(literal: Literal) -> Literal:
-    """Read a literal made from a Python object by its lexical form, as equal terms have equal keys."""
-    return Literal(str(literal), datatype=literal.datatype, normalize=False)
-
-
 def _literal_key(literal: Literal) -> tuple[Any, ...]:
     datatype = literal.datatype
     if datatype is None:
@@ -127,32 +88,29 @@ def _literal_key(literal: Literal) -> tuple[Any, ...]:
     lexical = str(literal)
     if iri == _STRING:
         return (3, _STRING, 0, "", lexical, 1)
-    if iri in _NUMERIC:
+    if iri in NUMERIC:
         found = number(literal)
         if found is not None:
             is_nan = found != found  # NaN alone differs from itself
             return (3, _NUMBERS, 0, is_nan, 0 if is_nan else found, iri, lexical)
     elif iri in _VALUE_KEYS:
-        if literal.ill_typed is None:
-            literal = _read_again(literal)
-        if not literal.ill_typed:
-            return (3, iri, 0, _VALUE_KEYS[iri](literal), lexical)
+        value = moment(literal)
+        if value is not None:
+            return (3, iri, 0, _VALUE_KEYS[iri](literal, value), lexical)
     return (3, iri, 1, lexical)
 
 
-def _boolean_key(literal: Literal) -> Any:
-    return bool(literal.value)
+def _boolean_key(_: Literal, value: Any) -> Any:
+    return bool(value)
 
 
-def _date_time_key(literal: Literal) -> Any:
-    value: datetime = literal.value
+def _date_time_key(_: Literal, value: datetime) -> Any:
     # a difference and not a datetime in UTC, which could fall outside the years 1 to 9999
     instant = value.replace(tzinfo=UTC) - _EPOCH - (value.utcoffset() or timedelta())
     return (instant, value.tzinfo is not None)
 
 
-def _date_key(literal: Literal) -> Any:
-    value: date = literal.value
+def _date_key(literal: Literal, value: date) -> Any:
     instant = timedelta(days=value.toordinal() - _EPOCH_DAY)
     # rdflib's date knows no timezone; the lexical form keeps it unless it was normalised
     zone = _DATE_ZONE.search(literal)
@@ -163,19 +121,17 @@ def _date_key(literal: Literal) -> Any:
     return (instant + offset if zone[0][0] == "-" else instant - offset, True)
 
 
-def _time_key(literal: Literal) -> Any:
-    value: time = literal.value
+def _time_key(_: Literal, value: time) -> Any:
     clock = timedelta(
         hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
     )
     return (clock - (value.utcoffset() or timedelta()), value.tzinfo is not None)
 
 
-def _duration_key(literal: Literal) -> Any:
-    value: timedelta | Duration = literal.value
+def _duration_key(_: Literal, value: timedelta | Duration) -> Any:
     if isinstance(value, Duration):
         # months may be a Decimal; microseconds keep the sum exact
-        months = int(value.years * 12 + value.months)
+        months = int(DECIMALS.fma(value.years, 12, value.months))
         return _microseconds(value.tdelta) + months * _microseconds(_MONTH)
     return _microseconds(value)
 
@@ -184,7 +140,7 @@ def _microseconds(span: timedelta) -> int:
     return span // timedelta(microseconds=1)
 
 
-_VALUE_KEYS: Final[dict[str, Callable[[Literal], Any]]] = {
+_VALUE_KEYS: Final[dict[str, Callable[[Literal, Any], Any]]] = {
     str(XSD.boolean): _boolean_key,
     str(XSD.dateTime): _date_time_key,
     str(XSD.date): _date_key,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-import pyparsing
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
@@ -20,10 +15,9 @@ from rdflive.errors import QuerySyntaxError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.expressions import exists_parts
 from rdflive.query.modifiers import Modifiers, modified, peel
-from rdflive.query.negated_sets import spell_out
-from rdflive.query.refusals import refused
+from rdflive.query.rdflib_algebra import algebra_of
+from rdflive.query.refusals import misplaced_aggregate, refused
 from rdflive.query.scope import Dataset, Merge, Scope
 from rdflive.query.translate import Translator
 from rdflive.tokens import Token, tokenize
@@ -65,7 +59,10 @@ def parse_query(
     if not isinstance(text, str):
         raise QuerySyntaxError(f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}")
     tokens = list(tokenize(text))
-    query = _translate(text, init_ns or {}, tokens)
+    query = algebra_of(text, init_ns or {}, tokens)
+    misplaced = misplaced_aggregate(tokens)
+    if misplaced is not None:
+        raise misplaced
     node = query.algebra
     if node.name == "DescribeQuery":
         raise refused(node.name, tokens=tokens)
@@ -82,37 +79,12 @@ def parse_query(
         modifiers.projected = tuple(n for n in modifiers.projected if n in bound or n in preset)
     names = _by_place(modifiers.projected, tokens) if node.name == "SelectQuery" else ()
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
-    root = modified(translator, modifiers, pattern, scope, root=form == "SELECT")
-    order: tuple[OrderCondition, ...] = ()
-    if form == "SELECT":
-        order = tuple(_order(translator, modifiers))
-    elif form == "ASK":
+    root, order = modified(translator, modifiers, pattern, scope, root=form == "SELECT")
+    if form == "ASK":
         root = algebra.Distinct(algebra.Project(root, ()))
-    else:
+    elif form == "CONSTRUCT":
         root, names = _construct(root, _template(node, modifiers, tokens), preset)
     return ParsedQuery(text, form, root, names, preset, order)
-
-
-def _translate(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
-    try:
-        return translateQuery(parseQuery(spell_out(text, tokens)), initNs=init_ns)
-    except pyparsing.ParseBaseException as error:
-        raise QuerySyntaxError(
-            f"not SPARQL at line {error.lineno}, column {error.column}: {error.msg}; "
-            f"near {error.line.strip()!r}",
-            line=error.lineno,
-            column=error.column,
-        ) from error
-    except RecursionError as error:
-        raise QuerySyntaxError("the query is nested too deeply for rdflib's parser") from error
-    except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
-        place = _unknown_prefix(tokens, init_ns)
-        where = f" (line {place.line}, column {place.column})" if place else ""
-        raise QuerySyntaxError(
-            f"not a valid SPARQL query: {error}{where}",
-            line=place.line if place else 0,
-            column=place.column if place else 0,
-        ) from error
 
 
 def _dataset(clauses: list[CompValue] | None) -> Dataset:
@@ -155,13 +127,6 @@ def _construct(
     return algebra.Distinct(made), tuple(column.name for column in made.columns)
 
 
-def _order(translator: Translator, modifiers: Modifiers) -> Iterator[OrderCondition]:
-    for condition in modifiers.order:
-        if exists_parts(condition.expr):
-            raise translator.refuse("OrderExists")
-        yield OrderCondition(translator.expression(condition.expr), condition.order == "DESC")
-
-
 def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
     """Order variables as the text does (rdflib gives those of `SELECT *` as a set)."""
     place = {token.text[1:]: -i for i, token in enumerate(reversed(tokens)) if token.kind == "variable"}
@@ -170,9 +135,3 @@ def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
 
 def _bare(name: object) -> str:
     return str(name).lstrip("?$")
-
-
-def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
-    """Find the first prefixed name whose prefix nobody declared."""
-    declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
-    return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)

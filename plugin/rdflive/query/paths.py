@@ -33,15 +33,20 @@ class OpenPath:
         """Make the node; `bound` is what the path is joined with.
 
         Paths start only from the values that `bound` gives to one end. A path of no steps joins nodes of
-        the graph, so for `?` and `*` those values must be known to be such.
+        the graph, so for `?` and `*` only those of the values count that are such.
         """
         optional = self.path.mod in "?*"
-        for near, far, forward in ((self.start, self.end, True), (self.end, self.start, False)):
-            if bound is not None and near in bound.certain and (not optional or _is_node(bound, near, scope)):
-                kept = (*scope.context, near)
-                return _from(translator, scope, self.path, Distinct(Project(bound, kept)), near, far, forward)
-        seeds = _nodes(translator, scope, self.start) if optional else None
-        return _from(translator, scope, self.path, seeds, self.start, self.end, True)
+        ends = [(self.start, self.end, True), (self.end, self.start, False)]
+        bounded = [end for end in ends if bound is not None and end[0] in bound.certain]
+        if bound is None or not bounded:
+            seeds = _nodes(translator, scope, self.start) if optional else None
+            return _from(translator, scope, self.path, seeds, *ends[0])
+        known = [end for end in bounded if _is_node(bound, end[0], scope)]
+        near, far, forward = (known or bounded)[0]
+        seeds = Distinct(Project(bound, (*scope.context, near)))
+        if optional and not known:
+            seeds = algebra.Exists(seeds, _nodes(translator, scope, near))
+        return _from(translator, scope, self.path, seeds, near, far, forward)
 
 
 def path_parts(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from typing import Final
 from rdflive.errors import UnsupportedQueryError
 from rdflive.tokens import Token
 
-__all__ = ["refused"]
+__all__ = ["misplaced_aggregate", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class _Refusal:
 
 
 _BY_ITSELF: Final = "its value changes although the graph does not"
+_AGGREGATES: Final = frozenset({"AVG", "COUNT", "GROUP_CONCAT", "MAX", "MIN", "SAMPLE", "SUM"})
+_CLAUSES: Final = frozenset({"SELECT", "WHERE", "FILTER", "BIND", "GROUP", "HAVING", "ORDER"})
 _RANDOM: Final = "add it in the callback"
 _REFUSALS: Final = {
     "ServiceGraphPattern": _Refusal(
@@ -70,8 +72,17 @@ _REFUSALS: Final = {
         "with DISTINCT it sorts by a variable that is not projected, which has no single value per row",
         "project that variable, or group by the others and order by its MIN",
     ),
-    "OrderExists": _Refusal(
-        "EXISTS in ORDER BY", ("ORDER",), "it is no value of a row", "BIND it to a variable and order by that"
+    "NestedAggregate": _Refusal(
+        "an aggregate inside another",
+        (),
+        "SPARQL forbids it",
+        "group in a subquery and aggregate its results",
+    ),
+    "StrayAggregate": _Refusal(
+        "an aggregate here",
+        (),
+        "SPARQL allows one in SELECT, HAVING and ORDER BY only",
+        "aggregate in a subquery, or filter groups with HAVING",
     ),
 }
 
@@ -88,6 +99,30 @@ def refused(construct: str, assigned: str = "", *, tokens: list[Token]) -> Unsup
         if not assigned or (after is not None and after.text[1:] == assigned)
     ]
     place = opening[-1 if assigned else 0] if opening else None  # of two assignments the second is wrong
+    return _error(refusal, place)
+
+
+def misplaced_aggregate(tokens: list[Token]) -> UnsupportedQueryError | None:
+    """Make the error for the first aggregate where SPARQL allows none; rdflib's parser reads it anywhere."""
+    frames = [("", False)]  # per open bracket: the clause that it stands in, and whether in an aggregate
+    before = ""
+    for token, after in pairwise([*tokens, None]):
+        word = token.text.upper() if token is not None and token.kind in ("word", "mark") else ""
+        clause, inside = frames[-1]
+        if token is not None and word in _AGGREGATES and after is not None and after.text == "(":
+            if inside or clause in ("FILTER", "BIND", "GROUP"):
+                return _error(_REFUSALS["NestedAggregate" if inside else "StrayAggregate"], token)
+        elif word in ("{", "("):
+            frames.append(("", False) if word == "{" else (clause, inside or before in _AGGREGATES))
+        elif word in ("}", ")"):
+            frames.pop()
+        elif word in _CLAUSES:
+            frames[-1] = (word, inside)
+        before = word
+    return None
+
+
+def _error(refusal: _Refusal, place: Token | None) -> UnsupportedQueryError:
     where = f" (line {place.line}, column {place.column})" if place else ""
     return UnsupportedQueryError(
         f"{refusal.name}{where} cannot be maintained: {refusal.reason}. Instead: {refusal.advice}.",

@@ -36,6 +36,8 @@ class Scope:
     """The names of the graphs, when `graph` is a variable."""
     outer: algebra.Node | None = None
     """The distinct outer solutions of a correlated EXISTS."""
+    bounds: tuple[algebra.Node, ...] = ()
+    """Rows that the pattern's rows are joined with: a path may start from their values alone."""
 
     @cached_property
     def context(self) -> algebra.Columns:
@@ -58,4 +60,4 @@ class Scope:
     @property
     def base(self) -> Scope:
         """The same graph without the outer solutions."""
-        return self if self.outer is None else Scope(self.graph, self.graphs)
+        return self if self.outer is None else Scope(self.graph, self.graphs, bounds=self.bounds)

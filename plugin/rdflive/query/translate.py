@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from rdflib.paths import Path
 from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import BNode, Node
+from rdflib.term import BNode, Literal, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
@@ -19,7 +19,7 @@ from rdflive.query.bgp import Term, TriplePattern, Variable
 from rdflive.query.correlation import exact_copies, is_independent, seed_of
 from rdflive.query.expressions import Expression, conjuncts, exists_parts, volatile
 from rdflive.query.expressions import replace as replace_in
-from rdflive.query.joins import Part, join
+from rdflive.query.joins import Part, join, linked_patterns
 from rdflive.query.modifiers import group_rows, select
 from rdflive.query.paths import path_parts
 from rdflive.query.scope import Dataset, Merge, Scope
@@ -44,6 +44,7 @@ class Translator:
         self._base = base
         self._numbers = count(1)
         self._blanks: dict[BNode, Variable] = {}
+        self._fixed: dict[str, algebra.Values] = {}
 
     def fresh(self) -> Variable:
         """Make a variable that nobody else has."""
@@ -66,6 +67,10 @@ class Translator:
 
     def _constant(self, node: Any) -> Any:
         return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
+
+    def fixed(self, condition: Condition) -> algebra.Values | None:
+        """Give the only rows that a filter lets through, where it compares a variable with IRIs."""
+        return self._fixed.get(condition.text)
 
     def group(self, node: CompValue, scope: Scope, offered: Offered | None = None) -> algebra.Node:
         """Translate a graph pattern; its rows carry the context of the scope."""
@@ -100,23 +105,34 @@ class Translator:
         return join(self._parts(node, scope, offered), self, scope, offered)
 
     def _parts(self, node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
-        """List what a group joins: patterns, paths, and nodes."""
-        if node.name == "Join":
-            return [*self._parts(node.p1, scope, offered), *self._parts(node.p2, scope, offered)]
-        if node.name != "BGP":
-            return [self.group(node, scope, offered)]
-        parts: list[Part] = []
+        """List what a group joins: patterns, paths, and nodes, whose paths may start from the patterns."""
+        operands = _operands(node)
+        parts = [part for bgp in operands if bgp.name == "BGP" for part in self._triples(bgp, scope)]
+        values = [self._values(operand.p) for operand in operands if _is_values(operand)]
+        patterns = [part for part in parts if isinstance(part, TriplePattern)]
+        bounds = [self.basic(linked, scope) for linked in linked_patterns(patterns)]
+        inner = replace(scope, bounds=(*bounds, *values, *scope.bounds))
+        for operand in operands:
+            if _is_values(operand):
+                parts.append(values.pop(0))
+            elif operand.name != "BGP":
+                parts.append(self.group(operand, inner, offered))
+        return parts
+
+    def _triples(self, node: CompValue, scope: Scope) -> Iterator[Part]:
         for s, p, o in node.triples:
             ends = self.term(s), self.term(o)
             if isinstance(p, Path):
-                parts.extend(path_parts(self, ends[0], p, ends[1], scope.base))
+                yield from path_parts(self, ends[0], p, ends[1], scope.base)
             else:
-                parts.append(TriplePattern(ends[0], self.term(p), ends[1]))
-        return parts
+                yield TriplePattern(ends[0], self.term(p), ends[1])
 
     def _Filter(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
         mine: Offered = [self.expression(part) for part in plain]
+        self._fixed.update(
+            (c.text, values) for c, part in zip(mine, plain, strict=True) if (values := _iris(part))
+        )
         down = [*mine, *offered]
         result = self.group(node.p, scope, down)
         offered[:] = [condition for condition in offered if condition in down]
@@ -137,7 +153,7 @@ class Translator:
         parts = [part for part in conjuncts(node.expr) if getattr(part, "name", "") != "TrueFilter"]
         inner: Offered = [self.expression(part) for part in parts if not exists_parts(part)]
         correlated = [part for part in parts if exists_parts(part)]
-        right = self.group(node.p2, scope, inner)
+        right = self.group(node.p2, replace(scope, bounds=(left,)), inner)
         if not correlated:
             return algebra.LeftJoin(left, right, _conjunction(inner))
         left, keys = exact_copies(self, left, left.columns)
@@ -157,7 +173,8 @@ class Translator:
         return algebra.Union(tuple(branches))
 
     def _Minus(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
-        left, right = self.group(node.p1, scope, offered), self.group(node.p2, scope)
+        left = self.group(node.p1, scope, offered)
+        right = self.group(node.p2, replace(scope, bounds=(left,)))
         shared = frozenset(left.columns).intersection(right.columns)
         if scope.outer is not None:  # its variables are in common only where both sides name them
             for side in (node.p1, node.p2):
@@ -175,12 +192,17 @@ class Translator:
         result = self.group(node.p, scope, down)
         offered[:] = [c for c in offered if name in c.variables or c in down]
         expression, variable = node.expr, Variable(name)
+        is_alias = isinstance(expression, RdflibVariable) and expression.startswith("__agg_")
+        if is_alias and (variable in result.columns or name in self.preset):
+            return result  # of a grouped variable, which is there under its own name
         if variable in result.columns:
-            if isinstance(expression, RdflibVariable) and expression.startswith("__agg_"):
-                return result  # an alias of a grouped variable, which is there under its own name
             raise self.refuse("BoundExtend", name)
         if name in self.preset:
             raise self.refuse("PresetExtend", name)
+        if not result.columns and isinstance(expression, URIRef | Literal):
+            return algebra.Join(
+                result, Values((variable,), ((expression,),))
+            )  # what follows may start from it
         result, expression = self.marked(result, expression, scope)
         return algebra.Extend(result, variable, self.expression(expression))
 
@@ -188,9 +210,9 @@ class Translator:
         term = self.term(node.term)
         if not isinstance(term, Variable):
             if self.dataset.named is not None and term not in self.dataset.named:
-                inner = self.group(node.p, Scope(term, None, scope.outer), [])
+                inner = self.group(node.p, Scope(term, None, scope.outer, scope.bounds), [])
                 return Values(inner.columns, ())
-            inner = self.group(node.p, Scope(term, None, scope.outer), offered)
+            inner = self.group(node.p, Scope(term, None, scope.outer, scope.bounds), offered)
             return inner if _is_empty_without(inner, term) else algebra.Join(self._named(term), inner)
         hidden = self.fresh()
         inner = self.group(node.p, Scope(hidden, self._names(hidden), scope.outer), offered)
@@ -216,11 +238,12 @@ class Translator:
     def _ToMultiSet(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         if isinstance(node.p, list):  # rdflib leaves no more than this of VALUES without rows
             return Values((), ())
-        if node.p.name == "values":
-            return self._values(node.p.res)
-        return select(self, node.p, scope.base, offered)
+        if _is_values(node):
+            return self._values(node.p)
+        return select(self, node.p, replace(scope.base, bounds=()), offered)
 
-    def _values(self, rows: list[dict[Any, Any]]) -> algebra.Node:
+    def _values(self, node: CompValue) -> algebra.Node:
+        rows: list[dict[Any, Any]] = node.res
         names = list(dict.fromkeys(str(name) for row in rows for name in row))
         table = [
             {str(name): None if term == "UNDEF" and type(term) is str else term for name, term in row.items()}
@@ -259,12 +282,32 @@ class Translator:
         graph = part.graph
         if graph.name in ("GroupGraphPatternSub", "SubSelect", "GroupOrUnionGraphPattern"):
             graph = translateGroupGraphPattern(graph)
-        inner = self.group(graph, scope.base)
+        inner = self.group(graph, replace(scope.base, bounds=(outer,)))
         if is_independent(inner, outer):
             return algebra.Exists(outer, _visible(inner, outer), negated, mark)
         outer, seed = seed_of(self, outer, inner, scope.base.context)
-        inner = self.group(graph, replace(scope.base, outer=seed))
+        inner = self.group(graph, replace(scope.base, outer=seed, bounds=()))
         return algebra.Exists(outer, _visible(inner, outer), negated, mark)
+
+
+def _is_values(node: CompValue) -> bool:
+    return node.name == "ToMultiSet" and getattr(node.p, "name", "") == "values"
+
+
+def _operands(node: CompValue) -> list[CompValue]:
+    if node.name != "Join":
+        return [node]
+    return [*_operands(node.p1), *_operands(node.p2)]
+
+
+def _iris(part: Any) -> algebra.Values | None:
+    """Read `?x = <iri>` and `?x IN (<iri>, ...)` as the rows that they let through."""
+    if not isinstance(part, CompValue) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
+        return None
+    iris = part.other if part.op == "IN" else [part.other]
+    if not isinstance(part.expr, RdflibVariable) or not all(type(iri) is URIRef for iri in iris):
+        return None
+    return Values((Variable(str(part.expr)),), tuple((iri,) for iri in dict.fromkeys(iris)))
 
 
 def partial_merge(translator: Translator, merge: Merge) -> Callable[[TriplePattern], algebra.Node]:

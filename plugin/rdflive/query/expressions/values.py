@@ -9,55 +9,46 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from rdflib.namespace import XSD
-from rdflib.term import Literal, Node, URIRef
+from rdflib.term import Literal, Node
 from rdflib.xsd_datetime import Duration
 
+from rdflive.query.expressions.numbers import (
+    DECIMALS,
+    NUMERIC,
+    Number,
+    in_fixed_context,
+    number,
+    to_float,
+)
+
 __all__ = [
-    "FLOATS",
-    "NUMERIC",
-    "Number",
+    "DATE_TIME",
     "compare",
     "effective_boolean",
     "equal",
     "known",
-    "number",
+    "moment",
+    "read_again",
     "text",
-    "to_float",
 ]
 
-Number: TypeAlias = int | float | Decimal
 Known: TypeAlias = tuple[str, Any]
 """A value space and a value of it."""
 
-_DERIVED = """nonPositiveInteger negativeInteger long int short byte nonNegativeInteger unsignedLong
-unsignedInt unsignedShort unsignedByte positiveInteger"""
-INTEGERS: Final = frozenset({XSD.integer, *(XSD[name] for name in _DERIVED.split())})
-FLOATS: Final = frozenset({XSD.float, XSD.double})
-NUMERIC: Final = INTEGERS | FLOATS | {XSD.decimal}
-_ZONE: Final = re.compile(r"(?:Z|([+-])(\d\d):(\d\d))$")
+_ZONE: Final = re.compile(r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))$")
+_DATE = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+_ANY_ZONE = r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+DATE_TIME: Final = re.compile(f"{_DATE}T{_TIME}{_ANY_ZONE}")
+_FORMS: Final[dict[str, re.Pattern[str]]] = {
+    str(XSD.dateTime): DATE_TIME,
+    str(XSD.date): re.compile(_DATE + _ANY_ZONE),
+    str(XSD.time): re.compile(_TIME + _ANY_ZONE),
+}
 _FOURTEEN: Final = timedelta(hours=14)
-
-
-def number(term: Node) -> Number | None:
-    """Give the number a literal stands for; None for other terms and for ill-formed ones."""
-    if not isinstance(term, Literal) or term.datatype not in NUMERIC or term.ill_typed:
-        return None
-    value = term.value
-    if not isinstance(value, int | float | Decimal) or _is_odd(value):
-        return None
-    # rdflib lets a value be of another type than its datatype, as in Literal(2, datatype=XSD.decimal)
-    if term.datatype in FLOATS:
-        return to_float(value)
-    return Decimal(value) if term.datatype == XSD.decimal else value
-
-
-def _is_odd(value: Any) -> bool:
-    """Tell a decimal that Python has and XML Schema has not: NaN, or an infinity."""
-    return type(value) is Decimal and not value.is_finite()
 
 
 def text(term: Node) -> str | None:
@@ -77,7 +68,7 @@ def effective_boolean(term: Node) -> bool | None:
     datatype = term.datatype
     if datatype == XSD.boolean:
         return term.value is True and not term.ill_typed
-    if datatype in NUMERIC:
+    if str(datatype) in NUMERIC:
         value = number(term)
         return None if value is None else bool(value) and value == value
     return len(term) > 0 if datatype is None or datatype == XSD.string else None
@@ -131,19 +122,38 @@ def known(literal: Literal) -> Known | None:
     datatype = literal.datatype
     if datatype is None:
         return ("lang " + literal.language.lower() if literal.language else "string", str(literal))
-    space = _SPACE_OF.get(datatype)
-    if space == "string":
-        return space, str(literal)
-    value = literal.value
-    if value is None and space == "dateTime":
-        value = _end_of_day(literal)
-    elif literal.ill_typed:
+    space = _SPACE_OF.get(str(datatype))
+    if space is None:
         return None
-    if space is None or value is None or _is_odd(value):
-        return None
-    if space == "date":
-        value = _midnight(literal, value)
+    reader = _READERS.get(space)
+    value = str(literal) if reader is None else reader(literal)
     return None if value is None else (space, value)
+
+
+def moment(literal: Literal) -> Any:
+    """Give rdflib's value of a moment, a duration or a boolean; None where it is ill-formed.
+
+    Only the lexical form counts: rdflib takes forms that XML Schema does not know, such as a date
+    for an xsd:dateTime.
+    """
+    iri = str(literal.datatype)
+    form = _FORMS.get(iri)
+    if form is not None and form.fullmatch(literal) is None:
+        return None
+    if literal.ill_typed is None or _SPACE_OF.get(iri) == "duration":
+        literal = read_again(literal)
+    return None if literal.ill_typed else literal.value
+
+
+@in_fixed_context
+def read_again(literal: Literal) -> Literal:
+    """Read a literal by its lexical form: rdflib calculates with decimals to make the value of a duration."""
+    return Literal(str(literal), datatype=literal.datatype, normalize=False)
+
+
+def _date_time(literal: Literal) -> datetime | None:
+    value: datetime | None = moment(literal)
+    return _end_of_day(literal) if value is None else value
 
 
 def _end_of_day(literal: Literal) -> datetime | None:
@@ -157,9 +167,10 @@ def _end_of_day(literal: Literal) -> datetime | None:
         return None
 
 
-def _midnight(literal: Literal, value: Any) -> datetime | None:
+def _midnight(literal: Literal) -> datetime | None:
     """Give the first moment of a date in its time zone, which rdflib's value does not have."""
-    if not isinstance(value, date):
+    value: date | None = moment(literal)
+    if value is None:
         return None
     zone = _ZONE.search(literal)
     if zone is None:
@@ -180,14 +191,6 @@ def _number_order(one: Number, other: Number) -> float:
         if math.isnan(one) or math.isnan(other):
             return math.nan
     return (one > other) - (one < other)
-
-
-def to_float(value: Number) -> float:
-    """Promote a number to a double; what is too large is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _time_order(one: datetime, other: datetime) -> float | None:
@@ -217,7 +220,7 @@ def _duration_order(one: timedelta | Duration, other: timedelta | Duration) -> f
 
 def _months_and_rest(value: timedelta | Duration) -> tuple[Any, timedelta]:
     if isinstance(value, Duration):
-        return value.years * 12 + value.months, value.tdelta
+        return DECIMALS.fma(value.years, 12, value.months), value.tdelta
     return 0, value
 
 
@@ -230,14 +233,22 @@ _SPACES: Final[dict[str, Callable[[Any, Any], float | None]]] = {
     "time": _clock_order,
     "duration": _duration_order,
 }
-_SPACE_OF: Final[dict[URIRef, str]] = {
+_SPACE_OF: Final[dict[str, str]] = {
     **dict.fromkeys(NUMERIC, "number"),
-    XSD.string: "string",
-    XSD.boolean: "boolean",
-    XSD.dateTime: "dateTime",
-    XSD.date: "date",
-    XSD.time: "time",
-    XSD.duration: "duration",
-    XSD.dayTimeDuration: "duration",
-    XSD.yearMonthDuration: "duration",
+    str(XSD.string): "string",
+    str(XSD.boolean): "boolean",
+    str(XSD.dateTime): "dateTime",
+    str(XSD.date): "date",
+    str(XSD.time): "time",
+    str(XSD.duration): "duration",
+    str(XSD.dayTimeDuration): "duration",
+    str(XSD.yearMonthDuration): "duration",
+}
+_READERS: Final[dict[str, Callable[[Literal], Any]]] = {
+    "number": number,
+    "boolean": moment,
+    "dateTime": _date_time,
+    "date": _midnight,
+    "time": moment,
+    "duration": moment,
 }

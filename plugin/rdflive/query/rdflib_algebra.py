@@ -1,0 +1,108 @@
+"""rdflib's reading of a query: its algebra, mended where the translation spoils what the parser read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import pyparsing
+from rdflib.plugins.sparql.algebra import (
+    translateGroupGraphPattern,
+    translatePath,
+    translatePName,
+    translateQuery,
+    traverse,
+)
+from rdflib.plugins.sparql.operators import simplify
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.plugins.sparql.sparql import Prologue, Query
+
+from rdflive.errors import QuerySyntaxError
+from rdflive.query.expressions.nodes import EXISTS
+from rdflive.query.negated_sets import spell_out
+from rdflive.tokens import Token
+
+__all__ = ["algebra_of"]
+
+_MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
+
+
+def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
+    """Give rdflib's algebra of a query; raises `QuerySyntaxError` with its place."""
+    try:
+        parsed = parseQuery(text)  # first as it stands, so that errors quote what was written
+        spelled = spell_out(text, tokens)
+        if spelled != text:
+            parsed = parseQuery(spelled)
+        _hide(parsed[1])
+        query = translateQuery(parsed, initNs=init_ns)
+        query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
+        return query
+    except pyparsing.ParseBaseException as error:
+        raise QuerySyntaxError(
+            f"not SPARQL at line {error.lineno}, column {error.column}: {error.msg}; "
+            f"near {error.line.strip()!r}",
+            line=error.lineno,
+            column=error.column,
+        ) from error
+    except RecursionError as error:
+        raise QuerySyntaxError("the query is nested too deeply for rdflib's parser") from error
+    except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
+        place = _unknown_prefix(tokens, init_ns)
+        where = f" (line {place.line}, column {place.column})" if place else ""
+        raise QuerySyntaxError(
+            f"not a valid SPARQL query: {error}{where}",
+            line=place.line if place else 0,
+            column=place.column if place else 0,
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """The pattern of an EXISTS in a solution modifier, out of reach of rdflib's translation.
+
+    It translates no property path there, takes an aggregate of a subquery inside for one of the query,
+    and puts SAMPLE around the pattern's variables (rdflib 7.6).
+    """
+
+    pattern: CompValue
+
+
+def _hide(tree: Any) -> None:
+    """Put every pattern of an EXISTS out of reach that stands in a solution modifier."""
+
+    def hide(node: Any) -> None:
+        if isinstance(node, CompValue) and node.name in EXISTS and not isinstance(node.graph, _Hidden):
+            _hide(node.graph)
+            node["graph"] = _Hidden(node.graph)
+
+    def look(node: Any) -> None:
+        if isinstance(node, CompValue):
+            for key in _MODIFIERS:
+                traverse(getattr(node, key), visitPre=hide)  # None where there is none
+
+    traverse(tree, visitPre=look)
+
+
+def _show(prologue: Prologue) -> Callable[[Any], None]:
+    """Make the visitor that translates the patterns hidden before, outer ones first."""
+
+    def show(node: Any) -> None:
+        if isinstance(node, CompValue) and node.name in EXISTS and isinstance(node.graph, _Hidden):
+            pattern = traverse(node.graph.pattern, visitPost=partial(translatePName, prologue=prologue))
+            pattern = traverse(
+                pattern, visitPre=lambda part: simplify(part) if isinstance(part, Expr) else None
+            )
+            node["graph"] = translateGroupGraphPattern(traverse(pattern, visitPost=translatePath))
+
+    return show
+
+
+def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
+    """Find the first prefixed name whose prefix nobody declared."""
+    declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
+    return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)

@@ -1,0 +1,128 @@
+"""What queries and data may be without harm: to the write, to other subscriptions, to memory."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from rdflib import Graph, Literal, URIRef
+from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
+
+import rdflive
+
+P = URIRef("urn:p")
+
+
+def node(name: str) -> URIRef:
+    return URIRef(f"urn:{name}")
+
+
+@pytest.fixture
+def counter() -> Any:
+    """A custom function that never gives the same value twice, which SPARQL does not allow."""
+    count = iter(range(10**6))
+
+    def unsteady(term: Any) -> Literal:
+        return Literal(next(count))
+
+    register_custom_function(node("unsteady"), unsteady)
+    yield
+    unregister_custom_function(node("unsteady"), unsteady)
+
+
+def test_a_failing_query_is_started_anew_and_harms_nobody(
+    counter: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The write stands, a bystander gets its delta, and the failing query gets its whole answer."""
+    graph = Graph()
+    failing: list[rdflive.Delta] = []
+    seen: list[rdflive.Delta] = []
+    text = "SELECT ?s { ?s <urn:p> ?o } ORDER BY <urn:unsteady>(?o) LIMIT 1"
+    subscription = rdflive.subscribe(graph, text, failing.append)
+    rdflive.subscribe(graph, "SELECT ?s { ?s <urn:p> ?o }", seen.append)
+    graph.add((node("a"), P, Literal(1)))
+    with caplog.at_level(logging.ERROR, "rdflive"):
+        graph.remove((node("a"), P, Literal(1)))
+    assert "started anew" in caplog.text
+    assert [len(delta.removed) for delta in seen] == [0, 0, 1]
+    assert (failing[-1].initial, len(failing[-1].added), subscription.answers()) == (True, 0, [])
+
+
+QUERIES = {
+    "SELECT (COUNT(?o) AS ?n) { ?s <urn:p> ?o }": 1,
+    "SELECT ?s ?o { ?s <urn:p> ?o }": 2,
+    "SELECT ?s { ?s <urn:p> ?o FILTER(?o > 5) }": 1,
+    "SELECT (MAX(?o) AS ?m) { ?s <urn:p> ?o }": 1,
+    "SELECT ?s { ?s <urn:p> ?o } ORDER BY ?o LIMIT 2": 2,
+    "CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:p> ?o }": 2,
+}
+
+
+def test_a_term_that_rdflib_cannot_hold_is_an_error_of_expressions_only() -> None:
+    """A quoted triple in Oxigraph is counted, passed on, and equal to nothing; writes go through."""
+    ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+    live = rdflive.LiveStore()
+    subscriptions = {text: rdflive.subscribe(live, text) for text in QUERIES}
+    made = subscriptions["CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:p> ?o }"].graph
+    empty = {text: len(subscription.answers()) for text, subscription in subscriptions.items()}
+    s, p = ox.NamedNode("urn:s"), ox.NamedNode("urn:p")
+    quads = [ox.Quad(s, p, ox.Triple(s, p, s)), ox.Quad(s, p, ox.Literal(7))]
+    for quad in quads:
+        live.add(quad)
+    assert {text: len(subscription.answers()) for text, subscription in subscriptions.items()} == QUERIES
+    assert len(made) == 1
+    for quad in quads:
+        live.remove(quad)
+    assert {text: len(subscription.answers()) for text, subscription in subscriptions.items()} == empty
+    assert len(made) == 0
+
+
+@pytest.mark.parametrize("length", [20, 21, 22, 45])
+def test_a_long_chain_is_maintained(length: int) -> None:
+    """A pattern longer than one walk may be is cut into pieces, and answers as it should."""
+    graph = Graph()
+    body = " . ".join(f"?v{i} <urn:p> ?v{i + 1}" for i in range(length))
+    text = f"SELECT ?v0 {{ {body} FILTER(?v0 != ?v{length}) }}"
+    with rdflive.subscribe(graph, text) as subscription:
+        for i in range(length + 3):
+            graph.add((node(f"n{i}"), P, node(f"n{i + 1}")))
+        assert len(subscription.answers()) == 4
+        graph.remove((node("n2"), P, node("n3")))
+        assert len(subscription.answers()) == 1
+        graph.remove((None, None, None))
+        assert subscription.answers() == []
+
+
+BOUNDED = [
+    "?x <urn:b> 5 . ?x <urn:p>+ ?y",
+    "VALUES ?x { <urn:n5> } ?x <urn:p>* ?y",
+    "BIND(<urn:n5> AS ?x) ?x <urn:p>+ ?y",
+    "?x <urn:p>* ?y FILTER(?x = <urn:n5>)",
+    "?x <urn:p>+ ?y FILTER(?y IN (<urn:n5>))",
+    "?x <urn:b> 5 OPTIONAL { ?x <urn:p>+ ?y }",
+    "?x <urn:b> 5 { ?x <urn:p>+ ?y } UNION { ?y <urn:p>+ ?x }",
+    "?x <urn:b> 5 MINUS { ?x <urn:p>+ ?y . ?y <urn:b> 6 }",
+    "?x <urn:b> 5 FILTER EXISTS { ?x <urn:p>+ ?y . ?y <urn:c> ?z }",
+    "?x <urn:b> 5 OPTIONAL { { ?x <urn:p>+ ?y } UNION { ?x <urn:p>* ?y } }",
+]
+
+
+@pytest.mark.parametrize("body", BOUNDED)
+def test_a_path_is_followed_from_a_bounded_end_only(body: str) -> None:
+    """What is kept grows with the chain, not with its square, whatever bounds an end of the path."""
+    entries = []
+    for length in (100, 200):
+        graph = Graph()
+        for i in range(length):
+            graph.add((node(f"n{i}"), P, node(f"n{i + 1}")))
+        graph.add((node("n5"), node("b"), Literal(5)))
+        graph.add((node("n50"), node("c"), Literal(1)))
+        text = f"SELECT * {{ {body} }}"
+        with rdflive.subscribe(graph, text) as subscription:
+            entries.append(subscription.stats.entries)
+            graph.remove((node("n70"), P, node("n71")))
+            graph.add((node("n70"), P, node("n71")))
+            with rdflive.subscribe(graph, text) as fresh:
+                assert sorted(map(str, subscription.answers())) == sorted(map(str, fresh.answers()))
+    assert entries[1] < 3 * entries[0]
