@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 from rdflib.term import Node
 
-from rdflive.query.ordering import descending, number, term_key
+from rdflive.query.expressions.numbers import number
+from rdflive.query.ordering import descending, term_key
 
 
 def typed(lexical: str, name: str) -> Literal:

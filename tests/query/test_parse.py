@@ -23,6 +23,13 @@ REFUSED = [
     ("SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(RAND() < 0.5)", "RAND()", 1, 43),
     ("SELECT ?s { ?s ?p ?o FILTER EXISTS { ?s ?q ?r FILTER(?r < NOW()) } }", "NOW()", 1, 59),
     ("SELECT DISTINCT ?s { ?s ?p ?o }\nORDER BY ?o", "ORDER BY", 2, 1),
+    ("SELECT (COUNT(COUNT(?s)) AS ?n) { ?s ?p ?o }", "an aggregate inside another", 1, 15),
+    ("SELECT * { { SELECT (SUM(1 +\n MAX(?s)) AS ?n) {} } }", "an aggregate inside another", 2, 2),
+    ("SELECT (SUM(IF(EXISTS { ?s ?p ?o }, COUNT(?s), 0)) AS ?n) {}", "an aggregate inside another", 1, 37),
+    ("SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) }", "an aggregate here", 1, 29),
+    ("SELECT (COUNT(?s) AS ?n) { BIND(1 + SUM(?o) AS ?x) }", "an aggregate here", 1, 37),
+    ("SELECT ?s { ?s ?p ?o } GROUP BY (COUNT(?s) AS ?n)", "an aggregate here", 1, 34),
+    ("SELECT ?s {} HAVING(EXISTS { ?s ?p ?o FILTER(MAX(?o) > 1) })", "an aggregate here", 1, 46),
     ("SELECT * { BIND(1 AS ?x) ?s ?p ?o BIND(2 AS ?x) }", "an assignment to a variable in use", 1, 42),
     ("SELECT ?s { ?s <u:NOW> 'RAND()' # UUID()\n . FILTER(?s < NOW()) }", "NOW()", 2, 16),
 ]
@@ -46,6 +53,59 @@ def test_syntax_error_has_a_place(text: str, line: int, column: int) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         parse_query(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("path", ["!(a|^<urn:b>)", "!^<urn:b>"])
+def test_syntax_error_quotes_what_was_written(path: str) -> None:
+    """An error after a negated property set, which is parsed in other words, has the text's own place."""
+    line = f"SELECT * {{ ?s {path} ?o . ?x }}"
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_query(line)
+    with pytest.raises(QuerySyntaxError) as plain:
+        parse_query(line.replace(path, "<urn:p>".ljust(len(path))))
+    assert (caught.value.line, caught.value.column) == (plain.value.line, plain.value.column)
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT (SUM(?x) AS ?n) { { SELECT (COUNT(?s) AS ?x) { ?s ?p ?o FILTER(?o > 1) } GROUP BY ?p } }",
+        "SELECT (MAX(IF(EXISTS { SELECT (COUNT(?z) AS ?c) { ?s ?q ?z } }, 1, 0)) AS ?n) { ?s ?p ?o }",
+        "SELECT ?s { FILTER(?s > 1) { SELECT (COUNT(?x) AS ?s) { ?x ?p ?o } } } ORDER BY ?s",
+        "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(?o) > 1) ORDER BY (COUNT(?o) + MAX(?o))",
+        "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(EXISTS { ?s <u:COUNT> 'MAX(' FILTER(?s != <u:x>) })",
+    ],
+)
+def test_aggregates_stand_where_sparql_allows_them(text: str) -> None:
+    """Only what stands in another aggregate, a FILTER, a BIND or a GROUP BY is refused."""
+    assert parse_query(text).form == "SELECT"
+
+
+@pytest.mark.parametrize(
+    "place", ["ORDER BY {0}", "ORDER BY DESC({0})", "GROUP BY ?s HAVING({0})", "GROUP BY ({0} AS ?e)"]
+)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "?s ex:q ?z",
+        "?s ex:p/^ex:q* 'x'^^ex:t ; !(ex:p|^a) [] FILTER(?z > 1 && EXISTS { ?z ex:q+ ?s FILTER(?s != ?z) })",
+        "{ ?s ex:q ?z } UNION { GRAPH ?g { ?s ex:q ?z } } MINUS { ?s ex:p ?z } VALUES ?z { ex:a UNDEF }",
+        "SELECT ?s (COUNT(?z) AS ?n) { ?s ex:q ?z } GROUP BY ?s HAVING(NOT EXISTS { ?s ^ex:p ?y })",
+        "SELECT ?s { ?s ex:q ?z } ORDER BY EXISTS { ?s ^ex:p ?y FILTER EXISTS {} } LIMIT 1",
+    ],
+)
+def test_exists_may_stand_in_every_modifier(place: str, pattern: str) -> None:
+    """Whatever pattern EXISTS has in a solution modifier, it is translated as in a FILTER."""
+    head = "PREFIX ex: <urn:ex:> SELECT (1 AS ?one) { ?s ex:p ?o } "
+    assert parse_query(head + place.format(f"EXISTS {{ {pattern} }}")).names == ("one",)
+
+
+def test_unknown_prefix_in_a_modifier_has_a_place() -> None:
+    """Names in the pattern of an EXISTS of ORDER BY are looked up like all others."""
+    with pytest.raises(QuerySyntaxError, match="ex") as caught:
+        parse_query("SELECT ?s { ?s ?p ?o }\nORDER BY EXISTS { ?s ex:p ?o }")
+    assert (caught.value.line, caught.value.column) == (2, 22)
 
 
 def test_text_is_demanded() -> None:

@@ -133,9 +133,9 @@ TEXTS = [
     *_calls("STRLEN UCASE LCASE LANG DATATYPE MD5 ENCODE_FOR_URI"),
     *_calls("CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER CONCAT", "?_1, ?_2"),
     *[
-        "SUBSTR(?_1, 0)",
+        "SUBSTR(?_1, 1)",
         "SUBSTR(?_1, 2)",
-        "SUBSTR(?_1, 0, 2)",
+        "SUBSTR(?_1, 1, 2)",
         'LANGMATCHES(?_1, "EN")',
         'REGEX(?_1, "^A", "i")',
     ],

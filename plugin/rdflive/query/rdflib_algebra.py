@@ -38,7 +38,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parseQuery(spelled)
-        _hide(parsed[1])
+        _hide(traverse(parsed[1], visitPost=_plain_key))
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
@@ -70,6 +70,12 @@ class _Hidden:
     """
 
     pattern: CompValue
+
+
+def _plain_key(node: Any) -> Any:
+    """Take a key of GROUP BY out of the brackets that rdflib takes for a nameless assignment (rdflib 7.6)."""
+    is_nameless = isinstance(node, CompValue) and node.name == "GroupAs" and node.var is None
+    return node.expr if is_nameless else None
 
 
 def _hide(tree: Any) -> None:

@@ -16,7 +16,8 @@ from rdflib import XSD, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from rdflive.query.aggregates import SetFunction, make_accumulator
-from rdflive.query.ordering import number, term_key
+from rdflive.query.expressions.numbers import number
+from rdflive.query.ordering import term_key
 
 FUNCTIONS: tuple[SetFunction, ...] = get_args(SetFunction)
 ERROR = None

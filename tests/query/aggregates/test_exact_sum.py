@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.query.aggregates.exact_sum import ExactSum
-from rdflive.query.ordering import Number
+from rdflive.query.expressions.numbers import Number
 
 NUMBERS = st.one_of(
     st.integers(),

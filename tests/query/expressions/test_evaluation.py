@@ -12,11 +12,13 @@ from rdflive.query.expressions import Expression
 from rdflive.query.expressions.rdflib_evaluation import evaluate_with_rdflib
 from support import expressions as e
 
+# Oxigraph makes zero divided by a decimal with places an error, so nothing divides zero here
+ARITHMETIC = [template.replace("?_1 / ?_2", "(?_1 + 7.13) / ?_2") for template in e.ARITHMETIC]
 KINDS = {
     "logic": (e.LOGIC, [*e.TERMS, *e.MOMENTS]),
-    "arithmetic": ([*e.LOGIC, *e.ARITHMETIC], e.TERMS),
+    "arithmetic": ([*e.LOGIC, *ARITHMETIC], e.TERMS),
     "texts": ([*e.TEXTS, *e.EQUALITY], [*e.TERMS, *e.TAGGED * 2]),
-    "casts": ([*e.CASTS, *e.ARITHMETIC], e.TERMS),
+    "casts": ([*e.CASTS, *ARITHMETIC], e.TERMS),
     "times": ([*e.TIMES, *e.LOGIC], [*e.NUMBERS, *e.MOMENTS * 2]),
 }
 

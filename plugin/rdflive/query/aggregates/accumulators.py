@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, Literal, Protocol
 
@@ -13,14 +13,14 @@ from rdflib.term import Node
 from sortedcontainers import SortedList
 
 from rdflive.query.aggregates.exact_sum import ExactSum
-from rdflive.query.ordering import number, term_key
+from rdflive.query.expressions.numbers import DECIMALS, number
+from rdflive.query.ordering import term_key
 
 __all__ = ["Accumulator", "SetFunction", "make_accumulator"]
 
 SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
 
 _DOUBLE: Final = str(XSD.double)
-_ROUNDED: Final = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN)  # Python's default, which rdflib uses
 
 
 class Accumulator(Protocol):
@@ -156,7 +156,7 @@ class _Average(_Numbers):
             return rdflib.Literal(0)
         if total.doubles or total.floats:
             return self._binary(total.count)
-        return rdflib.Literal(_ROUNDED.divide(total.decimal(), Decimal(total.count)))
+        return rdflib.Literal(DECIMALS.divide(total.decimal(), Decimal(total.count)))
 
 
 class _SortedTerms:

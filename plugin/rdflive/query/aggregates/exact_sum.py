@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from math import inf, isfinite, nan
 from typing import Final
 
-from rdflive.query.ordering import Number
+from rdflive.query.expressions.numbers import Number
 
 __all__ = ["ExactSum"]
 
 _BITS: Final = 1074  # every finite double is an integer times 2**-1074
-_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
+_ZERO: Final = Decimal(0)
 
 
 class ExactSum:
     """A sum of numbers kept exactly per type, with counts of what has no sum: NaN and infinities.
 
-    Integers as one int, decimals as an int scaled by ten to the most places seen, floats and doubles
-    as an int scaled by 2**1074: what leaves takes back to the last bit what it brought.
+    Integers as one int, decimals as one Decimal of any length with the places of the longest, floats
+    and doubles as an int scaled by 2**1074: what leaves takes back to the last bit what it brought.
 
     >>> total = ExactSum()
     >>> for value in (1e16, 0.1, -1e16):
@@ -28,15 +29,15 @@ class ExactSum:
     """
 
     __slots__ = (
-        "_binary", "_decimal", "_integer", "_places", "_scale",
+        "_binary", "_decimal", "_integer", "_places",
         "count", "decimals", "doubles", "floats", "minus", "nans", "plus",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.count = self.decimals = self.floats = self.doubles = 0
         self.nans = self.plus = self.minus = 0
-        self._integer = self._decimal = self._binary = 0
-        self._scale = 0
+        self._integer = self._binary = 0
+        self._decimal = _ZERO
         self._places: dict[int, int] = {}  # how many decimals have so many places
 
     def add(self, value: Number, weight: int, is_double: bool) -> None:
@@ -58,18 +59,13 @@ class ExactSum:
         exponent = value.as_tuple().exponent
         assert isinstance(exponent, int)  # noqa: S101 - `number` lets only finite decimals through
         places = max(0, -exponent)
-        if places > self._scale:
-            self._decimal *= 10 ** (places - self._scale)
-            self._scale = places
-        numerator, denominator = value.as_integer_ratio()
-        self._decimal += weight * numerator * (10**self._scale // denominator)
+        self._decimal = _EXACT.fma(value, weight, self._decimal)
         left = self._places.get(places, 0) + weight
         if left:
             self._places[places] = left
         else:
             del self._places[places]
-            if not self._places:
-                self._scale = 0
+            self._decimal = _with_places(self._decimal, max(self._places, default=0))
 
     def _add_binary(self, value: float, weight: int) -> None:
         if isfinite(value):
@@ -89,8 +85,7 @@ class ExactSum:
     def decimal(self) -> Decimal:
         """Give the sum of integers and decimals, with as many places as the longest of them."""
         places = max(self._places, default=0)
-        total = self._decimal // 10 ** (self._scale - places) + self._integer * 10**places
-        return Decimal(total).scaleb(-places, _EXACT)
+        return _with_places(_EXACT.add(self._decimal, self._integer), places)
 
     def binary(self, share: int = 1) -> float:
         """Give the sum of all numbers, divided by `share`, rounded once."""
@@ -98,9 +93,14 @@ class ExactSum:
             return nan
         if self.plus or self.minus:
             return inf if self.plus else -inf
-        tens: int = 10**self._scale
-        numerator = (self._decimal + self._integer * tens << _BITS) + self._binary * tens
+        decimals, tens = self._decimal.as_integer_ratio()
+        numerator = (decimals + self._integer * tens << _BITS) + self._binary * tens
         try:
             return numerator / (tens * share << _BITS)
         except OverflowError:
             return inf if numerator > 0 else -inf
+
+
+def _with_places(value: Decimal, places: int) -> Decimal:
+    """Write a decimal with so many places, which are enough for it; zero has no sign."""
+    return _EXACT.quantize(value, Decimal((0, (1,), -places))) if value else Decimal((0, (0,), -places))

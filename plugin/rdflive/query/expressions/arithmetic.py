@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from rdflib.namespace import XSD
@@ -15,7 +15,8 @@ from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.term import Literal, Node
 
-from rdflive.query.expressions.values import Number, known, number, to_float
+from rdflive.query.expressions.numbers import DECIMALS, Number, in_fixed_context, number, to_float
+from rdflive.query.expressions.values import known, read_again
 
 __all__ = ["calculate", "ceil", "floor", "magnitude", "minus", "plus", "round_", "rounded"]
 
@@ -28,24 +29,25 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
     if isinstance(left, float) or isinstance(right, float):
         datatypes = {term.datatype for term in (one, other) if isinstance(term, Literal)}
         datatype = XSD.double if XSD.double in datatypes else XSD.float
-        return Literal(_FLOAT_STEPS[operator](to_float(left), to_float(right)), datatype=datatype)
-    return Literal(_EXACT_STEPS[operator](left, right) + 0)  # zero has no sign in these types
+        return Literal(_STEPS[operator](to_float(left), to_float(right)), datatype=datatype)
+    if operator != "/" and isinstance(left, int) and isinstance(right, int):
+        return Literal(_STEPS[operator](left, right))
+    return Literal(DECIMALS.add(_DECIMAL_STEPS[operator](left, right), 0))  # zero has no sign
 
 
+@in_fixed_context
 def _calculate_time(operator: str, one: Node, other: Node) -> Node | None:
     if not isinstance(one, Literal) or (known(one) or "?")[0] not in _TIMES:
         return None
-    sum_ = Expr("AdditiveExpression", None, expr=one, other=[other], op=[operator])
+    if not isinstance(other, Literal) or known(other) is None:
+        return None
+    sum_ = Expr("AdditiveExpression", None, expr=read_again(one), other=[read_again(other)], op=[operator])
     context: Any = None  # rdflib's function does not use it
     result = operators.AdditiveExpression(sum_, context)
     return result if isinstance(result, Literal) else None
 
 
 _TIMES: Final = frozenset({"dateTime", "date", "time", "duration"})
-
-
-def _divide_exact(one: Any, other: Any) -> Decimal:
-    return Decimal(one) / Decimal(other)
 
 
 def _divide(one: float, other: float) -> float:
@@ -57,13 +59,13 @@ def _divide(one: float, other: float) -> float:
     return math.copysign(math.inf, one) * math.copysign(1.0, other)
 
 
-_EXACT_STEPS: Final[dict[str, Callable[[Any, Any], Number]]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "/": _divide_exact,
+_DECIMAL_STEPS: Final[dict[str, Callable[[Any, Any], Decimal]]] = {
+    "+": DECIMALS.add,
+    "-": DECIMALS.subtract,
+    "*": DECIMALS.multiply,
+    "/": DECIMALS.divide,
 }
-_FLOAT_STEPS: Final[dict[str, Callable[[float, float], float]]] = {
+_STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
     "*": lambda one, other: one * other,
@@ -83,9 +85,16 @@ def _kept(change: Callable[[Any], Any]) -> Callable[[Node], Node | None]:
     return function
 
 
+def _negated(value: Number) -> Number:
+    """Change the sign, of a decimal without rounding it; a decimal zero has none."""
+    if isinstance(value, Decimal):
+        return value.copy_negate() if value else value.copy_abs()
+    return -value
+
+
 plus = _kept(lambda value: value)
-minus = _kept(lambda value: -value)
-magnitude = _kept(abs)
+minus = _kept(_negated)
+magnitude = _kept(lambda value: value.copy_abs() if isinstance(value, Decimal) else abs(value))
 
 
 def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Node], Node | None]:
@@ -104,7 +113,10 @@ def _to_whole(rounding: Callable[[Any], int]) -> Callable[[Node], Node | None]:
 
 def rounded(value: Number) -> int:
     """Round to a whole number, halves towards positive infinity (fn:round)."""
-    return value if isinstance(value, int) else math.floor(Decimal(value) + Decimal("0.5"))
+    if isinstance(value, int):
+        return value
+    exact = Decimal.from_float(value) if isinstance(value, float) else value
+    return int(exact.to_integral_value(ROUND_HALF_UP if exact > 0 else ROUND_HALF_DOWN))
 
 
 ceil: Final = _to_whole(math.ceil)

@@ -12,13 +12,11 @@ from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 from rdflib.xsd_datetime import parse_datetime  # type: ignore[attr-defined]  # rdflib imports it itself
 
-from rdflive.query.expressions.values import Number, number, text
+from rdflive.query.expressions.numbers import DECIMAL, DOUBLE, INTEGER, Number, number
+from rdflive.query.expressions.values import DATE_TIME, text
 
 __all__ = ["CASTS"]
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
-_FLOAT: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN")
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -34,7 +32,6 @@ def _lexical(term: Node, form: re.Pattern[str]) -> str | None:
     characters = text(term)
     if characters is None:
         return None
-    characters = characters.strip(" \t\r\n")
     return characters if form.fullmatch(characters) else None
 
 
@@ -42,7 +39,7 @@ def to_integer(term: Node) -> Node | None:
     """Cast to xsd:integer; fractions are cut off."""
     value = _number(term)
     if value is None:
-        characters = _lexical(term, _INTEGER)
+        characters = _lexical(term, INTEGER)
         return None if characters is None else Literal(int(characters))
     return Literal(math.trunc(value))
 
@@ -51,7 +48,7 @@ def to_decimal(term: Node) -> Node | None:
     """Cast to xsd:decimal; a string may have no exponent."""
     value = _number(term)
     if value is None:
-        characters = _lexical(term, _DECIMAL)
+        characters = _lexical(term, DECIMAL)
         return None if characters is None else Literal(Decimal(characters))
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return Literal(exact) if exact.is_finite() else None
@@ -61,7 +58,7 @@ def _to_float(datatype: URIRef) -> Callable[[Node], Node | None]:
     def cast(term: Node) -> Node | None:
         value = _number(term)
         if value is None:
-            characters = _lexical(term, _FLOAT)
+            characters = _lexical(term, DOUBLE)
             if characters is None:
                 return None
             value = float(characters)
@@ -114,8 +111,9 @@ def to_datetime(term: Node) -> Node | None:
         return None
     if term.datatype not in (None, XSD.string, XSD.dateTime):
         return None
+    form = str(term).strip(" \t\r\n")
     # rdflib would take a date alone
-    return Literal(parse_datetime(str(term)), datatype=XSD.dateTime) if "T" in term else None
+    return Literal(parse_datetime(form), datatype=XSD.dateTime) if DATE_TIME.fullmatch(form) else None
 
 
 CASTS: Final[dict[URIRef, Callable[[Node], Node | None]]] = {

@@ -6,7 +6,6 @@ The values inside are rdflib terms. None stands for an error: SPARQL never tells
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rdflib.plugins.sparql import operators
@@ -17,6 +16,7 @@ from rdflive.query.expressions.arithmetic import calculate
 from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
 from rdflive.query.expressions.nodes import arguments, elements, operands
+from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.rdflib_evaluation import (
     Row,
     TermOf,
@@ -26,7 +26,7 @@ from rdflive.query.expressions.rdflib_evaluation import (
 )
 from rdflive.query.expressions.values import compare, effective_boolean, equal, text
 
-__all__ = ["Compiler"]
+__all__ = ["Compiler", "guarded"]
 
 TruthOf: TypeAlias = Callable[[Row], bool | None]
 
@@ -69,7 +69,7 @@ class Compiler:
 
         def truth(row: Row) -> bool | None:
             value = term(row)
-            return None if value is None else _attempt(effective_boolean, value)
+            return None if value is None else effective_boolean(value)
 
         return truth
 
@@ -78,7 +78,14 @@ class Compiler:
         if place is None:
             return lambda _: None
         value = self.terms.value
-        return lambda row: value(row[place])
+
+        def variable(row: Row) -> Node | None:
+            try:
+                return value(row[place])
+            except Exception:  # noqa: BLE001 - a term of the store that rdflib cannot hold
+                return None
+
+        return variable
 
     def call(self, node: CompValue, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
@@ -87,22 +94,30 @@ class Compiler:
 
 def _strict(function: Callable[..., Any], parts: list[TermOf]) -> Callable[[Row], Any]:
     def call(row: Row) -> Any:
-        values = []
-        for part in parts:
-            value = part(row)
-            if value is None:
-                return None
-            values.append(value)
-        return _attempt(function, *values)
+        try:
+            values = []
+            for part in parts:
+                value = part(row)
+                if value is None:
+                    return None
+                values.append(value)
+            return function(*values)
+        except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+            return None
 
     return call
 
 
-def _attempt(function: Callable[..., Any], *values: Node) -> Any:
-    try:
-        return function(*values)
-    except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
-        return None
+def guarded(function: Callable[[Row], Any], otherwise: Any = None) -> Callable[[Row], Any]:
+    """Let no exception leave an expression, as RecursionError may come from any part of it."""
+
+    def attempt(row: Row) -> Any:
+        try:
+            return function(row)
+        except Exception:  # noqa: BLE001 - the error of an expression must not break a write
+            return otherwise
+
+    return attempt
 
 
 def _boolean_term(truth: TruthOf) -> TermOf:
@@ -175,7 +190,7 @@ def _membership(compiler: Compiler, node: CompValue, positive: bool) -> TruthOf:
         result: bool | None = not positive
         for member in members:
             other = member(row)
-            same = None if value is None or other is None else _attempt(equal, value, other)
+            same = None if value is None or other is None else _equal(value, other)
             if same:
                 return positive
             if same is None:
@@ -183,6 +198,13 @@ def _membership(compiler: Compiler, node: CompValue, positive: bool) -> TruthOf:
         return result
 
     return membership
+
+
+def _equal(one: Node, other: Node) -> bool | None:
+    try:
+        return equal(one, other)
+    except Exception:  # noqa: BLE001 - as in `_strict`
+        return None
 
 
 _TRUTHS: Final[dict[str, Callable[[Compiler, CompValue], TruthOf]]] = {
@@ -227,9 +249,20 @@ def _exists(_: Compiler, node: CompValue) -> TermOf:
 def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
     """Compile a chain of operations, from left to right."""
     first, *others = (compiler.term(part) for part in operands(node))
-    for operator, other in zip(node.op, others, strict=True):
-        first = _strict(partial(calculate, str(operator)), [first, other])
-    return first
+    steps = list(zip(map(str, node.op), others, strict=True))
+
+    def calculation(row: Row) -> Node | None:
+        try:
+            result = first(row)
+            for operator, part in steps:
+                if result is None or (value := part(row)) is None:
+                    return None
+                result = calculate(operator, result, value)
+            return result
+        except Exception:  # noqa: BLE001 - as in `_strict`
+            return None
+
+    return calculation
 
 
 def _iri(compiler: Compiler, node: CompValue) -> TermOf:
@@ -251,9 +284,9 @@ def _function(compiler: Compiler, node: CompValue) -> TermOf:
         return compiler.call(node, CASTS[node.iri])
     if function is None:
         return lambda _: None
-    return (
-        evaluate_with_rdflib(compiler.columns, compiler.terms, node) if raw else compiler.call(node, function)
-    )
+    if raw:
+        return evaluate_with_rdflib(compiler.columns, compiler.terms, node)
+    return compiler.call(node, in_fixed_context(function))
 
 
 _TERMS: Final[dict[str, Callable[[Compiler, CompValue], TermOf]]] = {

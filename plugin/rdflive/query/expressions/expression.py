@@ -11,7 +11,7 @@ from typing import Any
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node, Variable
 
-from rdflive.query.expressions.evaluation import Compiler
+from rdflive.query.expressions.evaluation import Compiler, guarded
 from rdflive.query.expressions.nodes import EXISTS, elements, operands, replace
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.text import to_text
@@ -57,7 +57,7 @@ class Expression:
 
         A variable without a column is unbound.
         """
-        return Compiler(columns, terms, self._base).term(self._node)
+        return guarded(Compiler(columns, terms, self._base).term(self._node))
 
     def value(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], int]:
         """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
@@ -65,18 +65,18 @@ class Expression:
         if isinstance(node, Variable):
             place = columns.get(str(node))
             return (lambda _: 0) if place is None else (lambda row: row[place])
-        evaluate, intern = self.term(columns, terms), terms.intern
+        evaluate, intern = Compiler(columns, terms, self._base).term(node), terms.intern
 
         def value(row: Row) -> int:
             term = evaluate(row)
             return 0 if term is None else intern(term)
 
-        return value
+        return guarded(value, 0)
 
     def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
         truth = Compiler(columns, terms, self._base).truth(self._node)
-        return lambda row: truth(row) is True
+        return guarded(lambda row: truth(row) is True, False)
 
 
 def conjuncts(node: Any) -> list[Any]:

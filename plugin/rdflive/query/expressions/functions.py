@@ -17,7 +17,8 @@ from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
-from rdflive.query.expressions.values import number, text
+from rdflive.query.expressions.numbers import number
+from rdflive.query.expressions.values import known, text
 
 __all__ = ["FUNCTIONS", "PREDICATES"]
 
@@ -180,7 +181,8 @@ def timezone(moment: Node) -> Node | None:
     """Give the time zone as xsd:dayTimeDuration, PT0S for UTC (TIMEZONE)."""
     if not isinstance(moment, Literal) or moment.datatype != XSD.dateTime:
         return None
-    offset: timedelta | None = moment.value.utcoffset()
+    value = known(moment)
+    offset: timedelta | None = None if value is None else value[1].utcoffset()
     if offset is None:
         return None
     hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)

@@ -6,13 +6,15 @@ import datetime
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue
-from rdflib.term import BNode, Node, Variable
+from rdflib.term import BNode, Literal, Node, Variable
 
 from rdflive.query.expressions.nodes import replace
+from rdflive.query.expressions.numbers import in_fixed_context
+from rdflive.query.expressions.values import known
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 
@@ -30,14 +32,23 @@ class Terms(Protocol):
         """Give the id of a term."""
 
 
+_OF_MOMENTS: Final = frozenset(
+    f"Builtin_{name}" for name in ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ")
+)
+
+
 def rdflib_function(node: CompValue) -> Callable[..., Node | None]:
     """Give rdflib's implementation of a built-in function as one of terms, for at most one argument."""
     if not isinstance(node, Expr) or len(node) > 1:
         raise TypeError(f"{node.name} is not a function that rdflib evaluates")
     method: Any = node._evalfn
     evaluate, now = method.__func__, datetime.datetime.now(datetime.UTC)
+    of_moments = node.name in _OF_MOMENTS
 
+    @in_fixed_context
     def function(argument: Node | None = None) -> Node | None:
+        if of_moments and (not isinstance(argument, Literal) or known(argument) is None):
+            return None  # rdflib takes forms that XML Schema does not know
         context = SimpleNamespace(now=now, bnodes=defaultdict(BNode))
         result = evaluate(SimpleNamespace(arg=argument), context)
         return result if isinstance(result, Node) else None
@@ -79,6 +90,7 @@ def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: CompVal
     own = replace(node, lambda _: None)  # rdflib keeps the solution in the node while it evaluates
     prologue, now = Prologue(), datetime.datetime.now(datetime.UTC)
 
+    @in_fixed_context
     def evaluate(row: Row) -> Node | None:
         try:
             result = own.eval(_Solution(columns, terms, row, prologue, now))

@@ -14,8 +14,8 @@ from rdflive.query.expressions.nodes import arguments, elements, operands
 __all__ = ["to_text"]
 
 _PLAIN: Final = {
-    XSD.integer: re.compile(r"-?\d+"),
-    XSD.decimal: re.compile(r"-?\d*\.\d+"),
+    XSD.integer: re.compile(r"-?[0-9]+"),
+    XSD.decimal: re.compile(r"-?[0-9]*\.[0-9]+"),
     XSD.boolean: re.compile("true|false"),
 }
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
