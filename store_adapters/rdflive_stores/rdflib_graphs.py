@@ -67,8 +67,8 @@ def default_graph(graph: Any) -> URIRef | BNode:
         identifier: URIRef | BNode = default.identifier
         return identifier
     raise UnsupportedStoreError(
-        f"GRAPH and FROM need a dataset, and {graph!r} is a single graph: subscribe to the Dataset that holds the "
-        "named graphs"
+        f"GRAPH and FROM need a dataset, and {graph!r} is a single graph: subscribe to the Dataset that "
+        "holds the named graphs"
     )
 
 

@@ -87,8 +87,8 @@ class SimpleMemoryAdapter:
     def default_graph(self, graph: Any) -> GraphKey:
         """Refuse to name one: the store knows no other graph."""
         raise UnsupportedStoreError(
-            f"GRAPH and FROM need named graphs, and the {self._plain.__name__} store of {graph!r} holds a single "
-            "graph: subscribe to an rdflib.Dataset over a store of several"
+            f"GRAPH and FROM need named graphs, and the {self._plain.__name__} store of {graph!r} holds a "
+            "single graph: subscribe to an rdflib.Dataset over a store of several"
         )
 
     def to_native(self, term: Any) -> Any:

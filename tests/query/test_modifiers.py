@@ -48,7 +48,8 @@ SAME: dict[str, tuple[str, str]] = {
     ),
     "having exists of an aggregate's subquery": (
         f"SELECT ?s {ROWS} GROUP BY ?s"
-        f" HAVING(EXISTS {{ {{ SELECT ?s (COUNT(?z) AS ?n) {{ ?s {Q} ?z }} GROUP BY ?s HAVING({HAS}) }} }})",
+        f" HAVING(EXISTS {{ {{ SELECT ?s (COUNT(?z) AS ?n) {{ ?s {Q} ?z }} GROUP BY ?s"
+        f" HAVING(EXISTS {{ ?s {P} ?z }}) }} }})",
         f"SELECT DISTINCT ?s {{ ?s {P} ?o . ?s {Q} ?z }}",
     ),
     "project exists": (

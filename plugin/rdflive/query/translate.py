@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from rdflib.paths import Path
-from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, Literal, Node, URIRef
 from rdflib.term import Variable as RdflibVariable
@@ -280,8 +279,6 @@ class Translator:
         self, outer: algebra.Node, part: Any, scope: Scope, *, negated: bool, mark: Variable | None = None
     ) -> algebra.Node:
         graph = part.graph
-        if graph.name in ("GroupGraphPatternSub", "SubSelect", "GroupOrUnionGraphPattern"):
-            graph = translateGroupGraphPattern(graph)
         inner = self.group(graph, replace(scope.base, bounds=(outer,)))
         if is_independent(inner, outer):
             return algebra.Exists(outer, _visible(inner, outer), negated, mark)
