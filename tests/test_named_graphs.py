@@ -177,3 +177,13 @@ def test_graph_name_of_a_literal_has_no_triples() -> None:
     store.write((1, (A, P, G, G)))
     assert list(follower.weights.values()) == [2]
     assert URIRef(G) in {term for row in follower.weights for _, term in row}
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM <urn:g> { ?s ?p ?o }", "ASK { GRAPH ?g { ?s ?p ?o } }"])
+def test_a_single_graph_knows_no_others(text: str) -> None:
+    """GRAPH and FROM on a plain graph are refused, and nothing stays hooked."""
+    graph = rdflib.Graph()
+    plain = type(graph.store)
+    with pytest.raises(rdflive.UnsupportedStoreError, match="GRAPH and FROM need a dataset"):
+        rdflive.subscribe(graph, text)
+    assert type(graph.store) is plain

@@ -22,6 +22,7 @@ from rdflive.query.joins import Part, join, linked_patterns
 from rdflive.query.modifiers import group_rows, select
 from rdflive.query.paths import path_parts
 from rdflive.query.scope import Dataset, Merge, Scope
+from rdflive.query.shapes import branches_of, fixed_rows, is_empty_without, is_values, operands_of
 
 __all__ = ["Refuse", "Translator"]
 
@@ -105,14 +106,14 @@ class Translator:
 
     def _parts(self, node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
         """List what a group joins: patterns, paths, and nodes, whose paths may start from the patterns."""
-        operands = _operands(node)
+        operands = operands_of(node)
         parts = [part for bgp in operands if bgp.name == "BGP" for part in self._triples(bgp, scope)]
-        values = [self._values(operand.p) for operand in operands if _is_values(operand)]
+        values = [self._values(operand.p) for operand in operands if is_values(operand)]
         patterns = [part for part in parts if isinstance(part, TriplePattern)]
         bounds = [self.basic(linked, scope) for linked in linked_patterns(patterns)]
         inner = replace(scope, bounds=(*bounds, *values, *scope.bounds))
         for operand in operands:
-            if _is_values(operand):
+            if is_values(operand):
                 parts.append(values.pop(0))
             elif operand.name != "BGP":
                 parts.append(self.group(operand, inner, offered))
@@ -130,7 +131,7 @@ class Translator:
         plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
         mine: Offered = [self.expression(part) for part in plain]
         self._fixed.update(
-            (c.text, values) for c, part in zip(mine, plain, strict=True) if (values := _iris(part))
+            (c.text, values) for c, part in zip(mine, plain, strict=True) if (values := fixed_rows(part))
         )
         down = [*mine, *offered]
         result = self.group(node.p, scope, down)
@@ -164,7 +165,7 @@ class Translator:
 
     def _Union(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         branches, left_over = [], []
-        for branch in _branches(node):
+        for branch in branches_of(node):
             down = list(offered)
             branches.append(self.group(branch, scope, down))
             left_over.append(down)
@@ -212,7 +213,7 @@ class Translator:
                 inner = self.group(node.p, Scope(term, None, scope.outer, scope.bounds), [])
                 return Values(inner.columns, ())
             inner = self.group(node.p, Scope(term, None, scope.outer, scope.bounds), offered)
-            return inner if _is_empty_without(inner, term) else algebra.Join(self._named(term), inner)
+            return inner if is_empty_without(inner, term) else algebra.Join(self._named(term), inner)
         hidden = self.fresh()
         inner = self.group(node.p, Scope(hidden, self._names(hidden), scope.outer), offered)
         kept = tuple(v for v in inner.columns if v != hidden)
@@ -237,7 +238,7 @@ class Translator:
     def _ToMultiSet(self, node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:  # noqa: N802
         if isinstance(node.p, list):  # rdflib leaves no more than this of VALUES without rows
             return Values((), ())
-        if _is_values(node):
+        if is_values(node):
             return self._values(node.p)
         return select(self, node.p, replace(scope.base, bounds=()), offered)
 
@@ -287,26 +288,6 @@ class Translator:
         return algebra.Exists(outer, _visible(inner, outer), negated, mark)
 
 
-def _is_values(node: CompValue) -> bool:
-    return node.name == "ToMultiSet" and getattr(node.p, "name", "") == "values"
-
-
-def _operands(node: CompValue) -> list[CompValue]:
-    if node.name != "Join":
-        return [node]
-    return [*_operands(node.p1), *_operands(node.p2)]
-
-
-def _iris(part: Any) -> algebra.Values | None:
-    """Read `?x = <iri>` and `?x IN (<iri>, ...)` as the rows that they let through."""
-    if not isinstance(part, CompValue) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
-        return None
-    iris = part.other if part.op == "IN" else [part.other]
-    if not isinstance(part.expr, RdflibVariable) or not all(type(iri) is URIRef for iri in iris):
-        return None
-    return Values((Variable(str(part.expr)),), tuple((iri,) for iri in dict.fromkeys(iris)))
-
-
 def partial_merge(translator: Translator, merge: Merge) -> Callable[[TriplePattern], algebra.Node]:
     """Make the function that matches one pattern in the merge of several graphs."""
 
@@ -318,30 +299,9 @@ def partial_merge(translator: Translator, merge: Merge) -> Callable[[TriplePatte
     return match
 
 
-def _is_empty_without(node: algebra.Node, graph: Term) -> bool:
-    """Tell whether a pattern surely has no solution over a graph without triples."""
-    if isinstance(node, Basic):
-        return bool(node.graph == graph)
-    if isinstance(node, algebra.Closure):
-        return _is_empty_without(node.edges if node.seeds is None else node.seeds, graph)
-    if isinstance(node, algebra.Union):
-        return all(_is_empty_without(branch, graph) for branch in node.branches)
-    if isinstance(node, algebra.Group) and node.seeds is not None:
-        return False
-    if isinstance(node, algebra.Join):
-        return _is_empty_without(node.left, graph) or _is_empty_without(node.right, graph)
-    return bool(node.inputs) and _is_empty_without(node.inputs[0], graph)
-
-
 def _visible(inner: algebra.Node, outer: algebra.Node) -> algebra.Node:
     """Leave out what the outer pattern has no column for: only compatibility counts."""
     return algebra.Project(inner, tuple(v for v in inner.columns if v in outer.columns))
-
-
-def _branches(node: CompValue) -> list[CompValue]:
-    if node.name != "Union":
-        return [node]
-    return [*_branches(node.p1), *_branches(node.p2)]
 
 
 def _conjunction(conditions: Offered) -> Condition | None:
