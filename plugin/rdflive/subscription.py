@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -13,19 +13,16 @@ from typing import Any, Literal, TypeAlias
 
 from rdflib import Graph
 
-from rdflive import manager
+from rdflive import manager, membership
 from rdflive.constructed import ConstructedGraph
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
-from rdflive.engine.view import QuadView, View
-from rdflive.errors import ClosedError, UnsupportedQueryError
+from rdflive.errors import ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox
 from rdflive.model import Delta, Header
-from rdflive.query.bgp import Variable
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
-from rdflive.snapshot import committed_quads, committed_triples
-from rdflive.store import NAMED, Adapter, GraphKey
+from rdflive.store import Adapter
 
 __all__ = ["Callback", "OnError", "Stats", "Subscription"]
 
@@ -80,7 +77,6 @@ class Subscription:
         """What the callback raised last."""
         self._adapter = adapter
         self._capture = adapter.capture
-        self._target = graph
         self._plan = plan
         self._callback = callback
         self._initial = initial
@@ -94,9 +90,9 @@ class Subscription:
             self._mailboxes[self._untaken] = -1
         self._delivered = 0
         self._callback_seconds = 0.0
-        self._state: StoreState | None = None
-        self._query: QueryState
-        answer = self._open()
+        self._state: StoreState | None
+        self._state, self._query, answer = membership.join(adapter, graph, plan, self._emit)
+        self._begin()
         try:
             if initial:
                 weights = self._live().answer(self._query) if answer is None else answer
@@ -195,7 +191,7 @@ class Subscription:
             state, self._state = self._state, None
             if state is None:
                 return
-            self._leave(state, state.remove(self._query))
+            membership.leave(self._adapter, state, self._query)
             if not capture.listeners:
                 capture.on_batch = None
             manager.release(self._adapter)
@@ -212,53 +208,6 @@ class Subscription:
 
     def __repr__(self) -> str:
         return f"<Subscription {self.name or self.query!r} {'closed' if self.closed else 'open'}>"
-
-    def _open(self) -> TermWeights | None:
-        """Join the store's engine, starting it for the first subscription."""
-        self._check_constants()
-        states = (v.state for v in self._capture.listeners.values() if isinstance(v, View))
-        state = next((s for s in states if isinstance(s, StoreState)), None)
-        if state is None:
-            state = StoreState(self._adapter.to_native, self._adapter.to_rdflib())
-        try:
-            self._query, answer = state.add(self._plan, partial(self._view, state), self._emit)
-        except BaseException:
-            self._leave(state, [view for view in state.views.values() if not view.queries])
-            raise
-        self._state = state
-        self._begin()
-        return answer
-
-    def _view(self, state: StoreState, graph: Any) -> View:
-        """Give the view of the graph that a pattern names, listening to it from the first use on."""
-        adapter, target = self._adapter, self._target
-        key: GraphKey = adapter.graph_key(target)
-        if graph is not None:
-            default = adapter.default_graph(target)  # refuses what has no named graphs
-            key = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
-        view = state.views.get(key)
-        if view is None:
-            if key is NAMED:
-                view = QuadView(state, committed_quads(adapter), default)
-            else:
-                view = View(state, committed_triples(adapter, key))
-            state.views[key] = self._capture.listeners[key] = view
-        return view
-
-    def _leave(self, state: StoreState, unused: Iterable[View]) -> None:
-        for key, view in tuple(state.views.items()):
-            if view in unused:
-                view.release()
-                del state.views[key], self._capture.listeners[key]
-
-    def _check_constants(self) -> None:
-        for term in self._plan.constants:
-            try:
-                self._adapter.to_native(term)
-            except ValueError as error:
-                raise UnsupportedQueryError(
-                    f"{term!r} in the query can be no term of this store: {error}", construct="a term"
-                ) from error
 
     def _begin(self) -> None:
         """Count updates and matches from here."""

@@ -105,11 +105,10 @@ class StoreState:
         """Give the whole current answer of a query."""
         return add_up(self.answers(query))
 
-    def remove(self, query: QueryState) -> list[View]:
-        """Stop maintaining a query, free what only it used, and give the views that nobody needs now."""
-        unused = self._stop(query)
+    def remove(self, query: QueryState) -> None:
+        """Stop maintaining a query and free what only it used; views may be left without queries."""
+        self._stop(query)
         del self._emits[query], self._view_of[query]
-        return unused
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
@@ -146,19 +145,15 @@ class StoreState:
         self.dictionary.sweep()
         return answer
 
-    def _stop(self, query: QueryState) -> list[View]:
+    def _stop(self, query: QueryState) -> None:
         for state in query.states:
             owner = self._owners.pop(state, None)
             if owner is not None:
                 owner[1].remove(state)
         query.clear()
-        unused = []
         for view in self._views.pop(query, []):
             view.queries -= 1
-            if not view.queries:
-                unused.append(view)
         self.dictionary.sweep()
-        return unused
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
         return self._owners[state][1].solutions(state)
