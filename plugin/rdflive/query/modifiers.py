@@ -120,7 +120,8 @@ class _Assignments:
             node = node.p
         # rdflib puts SAMPLE also around a name that the SELECT clause gives, which no row of a group has
         samples = [part for part in node.A or () if part.name == "Aggregate_Sample"]
-        self._sampled = {p.res: self._sampled[p.vars] for p in samples if p.vars in self._sampled}
+        names = [part for part in samples if isinstance(part.vars, RdflibVariable)]
+        self._sampled = {p.res: self._sampled[p.vars] for p in names if p.vars in self._sampled}
 
     def read(self, node: Any) -> Any:
         """Give the expression with the projected variables in the place of what they are assigned."""
