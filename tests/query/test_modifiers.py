@@ -177,5 +177,5 @@ def test_order_of_distinct_rows_is_that_of_literals() -> None:
 
 def test_an_aggregate_of_an_expression_beside_an_order_by_name() -> None:
     """What HAVING samples need not be a variable for ORDER BY to find the names of SELECT."""
-    text = f"SELECT DISTINCT (COUNT(DISTINCT *) AS ?u) {ROWS} HAVING(SAMPLE(?o + 1) > 1) ORDER BY DESC(?u) LIMIT 1"
+    text = f"SELECT DISTINCT (COUNT(DISTINCT *) AS ?u) {ROWS} HAVING(SAMPLE(?o + 1) > 1) ORDER BY DESC(?u)"
     assert parse_query(text).names == ("u",)
