@@ -210,7 +210,7 @@ def nearest(exact: Fraction) -> float:
     try:
         return exact.numerator / exact.denominator
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 @given(st.lists(VALUES, max_size=10))
