@@ -150,7 +150,8 @@ def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
     return {}
 
 
-_ANY: Final = Variable("any", distinguished=False)
+_NAMELESS: Final = Variable("nameless", distinguished=False)
+"""Takes the place of their results when aggregates are compared."""
 
 
 def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra.Node:
@@ -175,7 +176,7 @@ def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra
             copies.append((result, over))
         else:
             rows, aggregate = _aggregate(translator, rows, part, result, scope)
-            known = aggregates.setdefault(replace(aggregate, variable=_ANY), aggregate)
+            known = aggregates.setdefault(replace(aggregate, variable=_NAMELESS), aggregate)
             if known is not aggregate:  # SELECT, HAVING and ORDER BY may ask for the same
                 copies.append((result, known.variable))
     seeds: algebra.Node | None = None
