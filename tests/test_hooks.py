@@ -62,9 +62,24 @@ def test_hook_rdflive_wrap() -> None:
 
 def test_hook_rdflive_feed_formats() -> None:
     """A format from a plugin is found by name."""
-    mine = feeds.FeedFormat("mine", (".mine",), feeds.decode_rdf_patch)
+    mine = feeds.FeedFormat("mine", (".mine",), feeds.StatelessDecoder)
     with Plugin(rdflive_feed_formats=lambda: [mine]):
         assert feeds.feed_format("mine") is mine
+
+
+def test_hook_rdflive_endpoint() -> None:
+    """A plugin makes the feed of a URL it knows, with the options given and the patterns of the queries."""
+    asked: list[Any] = []
+
+    def make(url: str, options: Any) -> Any:
+        asked.append((url, options))
+        return "feed"
+
+    with Plugin(rdflive_endpoint=make):
+        feed: Any = rdflive.endpoint("mine:", queries=["ASK { ?s a ?o }"], every=3)
+    assert feed == "feed"
+    patterns = [rdflive.Quad(None, rdflib.RDF.type, None, None)]
+    assert asked == [("mine:", {"every": 3, "patterns": patterns})]
 
 
 def test_hook_rdflive_batch(caplog: pytest.LogCaptureFixture) -> None:

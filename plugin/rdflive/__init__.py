@@ -8,12 +8,15 @@ from rdflive.errors import (
     PlanError,
     QuerySyntaxError,
     RdfliveError,
+    ResyncNeeded,
     UnsupportedQueryError,
     UnsupportedStoreError,
 )
 from rdflive.hookspecs import hookimpl
+from rdflive.journal import ResumeError
 from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.manager import register_plugin, unregister_plugin
+from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
@@ -30,19 +33,24 @@ __all__ = [
     "LiveDataset",
     "LiveGraph",
     "LiveStore",
+    "Mirrored",
     "PlanError",
     "Quad",
     "QuerySyntaxError",
     "RdfliveError",
+    "ResumeError",
+    "ResyncNeeded",
     "Solution",
     "Stats",
     "Subscription",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "batch",
+    "endpoint",
     "explain",
     "hookimpl",
     "install",
+    "mirror",
     "register_plugin",
     "subscribe",
     "unregister_plugin",

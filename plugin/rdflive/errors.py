@@ -8,6 +8,7 @@ __all__ = [
     "PlanError",
     "QuerySyntaxError",
     "RdfliveError",
+    "ResyncNeeded",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
 ]
@@ -51,10 +52,20 @@ class ClosedError(RdfliveError, RuntimeError):
 
 
 class FeedError(RdfliveError, ValueError):
-    """A change feed is malformed; `source` and `line` (from 1) say where, `reason` what is wrong."""
+    """A change feed is malformed: `source`, `line` (from 1) and `offset` (bytes before it) say where."""
 
-    def __init__(self, source: str, line: int, reason: str) -> None:
-        super().__init__(f"{source}, line {line}: {reason}")
+    def __init__(self, source: str, line: int, reason: str, *, offset: int = 0) -> None:
+        super().__init__(f"{source}, line {line}: {reason}" + (f" (byte {offset})" if offset else ""))
         self.source = source
         self.line = line
+        self.offset = offset
+        self.reason = reason
+
+
+class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to do, not what went wrong
+    """A feed cannot go on from its cursor; only a new snapshot of the whole state leads on."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(f"{source}: {reason}; resync: give mirror a snapshot of the whole state")
+        self.source = source
         self.reason = reason

@@ -5,13 +5,13 @@ Plugins are found through the entry-point group `rdflive`, or registered with `r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 
 if TYPE_CHECKING:
-    from rdflive.feeds import FeedFormat
+    from rdflive.feeds import Feed, FeedFormat
     from rdflive.model import Batch, Delta
     from rdflive.store import Adapter
     from rdflive.subscription import Subscription
@@ -48,6 +48,15 @@ def rdflive_feed_formats() -> Iterable[FeedFormat]:  # type: ignore[empty-body] 
 
     Called in the calling thread whenever a format is looked up by name or file ending. All results
     together are offered; two formats of one name are an error.
+    """
+
+
+@hookspec(firstresult=True)
+def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
+    """Make the feed of a SPARQL endpoint, or None for a URL that is not yours.
+
+    Called in the calling thread by `rdflive.endpoint`, with its options; nothing is asked of the endpoint
+    yet. The first result that is not None wins; an exception reaches the caller.
     """
 
 

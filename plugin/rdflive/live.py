@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ import rdflib
 
 from rdflive import manager
 from rdflive.errors import RdfliveError, UnsupportedStoreError
+from rdflive.journal import Journal, ResumeError
 from rdflive.model import Delta
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
+from rdflive.query_identity import query_identity
 from rdflive.subscription import OnError, Subscription
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ def subscribe(
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     initial: bool = True,
     name: str | None = None,
+    resume: str | os.PathLike[str] | None = None,
     on_error: OnError = "log",
     algorithm: Algorithm = "auto",
 ) -> Subscription:
@@ -45,8 +49,13 @@ def subscribe(
     ("log", "ignore", or a function of the subscription and the exception). The first delta holds the
     current answers (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
 
+    With `resume`, the path of a file that is made when it is not there, the subscriber called `name`
+    goes on where it was: the first delta is what changed since the last that it got, whoever changed it,
+    and none where nothing did. `delta.sequence` is then the subscriber's own number, 1, 2, 3 … across
+    restarts. A delta that was being delivered when the program ended comes again, with its number.
+
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError` or `PlanError`, before
-    anything is changed.
+    anything is changed, and `ResumeError` when the file is not one of this query and name.
 
     >>> graph = rdflib.Graph()
     >>> subscription = subscribe(graph, "SELECT ?s { ?s a <http://e/Train> }", initial=False)
@@ -59,15 +68,33 @@ def subscribe(
         raise TypeError(f"callback must be callable or None, got {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
+    if resume is not None and not (name and isinstance(name, str)):
+        raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
     parsed = _parse(graph, query, initNs, initBindings)
     plan = make_plan(parsed, algorithm)
-    with manager.locked(_store(graph)) as adapter:
-        subscription = Subscription(
-            adapter, graph, plan, callback=callback, initial=initial, name=name, on_error=on_error
-        )
-        if manager.listens("rdflive_batch"):
-            adapter.capture.on_batch = partial(_announce, _store(graph))
-    adapter.capture.deliver()
+    with ExitStack() as undo:
+        journal = None
+        if resume is not None:
+            journal = Journal(resume, str(name), query_identity(parsed, _namespaces(graph, initNs)))
+            undo.callback(journal.close)
+        with manager.locked(_store(graph)) as adapter:
+            subscription = Subscription(
+                adapter,
+                graph,
+                plan,
+                callback=callback,
+                initial=initial,
+                name=name,
+                on_error=on_error,
+                journal=journal,
+            )
+            undo.callback(subscription.close)
+            if manager.listens("rdflive_batch"):
+                adapter.capture.on_batch = partial(_announce, _store(graph))
+        adapter.capture.deliver()
+        if isinstance(subscription.last_error, ResumeError) and subscription.closed:
+            raise subscription.last_error
+        undo.pop_all()
     return subscription
 
 
@@ -150,9 +177,13 @@ class LiveDataset(_LiveMethods, rdflib.Dataset):
 def _parse(
     graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
-    """Parse with the prefixes bound on the graph, and those of `init_ns` before them."""
-    namespaces: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
-    return parse_query(query, init_ns={**namespaces, **(init_ns or {})}, init_bindings=init_bindings)
+    return parse_query(query, init_ns=_namespaces(graph, init_ns), init_bindings=init_bindings)
+
+
+def _namespaces(graph: Any, init_ns: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give the prefixes bound on the graph, and those of `init_ns` before them."""
+    bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
+    return {**bound, **(init_ns or {})}
 
 
 def _store(graph: Any) -> Any:

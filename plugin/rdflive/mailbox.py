@@ -5,10 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Protocol
 
 from rdflive.model import Delta
 
-__all__ = ["AsyncDeltas", "Deltas", "Mailbox"]
+__all__ = ["AsyncDeltas", "Deltas", "Mailbox", "Source"]
+
+
+class Source(Protocol):
+    """What an iterator takes its deltas from."""
+
+    def take(self, timeout: float | None = None) -> Delta | None:
+        """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
+
+    def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
+        ...
 
 
 class Mailbox:
@@ -60,31 +72,31 @@ class Mailbox:
 
 
 class Deltas(Iterator[Delta]):
-    """Blocking iterator over a mailbox, freed with it; a timeout does not end it."""
+    """Blocking iterator over what waits, freed with it; a timeout does not end it."""
 
-    def __init__(self, mailbox: Mailbox, timeout: float | None, forget: Callable[[Mailbox], object]) -> None:
-        self._mailbox = mailbox
+    def __init__(self, source: Source, timeout: float | None, forget: Callable[[], object]) -> None:
+        self._source = source
         self._timeout = timeout
         self._forget = forget
 
     def __next__(self) -> Delta:
-        delta = self._mailbox.take(self._timeout)
+        delta = self._source.take(self._timeout)
         if delta is None:
             raise StopIteration
         return delta
 
     def close(self) -> None:
         """Take no more deltas."""
-        self._forget(self._mailbox)
+        self._forget()
 
     __del__ = close
 
 
 class AsyncDeltas(AsyncIterator[Delta]):
-    """Asynchronous iterator over a mailbox, freed with it."""
+    """Asynchronous iterator over what waits, freed with it."""
 
-    def __init__(self, mailbox: Mailbox, forget: Callable[[Mailbox], object]) -> None:
-        self._mailbox = mailbox
+    def __init__(self, source: Source, forget: Callable[[], object]) -> None:
+        self._source = source
         self._forget = forget
 
     async def __anext__(self) -> Delta:
@@ -98,7 +110,7 @@ class AsyncDeltas(AsyncIterator[Delta]):
                 self.close()
 
         while True:
-            delta, more = self._mailbox.take_now(wake)
+            delta, more = self._source.take_now(wake)
             if delta is not None:
                 return delta
             if not more:
@@ -108,6 +120,6 @@ class AsyncDeltas(AsyncIterator[Delta]):
 
     def close(self) -> None:
         """Take no more deltas."""
-        self._forget(self._mailbox)
+        self._forget()
 
     __del__ = close

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 import pluggy
+from rdflib import Graph
 
 from rdflive import hookspecs, trace
 from rdflive.errors import UnsupportedStoreError
@@ -25,10 +26,16 @@ __all__ = [
     "plugin_manager",
     "register_plugin",
     "release",
+    "store_of",
     "unregister_plugin",
 ]
 
 log = logging.getLogger("rdflive")
+
+
+def store_of(graph: Any) -> Any:
+    """Give the store of an rdflib graph; anything else is a store itself, such as a `LiveStore`."""
+    return graph.store if isinstance(graph, Graph) else graph
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -9,12 +10,12 @@ from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import Emit, StoreState
 from rdflive.engine.view import QuadView, View
 from rdflive.errors import UnsupportedQueryError
-from rdflive.query.bgp import Variable
+from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
 from rdflive.store import NAMED, Adapter, GraphKey
 
-__all__ = ["join", "leave"]
+__all__ = ["join", "leave", "patterns"]
 
 
 def join(
@@ -41,6 +42,14 @@ def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
     """Stop maintaining a query, and listening to the graphs that nobody else looks at."""
     state.remove(query)
     _release_unused(adapter, state)
+
+
+def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
+    """List the patterns maintained on a store, each with the key of the graph it is matched on."""
+    states = {view.state for view in adapter.capture.listeners.values() if isinstance(view, View)}
+    for state in states:
+        if isinstance(state, StoreState):
+            yield from state.patterns()
 
 
 def _view(adapter: Adapter, target: Any, state: StoreState, graph: Any) -> View:

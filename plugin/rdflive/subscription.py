@@ -11,15 +11,17 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from rdflib import Graph
+from rdflib import RDF, Graph
 
 from rdflive import manager, membership
 from rdflive.constructed import ConstructedGraph
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.errors import ClosedError
-from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox
+from rdflive.journal import Journal, ResumeError
+from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
+from rdflive.outbox import Outbox
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter
@@ -71,10 +73,11 @@ class Subscription:
         initial: bool,
         name: str | None,
         on_error: OnError,
+        journal: Journal | None = None,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
-        """What the callback raised last."""
+        """What the callback raised last, or what stopped a resumed subscription."""
         self._adapter = adapter
         self._capture = adapter.capture
         self._plan = plan
@@ -85,7 +88,14 @@ class Subscription:
         self._mailboxes: dict[Mailbox, int] = {}
         self._made: ConstructedGraph | None = None
         self._untaken: Mailbox | None = None
-        if callback is None:
+        self._outbox: Outbox | None = None
+        if journal is not None:
+            sample = adapter.to_native(RDF.type)
+            call = None if callback is None else partial(self._call, callback)
+            self._outbox = Outbox(
+                journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
+            )
+        elif callback is None:
             self._untaken = Mailbox()
             self._mailboxes[self._untaken] = -1
         self._delivered = 0
@@ -94,7 +104,7 @@ class Subscription:
         self._state, self._query, answer = membership.join(adapter, graph, plan, self._emit)
         self._begin()
         try:
-            if initial:
+            if initial or journal is not None:
                 weights = self._live().answer(self._query) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True)
         except BaseException:
@@ -142,15 +152,14 @@ class Subscription:
         Without a callback the first iterator starts where the subscription did; any other starts with
         the current answers (unless `initial=False`). What its consumer has not taken yet merges into
         one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
-        iterator goes on.
+        iterator goes on. With `resume` there is one iterator at a time, and none beside a callback
+        (`ResumeError`); it acknowledges a delta when it is asked for the next.
         """
-        return Deltas(self._open_mailbox(), timeout, self._forget)
+        source, forget = self._open_source()
+        return Deltas(source, timeout, forget)
 
     def __aiter__(self) -> AsyncDeltas:
-        return AsyncDeltas(self._open_mailbox(), self._forget)
-
-    def _forget(self, mailbox: Mailbox) -> None:
-        self._mailboxes.pop(mailbox, None)
+        return AsyncDeltas(*self._open_source())
 
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs."""
@@ -166,7 +175,7 @@ class Subscription:
                 algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
                 updates=sum(view.seen for view in state.watched(self._query)) - self._seen,
                 matched=self._query.hits() - self._hits,
-                deltas=self._delivered,
+                deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
                 size=sum(map(_size, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
@@ -176,7 +185,8 @@ class Subscription:
     def resync(self) -> None:
         """Read the graph again, after changes that were made behind rdflive's back.
 
-        Every subscription on the graph gets a new initial delta, which replaces what it had.
+        Every subscription on the graph gets a new initial delta, which replaces what it had; a resumed
+        one gets the difference.
         """
         with self._capture as capture:
             self._live().reload(capture.sequence)
@@ -184,7 +194,7 @@ class Subscription:
     def close(self) -> None:
         """Stop, free what only this subscription used, and let its iterators end. May be repeated.
 
-        A delta that is still queued for the callback is dropped.
+        A delta that is still queued for the callback is dropped; with `resume` it comes after the restart.
         """
         capture = self._capture
         with capture.lock:
@@ -195,6 +205,8 @@ class Subscription:
             if not capture.listeners:
                 capture.on_batch = None
             manager.release(self._adapter)
+        if self._outbox is not None:
+            self._outbox.close()
         for mailbox in tuple(self._mailboxes):
             mailbox.close()
 
@@ -218,6 +230,15 @@ class Subscription:
         if self._state is None:
             raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
         return self._state
+
+    def _open_source(self) -> tuple[Source, Callable[[], object]]:
+        """Give what an iterator takes from, and what it calls when it is closed."""
+        if self._outbox is None:
+            mailbox = self._open_mailbox()
+            return mailbox, partial(self._mailboxes.pop, mailbox, None)
+        self._live()
+        consumer = self._outbox.consumer()
+        return consumer, partial(self._outbox.release, consumer)
 
     def _open_mailbox(self) -> Mailbox:
         mailbox, self._untaken = self._untaken, None
@@ -251,19 +272,33 @@ class Subscription:
         for mailbox, since in tuple(self._mailboxes.items()):
             if delta.sequence > since or (delta.initial and delta.sequence == since):
                 mailbox.put(delta)
-        if self._callback is not None:
-            start = perf_counter()
+        if self._outbox is not None:
             try:
-                self._callback(delta)
-            except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+                self._outbox.put(delta)
+            except ResumeError as error:
                 self._failed(error)
-            finally:
-                self._callback_seconds += perf_counter() - start
+        elif self._callback is not None:
+            self._call(self._callback, delta)
+
+    def _call(self, callback: Callback, delta: Delta) -> None:
+        start = perf_counter()
+        try:
+            callback(delta)
+        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+            self._failed(error)
+        finally:
+            self._callback_seconds += perf_counter() - start
+
+    def _stop(self, error: BaseException) -> None:
+        """Close, because the journal cannot be written: what is missed from now on can be resumed."""
+        if isinstance(error, Exception):
+            self.last_error = error
+        self.close()
 
     def _failed(self, error: Exception) -> None:
         self.last_error = error
         if self._on_error == "log":
-            log.exception("the callback of subscription %r failed", self.name or self.query)
+            log.exception("a delivery of subscription %r failed", self.name or self.query)
         elif callable(self._on_error):
             try:
                 self._on_error(self, error)

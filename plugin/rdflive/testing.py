@@ -24,6 +24,7 @@ from rdflive.live import batch, subscribe
 from rdflive.model import Delta
 from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES, Operation, World, term
 from rdflive.testing_quads import QuadWatch, check_named_graphs, check_patterns, check_snapshot
+from rdflive.testing_writes import check_failures, check_kept, check_places, check_threads, check_writes
 
 __all__ = ["AdapterContract", "Watch", "check_fuzz", "check_operation"]
 
@@ -197,6 +198,26 @@ class AdapterContract:
     def test_an_open_batch_can_be_taken_back(self) -> None:
         """Inside a batch a snapshot gives the quads and triples of the last commit."""
         check_snapshot(World(self.make_store()))
+
+    def test_entries_of_a_feed_are_exact(self) -> None:
+        """What a feed writes is what its operations would do one by one, in one commit, with its cursor."""
+        check_writes(self.make_store, _watch, sequences=max(2, self.sequences // 20))
+
+    def test_an_entry_that_fails_leaves_nothing(self) -> None:
+        """An entry that fails half-way changes neither data nor cursor, and announces nothing."""
+        check_failures(self.make_store, _watch)
+
+    def test_what_is_kept_is_not_seen(self) -> None:
+        """What a feed keeps comes back as it was, and no query or listener comes upon it."""
+        check_kept(self.make_store)
+
+    def test_entries_join_batches_and_come_from_callbacks(self) -> None:
+        """An entry inside a batch is part of its commit; one from a callback is a commit of its own."""
+        check_places(self.make_store)
+
+    def test_feeds_write_at_once(self) -> None:
+        """Feeds that write at once leave data and cursors that belong together."""
+        check_threads(self.make_store, _watch)
 
     def test_closing_leaves_no_trace(self) -> None:
         """The last close gives the store its own class and attributes back."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pyoxigraph import DefaultGraph, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
+from rdflive_stores.oxigraph_kept import has_kept
 from rdflive_stores.oxigraph_store import LiveStore
 from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib
 from rdflive_stores.rdflib_graphs import (
@@ -68,7 +69,7 @@ class LiveStoreAdapter:
 
     def __init__(self, live: LiveStore) -> None:
         self.capture = live.capture
-        self._native: Any = live.native
+        self._live: LiveStore | None = live
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name the default graph, which a query on the store sees."""
@@ -99,12 +100,14 @@ class LiveStoreAdapter:
         return self.graph_key(graph)
 
     def _matching(self, pattern: Triple, graph: Any) -> Iterable[Any]:
-        if self._native is None:
-            raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
-        matching: Iterable[Any] = (
-            self._native.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
-        )
+        live = self._open()
+        matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
         return matching
+
+    def _open(self) -> LiveStore:
+        if self._live is None:
+            raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
+        return self._live
 
     def to_native(self, term: Any) -> Any:
         """Turn a term of rdflib or pyoxigraph into the store's canonical one."""
@@ -117,6 +120,28 @@ class LiveStoreAdapter:
     def to_rdflib(self) -> Callable[[Any], Any] | None:
         """Give the exact conversion to rdflib's terms."""
         return to_rdflib
+
+    def write(
+        self,
+        graph: Any,
+        changes: Mapping[QuadTerms, Literal[1, -1]],
+        *,
+        updates: Sequence[str] = (),
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        """Apply one entry of a feed in one native transaction, what is kept in the reserved graph."""
+        prefixes = self._prefixes(graph) if updates else None
+        self._open().write(changes, updates=updates, prefixes=prefixes, name=name, keep=keep)
+
+    def _prefixes(self, graph: Any) -> dict[str, str] | None:  # noqa: ARG002 - a native store binds none
+        """Give the prefixes bound on a graph whose updates Oxigraph itself can run."""
+        return None
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give what the reserved graph holds under the name."""
+        with self.capture.lock:
+            return self._open().kept(name)
 
     def detach(self) -> None:
         """Leave the stand-in as it is: its user holds it, and unheard it passes everything on."""
@@ -163,6 +188,15 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             ) from error
         return name
 
+    def _prefixes(self, graph: Any) -> dict[str, str]:
+        if self.graph_key(graph) != DefaultGraph():
+            raise UnsupportedStoreError(
+                f"Oxigraph runs updates on the dataset with its default graph, which this "
+                f"{type(graph).__name__} is not: "
+                "mirror the feed into an rdflib.Dataset over the store, without default_union"
+            )
+        return {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
+
     def default_graph(self, graph: Any) -> GraphKey:
         """Name the native default graph for any dataset: Oxigraph's `GRAPH ?g` leaves out no other."""
         default_graph(graph)  # refuses what is no dataset
@@ -175,7 +209,15 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
         return from_ox
 
     def detach(self) -> None:
-        """Give the store its class and its native store back; without effect when that has been done."""
+        """Give the store its class and its native store back; without effect when that has been done.
+
+        A store that keeps the cursor of a feed stays hooked, so that its queries do not see that.
+        """
+        with self.capture.lock:
+            if self._live is None or not has_kept(self._live.native):
+                self._unhook()
+
+    def _unhook(self) -> None:
         with self.capture.lock, _swap:
             store = self._store()
             if store is None or vars(store).get(ADAPTER) is not self:
@@ -186,8 +228,8 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
 
     def release(self) -> None:
         """Let go of the native store, so that closing a store on disk unlocks its directory."""
-        self.detach()
-        self._native = self._inner = None
+        self._unhook()
+        self._live = self._inner = None
 
 
 @cache

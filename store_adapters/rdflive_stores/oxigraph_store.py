@@ -6,14 +6,19 @@ A native store cannot be subclassed or patched, so what is written to it past th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, Triple, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
 
-from rdflive.store import UNION, Capture
+from rdflive.store import UNION, Capture, QuadTerms
+from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
+from rdflive_stores.oxigraph_entry import Entry
+from rdflive_stores.oxigraph_kept import KEPT, Held, has_kept, kept_entries, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
+from rdflive_stores.oxigraph_visible import Native, Read, visible
 
 if TYPE_CHECKING:
     from rdflive_stores.oxigraph_adapter import LiveStoreAdapter
@@ -22,17 +27,6 @@ __all__ = ["GraphName", "LiveStore"]
 
 GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 _Source: TypeAlias = bytes | str | IO[bytes] | IO[str] | None
-
-
-class _Native:
-    """A method that the stand-in hands to the native store as it is: it reads, or changes no quad."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, live: LiveStore | None, owner: type) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(Store if live is None else live.native, self._name)
-        return method
 
 
 class LiveStore:
@@ -47,7 +41,7 @@ class LiveStore:
     (1, 0)
     """
 
-    __slots__ = ("__weakref__", "adapter", "capture", "native")
+    __slots__ = ("__weakref__", "_held", "adapter", "capture", "native")
 
     def __init__(self, native: Store | None = None, capture: Capture | None = None) -> None:
         if native is not None and not isinstance(native, Store):
@@ -55,17 +49,22 @@ class LiveStore:
         self.native = Store() if native is None else native
         self.capture = Capture() if capture is None else capture
         self.adapter: LiveStoreAdapter | None = None
+        self._held = Held()
 
-    add_graph = _Native()
-    backup = _Native()
-    contains_named_graph = _Native()
-    dump = _Native()
-    flush = _Native()
-    named_graphs = _Native()
-    optimize = _Native()
-    quads_for_pattern = _Native()
-    query = _Native()
-    read_only = _Native()
+    backup = Native()
+    flush = Native()
+    optimize = Native()
+    read_only = Native()
+    contains_named_graph = Read()
+    dump = Read()
+    named_graphs = Read()
+    quads_for_pattern = Read()
+    query = Read()
+
+    def add_graph(self, /, graph_name: GraphName) -> None:
+        """Add a named graph without quads."""
+        refuse_kept(graph_name)
+        self.native.add_graph(graph_name)
 
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
@@ -75,10 +74,13 @@ class LiveStore:
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
             native = self.native
-            known = quad in native
-            native.add(quad)
-            if not known:
+            if quad in native:
+                native.add(quad)
+            else:
                 s, p, o, graph = quad
+                if graph == KEPT:
+                    refuse_kept(graph)
+                native.add(quad)
                 capture.record(1, s, p, canonical(o), graph)
         if capture.deliveries:
             capture.deliver()
@@ -93,7 +95,7 @@ class LiveStore:
 
     def bulk_extend(self, /, quads: Iterable[Quad]) -> None:
         """Add many quads; they are kept in memory until they are written only while somebody listens."""
-        if not self._unheard(self.native.bulk_extend, quads):
+        if not self._unchecked(self.native.bulk_extend, quads):
             self._insert(self.native.bulk_extend, list(quads))
 
     def load(
@@ -108,8 +110,9 @@ class LiveStore:
         lenient: bool = False,
     ) -> None:
         """Parse a document and add its quads, all or none."""
+        refuse_kept(to_graph)
         options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        if not self._unheard(self.native.load, input, format, to_graph=to_graph, **options):
+        if not self._unchecked(self.native.load, input, format, to_graph=to_graph, **options):
             self._insert(self.native.extend, self._parsed(input, format, to_graph, options))
 
     def bulk_load(
@@ -124,8 +127,9 @@ class LiveStore:
         lenient: bool = False,
     ) -> None:
         """Parse a large document and add its quads."""
+        refuse_kept(to_graph)
         options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        if not self._unheard(self.native.bulk_load, input, format, to_graph=to_graph, **options):
+        if not self._unchecked(self.native.bulk_load, input, format, to_graph=to_graph, **options):
             self._insert(self.native.bulk_extend, self._parsed(input, format, to_graph, options))
 
     def update(
@@ -139,40 +143,79 @@ class LiveStore:
         custom_aggregate_functions: dict[NamedNode, Callable[[], Any]] | None = None,
     ) -> None:
         """Execute a SPARQL update, all or nothing."""
+        options: dict[str, Any] = {
+            "base_iri": base_iri,
+            "prefixes": prefixes,
+            "custom_functions": custom_functions,
+            "custom_aggregate_functions": custom_aggregate_functions,
+        }
         self._compare(
             lambda: touched_patterns(update, base_iri=base_iri, prefixes=prefixes),
-            lambda: self.native.update(
-                update,
-                base_iri=base_iri,
-                prefixes=prefixes,
-                custom_functions=custom_functions,
-                custom_aggregate_functions=custom_aggregate_functions,
-            ),
+            lambda: self._update(update, options),
         )
+
+    def _update(self, update: str, options: dict[str, Any]) -> None:
+        native = self.native
+        if may_meet_kept(native, update, base_iri=options["base_iri"], prefixes=options["prefixes"]):
+            execute(native, [update], hide_kept=True, **options)
+        else:
+            native.update(update, **options)
+
+    def write(
+        self,
+        changes: Mapping[QuadTerms, Literal[1, -1]],
+        *,
+        updates: Sequence[str] = (),
+        prefixes: dict[str, str] | None = None,
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        """Apply one entry of a feed in one transaction, and keep texts with it (see `Writable`)."""
+        entry = Entry(changes, updates, prefixes, name, keep)
+        if self._unheard(entry.write, self.native, self._held):
+            return
+        with self.capture as capture:
+            native, held = self.native, self._held
+            if updates:
+                compare(native, capture, entry.touched(), lambda: entry.write(native, held))
+            else:
+                record(native, capture, *entry.write(native, held))
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give the texts that `write` kept under a name."""
+        return kept_entries(self.native, name)
 
     def clear(self, /) -> None:
         """Remove everything."""
-        self._compare(lambda: [ANYTHING], self.native.clear)
+        self._compare(lambda: [ANYTHING], self._clear)
+
+    def _clear(self) -> None:
+        if has_kept(self.native):
+            execute(self.native, ["DROP ALL"], hide_kept=True)
+        else:
+            self.native.clear()
 
     def clear_graph(self, /, graph_name: GraphName) -> None:
         """Remove the quads of a graph."""
+        refuse_kept(graph_name)
         self._compare(lambda: [(None, None, None, graph_name)], lambda: self.native.clear_graph(graph_name))
 
     def remove_graph(self, /, graph_name: GraphName) -> None:
         """Remove a graph with its quads."""
+        refuse_kept(graph_name)
         self._compare(lambda: [(None, None, None, graph_name)], lambda: self.native.remove_graph(graph_name))
 
     def __len__(self) -> int:
-        return len(self.native)
+        return len(visible(self.native))
 
     def __bool__(self) -> bool:
-        return bool(self.native)
+        return bool(visible(self.native))
 
     def __iter__(self) -> Iterator[Quad]:
-        return iter(self.native)
+        return iter(visible(self.native))
 
     def __contains__(self, quad: object) -> bool:
-        return quad in self.native
+        return quad in self.native and quad.graph_name != KEPT  # type: ignore[attr-defined]  # it is a Quad
 
     def __str__(self) -> str:
         return str(self.native)
@@ -183,7 +226,7 @@ class LiveStore:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.native.__reduce_ex__(protocol)  # raises: a native store can be neither pickled nor copied
 
-    def _unheard(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
+    def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
         """Pass an operation straight to the store if nobody listens; say whether that was so."""
         with self.capture.lock:
             if self.capture.idle:
@@ -191,9 +234,16 @@ class LiveStore:
                 return True
         return False
 
+    def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
+        """Do the same with quads nobody has looked at, unless they might get into the reserved graph."""
+        with self.capture.lock:
+            return not has_kept(self.native) and self._unheard(write, *args, **options)
+
     def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
         """Write one quad, and record it if that changed something."""
         capture = self.capture
+        if getattr(quad, "graph_name", None) == KEPT:  # the store itself refuses what is no quad
+            refuse_kept(KEPT)
         with capture.lock:
             wants_union = False
             if capture.listeners:
@@ -221,20 +271,23 @@ class LiveStore:
                 s, p, o, graph = quad
                 o = canonical(o)
                 capture.record(sign, s, p, o, graph)
-                if all(held.graph_name == graph for held in self.native.quads_for_pattern(s, p, o, None)):
+                held = visible(self.native).quads_for_pattern(s, p, o, None)
+                if all(other.graph_name == graph for other in held):
                     capture.record(sign, s, p, o, UNION)
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
-        if self._unheard(write, quads):
+        if self._unchecked(write, quads):
             return
         with self.capture:
             native = self.native
             absent = [quad for quad in quads if quad not in native]
+            for graph in {quad.graph_name for quad in absent}:
+                refuse_kept(graph)
             try:
                 write(quads)
             finally:  # a bulk operation may have got half way
-                came = dict.fromkeys(_canonical_quad(quad) for quad in absent if quad in native)
-                self._record(came, ())
+                came = dict.fromkeys(canonical_quad(quad) for quad in absent if quad in native)
+                record(native, self.capture, (), came)
 
     def _parsed(
         self, source: _Source, syntax: RdfFormat | None, to_graph: GraphName | None, options: Any
@@ -251,70 +304,7 @@ class LiveStore:
         ]
 
     def _compare(self, touched: Callable[[], list[Pattern]], write: Callable[[], None]) -> None:
-        """Run an operation and record how the quads of some patterns differ before and after.
-
-        An open iterator keeps the old state at no cost, so an operation that fails reads nothing.
-        """
-        if self._unheard(write):
-            return
-        with self.capture:
-            patterns = touched()
-            before = [self._matching(pattern) for pattern in patterns]
-            write()
-            came: set[Quad] = set()
-            went: set[Quad] = set()
-            for pattern, quads in zip(patterns, before, strict=True):
-                now = set(self._matching(pattern))
-                for quad in quads:
-                    if quad in now:
-                        now.remove(quad)
-                    else:
-                        went.add(quad)
-                came |= now
-            self._record(came, went)
-
-    def _matching(self, pattern: Pattern) -> Iterable[Quad]:
-        s, p, o, graph = pattern
-        if s is None or p is None or o is None or graph is None:
-            return self.native.quads_for_pattern(s, p, o, graph)
-        quad = _canonical_quad(Quad(s, p, o, graph))
-        return (quad,) if quad in self.native else ()
-
-    def _record(self, came: Iterable[Quad], went: Iterable[Quad]) -> None:
-        """Record net changes of canonical quads inside a batch, and those of the union if wanted."""
-        record = self.capture.record
-        for quad in went:
-            record(-1, *quad)
-        for quad in came:
-            record(1, *quad)
-        if self.capture.wants_union:
-            self._record_union(_graphs_of_triples(came), _graphs_of_triples(went))
-
-    def _record_union(
-        self, came: Mapping[Triple, set[GraphName]], went: Mapping[Triple, set[GraphName]]
-    ) -> None:
-        """Record the triples that a first graph took or a last one let go, given who did either."""
-        for triple in came.keys() | went.keys():
-            s, p, o = triple.subject, triple.predicate, triple.object
-            takers = came.get(triple, ())
-            is_held, was_held = False, triple in went
-            for quad in self.native.quads_for_pattern(s, p, o, None):
-                is_held = True
-                if was_held or quad.graph_name not in takers:
-                    was_held = True
-                    break
-            if is_held is not was_held:
-                self.capture.record(1 if is_held else -1, s, p, o, UNION)
-
-
-def _canonical_quad(quad: Quad) -> Quad:
-    s, p, o, graph = quad
-    term = canonical(o)
-    return quad if term is o else Quad(s, p, term, graph)
-
-
-def _graphs_of_triples(quads: Iterable[Quad]) -> Mapping[Triple, set[GraphName]]:
-    graphs: dict[Triple, set[GraphName]] = {}
-    for quad in quads:
-        graphs.setdefault(quad.triple, set()).add(quad.graph_name)
-    return graphs
+        """Run an operation and record how the quads of some patterns differ before and after."""
+        if not self._unheard(write):
+            with self.capture as capture:
+                compare(self.native, capture, touched(), write)

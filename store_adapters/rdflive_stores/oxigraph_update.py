@@ -7,13 +7,13 @@ Oxigraph accepts matters; a request that it refuses changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
 
 from rdflive.tokens import Token, tokenize
+from rdflive_stores.oxigraph_names import Names, may_compare
 
 __all__ = ["ANYTHING", "Pattern", "touched_patterns"]
 
@@ -35,9 +35,6 @@ _CLOSING: Final = {"{": "}", "(": ")", "[": "]"}
 
 # Where these occur, tokens may not be what they seem: unfinished strings, escapes, RDF 1.2 syntax.
 _DOUBTFUL: Final = frozenset({'"', "'", "\\", "{|", "|}", "<<", "<<(", ")>>", ">>"})
-_OPERANDS: Final = frozenset({"variable", "string", "number", "blank", "iri", "prefixed", "language", "word"})
-_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_CERTAIN_IRI: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def touched_patterns(
@@ -63,8 +60,7 @@ class _Scanner:
     def __init__(self, update: str, base_iri: str | None, prefixes: Mapping[str, str] | None) -> None:
         self._tokens = [*tokenize(update), _END]
         self._at = 0
-        self._base = base_iri
-        self._prefixes: dict[str, str | None] = {**(prefixes or {})}
+        self._names = Names(base_iri, prefixes)
         self._patterns: dict[Pattern, None] = {}
 
     def scan(self) -> dict[Pattern, None]:
@@ -98,11 +94,11 @@ class _Scanner:
 
     def _prologue(self) -> None:
         while keyword := self._accept("BASE", "PREFIX", "VERSION"):
-            name = self._take().text
+            token = self._take()
             if keyword == "BASE":
-                self._base = self._resolved(name)
+                self._names.set_base(token)
             elif keyword == "PREFIX":
-                self._prefixes[name.removesuffix(":")] = self._resolved(self._take().text)
+                self._names.set_prefix(token, self._take())
 
     def _operation(self) -> None:
         keyword = self._accept(*_OPERATIONS)
@@ -185,12 +181,8 @@ class _Scanner:
         """Read a term; None for what may stand for several or is not clear as it stands."""
         token = self._take()
         match token.kind:
-            case "iri":
-                return _named_node(self._resolved(token.text))
-            case "prefixed":
-                prefix, _, local = token.text.partition(":")
-                namespace = self._prefixes.get(prefix)
-                return None if namespace is None else _named_node(namespace + local)
+            case "iri" | "prefixed":
+                return self._names.iri(token)
             case "variable" | "blank":
                 return None
             case "number":
@@ -223,20 +215,6 @@ class _Scanner:
         except ValueError:  # a language with a direction, or none at all
             return None
 
-    def _resolved(self, text: str) -> str | None:
-        """Resolve an IRI in angle brackets as Oxigraph does; None where that is unclear."""
-        iri = text[1:-1]
-        if _ABSOLUTE.match(iri):
-            return iri
-        if self._base is None:
-            return None
-        try:
-            turtle = parse(f"<{iri}> a <{iri}> .", RdfFormat.TURTLE, base_iri=self._base)
-            subject = next(turtle).subject
-        except (SyntaxError, ValueError):
-            return None
-        return subject.value if isinstance(subject, NamedNode) else None
-
     def _skip_group(self) -> None:
         """Pass over a group pattern: what it matches is bound to the variables of the templates."""
         self._expect("{")
@@ -251,32 +229,15 @@ class _Scanner:
                     closing.append(_CLOSING[token.text])
                 elif token.text in _CLOSING.values() and closing.pop() != token.text:
                     raise _UnclearError
-            elif token.kind == "iri" and closing[-1] == ")" and _may_compare(previous, token):
+            elif token.kind == "iri" and closing[-1] == ")" and may_compare(previous, token):
                 raise _UnclearError
             previous = token
-
-
-def _may_compare(previous: Token, iri: Token) -> bool:
-    """True where `<…>` may be two comparisons, with a string or a comment between, as in `?a<?b# >`."""
-    return (
-        (previous.kind in _OPERANDS or previous.text == ")")
-        and not _CERTAIN_IRI.match(iri.text)
-        and ("#" in iri.text or "'" in iri.text)
-    )
 
 
 def _number(text: str) -> Literal:
     """Make the number; a token that ends in a dot is an integer and the end of its triple."""
     kind = "double" if "e" in text.lower() else "decimal" if "." in text[:-1] else "integer"
     return Literal(text.removesuffix("."), datatype=NamedNode(_XSD + kind))
-
-
-def _named_node(iri: str | None) -> NamedNode | None:
-    """Make an IRI; None where it is unknown or not valid as it stands, such as one with an escape."""
-    try:
-        return None if iri is None else NamedNode(iri)
-    except ValueError:
-        return None
 
 
 _OPERATIONS: Final = (

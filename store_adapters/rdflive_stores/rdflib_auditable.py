@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from rdflib.graph import Graph
 from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple
+from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable
 from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, default_graph, reduce_as
+from rdflive_stores.rdflib_writes import updatable
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
 
@@ -74,6 +75,31 @@ class AuditableAdapter:
     def to_rdflib(self) -> Callable[[Any], Any] | None:
         """Convert as the inner adapter does."""
         return self.inner.to_rdflib()
+
+    def write(
+        self,
+        graph: Any,
+        changes: Mapping[QuadTerms, Literal[1, -1]],
+        *,
+        updates: Sequence[str] = (),
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        """Write to the store inside: a rollback leaves the entries of a feed and its cursor together."""
+        target = updatable(graph, self.store.store) if updates else graph
+        self._writable().write(target, changes, updates=updates, name=name, keep=keep)
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give what is kept with the store inside."""
+        return self._writable().kept(name)
+
+    def _writable(self) -> Writable:
+        if not isinstance(self.inner, Writable):
+            raise UnsupportedStoreError(
+                f"the store inside the {self._plain.__name__} cannot be written by a feed: its adapter, "
+                f"{type(self.inner).__name__}, has no method write"
+            )
+        return self.inner
 
     def detach(self) -> None:
         """Unhook both stores."""

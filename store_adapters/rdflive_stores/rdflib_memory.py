@@ -9,16 +9,18 @@ name the plain class they stand for, and do without an adapter that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from rdflib.graph import Graph
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
+from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple, WriteRefusedError
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     batch_of_store,
@@ -27,6 +29,14 @@ from rdflive_stores.rdflib_graphs import (
     graph_key,
     open_batches,
     reduce_as,
+)
+from rdflive_stores.rdflib_writes import (
+    apply_changes,
+    check_terms,
+    keep_entries,
+    kept_entries,
+    restoring_graphs,
+    updatable,
 )
 
 __all__ = ["MemoryAdapter", "SimpleMemoryAdapter", "live_memory", "live_simple_memory", "rdflive_attach"]
@@ -103,10 +113,51 @@ class SimpleMemoryAdapter:
         """Say that the store's terms are rdflib's."""
         return None
 
+    def write(
+        self,
+        graph: Any,
+        changes: Mapping[QuadTerms, Literal[1, -1]],
+        *,
+        updates: Sequence[str] = (),
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        """Apply one entry of a feed; if an update raises, what was done before it is undone."""
+        check_terms(changes)
+        contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
+        with ExitStack() as stack:
+            stack.enter_context(self.capture)
+            if updates:
+                self._restore_graphs(stack)
+            stack.enter_context(self.capture.undoing(self._undo))
+            for text in updates:
+                updatable(graph, self.store).update(text)
+            apply_changes(self.store, changes, contexts.__getitem__)
+            keep_entries(self.store, name, keep)
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give what is kept on the store object under the name."""
+        with self.capture.lock:
+            return kept_entries(self.store, name)
+
     def detach(self) -> None:
         """Give the store its own class back."""
         if vars(self.store).pop(ADAPTER, None) is not None:
             self.store.__class__ = self._plain
+
+    def _undo(self, changes: Mapping[QuadTerms, Literal[1, -1]]) -> None:
+        apply_changes(self.store, changes, self._context, direction=-1)
+
+    def _context(self, key: GraphKey) -> Any:
+        """Give what the store takes for the graph of a key."""
+        if key is not None:
+            raise WriteRefusedError(
+                f"the graph {key!r} cannot be written: the store {self._plain.__name__} holds a single graph "
+                "without a name; use an rdflib.Dataset over a store of several"
+            )
+
+    def _restore_graphs(self, stack: ExitStack) -> None:
+        """Have a failing entry leave the store's names of graphs alone; this one has none."""
 
     def _live_class(self, plain: Any) -> type[Any]:
         return live_simple_memory(plain)
@@ -145,6 +196,14 @@ class MemoryAdapter(SimpleMemoryAdapter):
         if name is None and identifier is not None:
             name = self.names[identifier] = f"{type(identifier).__name__}:{identifier}"
         return name
+
+    def _context(self, key: GraphKey) -> Any:
+        if not isinstance(key, URIRef | BNode):
+            raise WriteRefusedError(f"{key!r} names no graph: give an IRI or a blank node of rdflib")
+        return Graph(self.store, key)
+
+    def _restore_graphs(self, stack: ExitStack) -> None:
+        stack.enter_context(restoring_graphs(self.store._Memory__all_contexts))
 
     def _live_class(self, plain: Any) -> type[Any]:
         return live_memory(plain)

@@ -24,6 +24,9 @@ def test_an_unheard_bulk_operation_keeps_nothing_in_memory() -> None:
     """The native bulk loader gets the iterable itself while nobody listens, and a list otherwise."""
 
     class Loader:
+        def contains_named_graph(self, name: Any) -> bool:
+            return False
+
         def bulk_extend(self, quads: Any) -> None:
             self.given = quads
 

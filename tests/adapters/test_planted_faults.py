@@ -131,3 +131,50 @@ def test_the_suite_needs_a_store() -> None:
     """A subclass without make_store is told what to write."""
     with pytest.raises(NotImplementedError, match="empty store"):
         AdapterContract().test_random_sequences()
+
+
+def keep_first(adapter: Any, graph: Any, changes: Any, *, name: str, keep: Any, updates: Any = ()) -> None:
+    """Remember the cursor before the entry is applied, not with it."""
+    WRITE(adapter, graph, {}, name=name, keep=keep)
+    WRITE(adapter, graph, changes, updates=updates, name=name, keep={})
+
+
+def in_two_commits(adapter: Any, graph: Any, changes: Any, *, updates: Any = (), **entry: Any) -> None:
+    """Commit the updates before the changes."""
+    WRITE(adapter, graph, {}, updates=updates, **entry)
+    capture = adapter.capture
+    capture._net, net = {}, capture._net
+    if net:
+        capture._commit(net)
+    WRITE(adapter, graph, changes, **entry)
+
+
+def changes_first(adapter: Any, graph: Any, changes: Any, *, updates: Any = (), **entry: Any) -> None:
+    """Run the updates behind the changes."""
+    with adapter.capture:
+        WRITE(adapter, graph, changes, name="", keep={})
+        WRITE(adapter, graph, {}, updates=updates, **entry)
+
+
+WRITE = MemoryAdapter.write
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "test"),
+    [
+        ("_undo", lambda *_: None, TestsOfMemory.test_an_entry_that_fails_leaves_nothing),
+        ("write", keep_first, TestsOfMemory.test_an_entry_that_fails_leaves_nothing),
+        ("write", in_two_commits, TestsOfMemory.test_entries_of_a_feed_are_exact),
+        ("write", changes_first, TestsOfMemory.test_entries_of_a_feed_are_exact),
+        ("kept", lambda *_: {}, TestsOfMemory.test_what_is_kept_is_not_seen),
+        ("kept", lambda *_: {"cursor": "0"}, TestsOfMemory.test_feeds_write_at_once),
+        ("kept", lambda *_: {}, TestsOfMemory.test_entries_join_batches_and_come_from_callbacks),
+    ],
+)
+def test_a_fault_in_writing_is_caught(
+    monkeypatch: pytest.MonkeyPatch, name: str, fault: Any, test: Callable[[Any], None]
+) -> None:
+    """An adapter that writes an entry in pieces or out of order, or forgets what it keeps, fails."""
+    monkeypatch.setattr(MemoryAdapter, name, fault)
+    with pytest.raises((AssertionError, KeyError)):
+        test(TestsOfMemory())

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 
 from bench.stream import SEED, SHARED
-from rdflive.feeds.rdf_patch import decode_rdf_patch
+from rdflive.feeds import decode
+from rdflive.feeds.rdf_patch import RDF_PATCH
 
 __all__ = ["DATA", "Changes", "History", "social_network", "train_benchmark"]
 
@@ -44,7 +45,7 @@ def social_network(size: str, count: int) -> list[History]:
     folder = DATA / "ttc2018"
     patch = folder / size / "changes.rdfp.gz"
     with gzip.open(patch, "rt", encoding="utf-8") as lines:
-        sets = [_triples(batch.changes) for batch in decode_rdf_patch(lines, str(patch))][:count]
+        sets = [_triples(batch.changes) for batch in decode(RDF_PATCH, lines, str(patch))][:count]
     base = _read(folder / size / "base.nt.gz")
     queries = {"Q1": (folder / "q1.rq").read_text(encoding="utf-8")}
     single = [[change] for batch in sets for change in batch]

@@ -29,9 +29,9 @@ def test_lines_show_the_answer_and_what_changes(capsys: pytest.CaptureFixture[st
     assert re.fullmatch(r"2 batches, 3 changes, 1 deltas in \d+\.\d\d s\n", err)
 
 
-def test_json_has_one_object_per_delta(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ndjson_has_one_object_per_delta(capsys: pytest.CaptureFixture[str]) -> None:
     """Each line is a delta with its terms as in SPARQL results JSON."""
-    assert watch("--json") == 0
+    assert watch("--to", "ndjson") == 0
     initial, delta = map(json.loads, capsys.readouterr().out.splitlines())
     assert (initial["initial"], len(initial["added"]), initial["removed"]) == (True, 2, [])
     assert delta == {
@@ -54,20 +54,20 @@ def test_ask_shows_each_new_answer(capsys: pytest.CaptureFixture[str]) -> None:
     query = "ASK { <http://e/a> <http://e/p> <http://e/b> }"
     assert watch(query=query) == 0
     assert capsys.readouterr().out == "true\nfalse\n"
-    assert watch("--json", query=query) == 0
+    assert watch("--to", "ndjson", query=query) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["boolean"] for line in lines] == [True, False]
 
 
 def test_no_initial_leaves_the_first_answer_out(capsys: pytest.CaptureFixture[str]) -> None:
     """Only what changes is printed."""
-    assert watch("--no-initial", "--json") == 0
+    assert watch("--no-initial", "--to", "ndjson") == 0
     assert [json.loads(line)["initial"] for line in capsys.readouterr().out.splitlines()] == [False]
 
 
 def test_explain_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """The plan is shown without spoiling the output."""
-    assert watch("--explain", "--json") == 0
+    assert watch("--explain", "--to", "ndjson") == 0
     out, err = capsys.readouterr()
     assert "class: " in err
     assert all(json.loads(line) for line in out.splitlines())
@@ -144,7 +144,7 @@ def test_signed_nquads_are_a_batch_per_line(capsys: pytest.CaptureFixture[str]) 
     Path("c.nq").write_text(
         "- <http://e/a> <http://e/p> <http://e/b> .\n+ <http://e/a> <http://e/p> <http://e/b> .\n"
     )
-    assert watch("--json", changes="c.nq") == 0
+    assert watch("--to", "ndjson", changes="c.nq") == 0
     assert [json.loads(line)["sequence"] for line in capsys.readouterr().out.splitlines()] == [0, 1, 2]
     Path("c.txt").write_text(Path("c.nq").read_text())
     assert watch("--format", "nquads", changes="c.txt") == 0

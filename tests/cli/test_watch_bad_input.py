@@ -34,7 +34,7 @@ BAD = [
     ),
     ({"query": "service.rq"}, "service.rq, line 3: SERVICE"),
     ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),
-    ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: nquads"),
+    ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: debezium, "),
     ({"changes": "."}, ".: no change-feed format ends in ''"),
 ]
 
@@ -66,16 +66,94 @@ def test_bad_input_ends_with_its_place(
 def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     """--format takes what the plugins offer."""
     assert watch("--format", "turtle") == 2
-    assert "unknown change-feed format 'turtle'; offered: nquads" in capsys.readouterr().err
+    assert "unknown change-feed format 'turtle'; offered: debezium, " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [["--store", "redis"], ["--pace", "-1"], ["--pace", "soon"], ["--nope"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--store", "redis"],
+        ["--pace", "-1"],
+        ["--pace", "soon"],
+        ["--nope"],
+        ["--to", "kafka"],
+        ["--on-bad", "ignore"],
+        ["--to", "sse", "--listen", "8000"],
+        ["--to", "sse", "--listen", ":8000"],
+        ["--to", "sse", "--listen", "localhost"],
+        ["--to", "sse", "--listen", "localhost:99999"],
+        ["--to", "sse", "--listen", "http://localhost:80"],
+        ["--to", "sse", "--listen", "user@localhost:80"],
+        ["--to", "sse", "--listen", "[::1:80"],
+    ],
+)
 def test_bad_options_end_with_code_2(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """An option that cannot be is refused with the usage."""
     with pytest.raises(SystemExit) as caught:
         watch(*options)
     assert caught.value.code == 2
     assert "usage: rdflive" in capsys.readouterr().err
+
+
+CONTRADICTIONS = [
+    (["--out", "o"], "--out goes with --to ndjson or patch, not with --to text"),
+    (["--to", "sse", "--out", "o"], "--out goes with --to ndjson or patch, not with --to sse"),
+    (["--listen", "127.0.0.1:0"], "--listen goes with --to sse, not with --to text"),
+    (["--to", "ndjson", "--url", "http://e/"], "--url goes with --to webhook, not with --to ndjson"),
+    (["--secret-env", "HOME"], "--secret-env goes with --to webhook, not with --to text"),
+    (["--to", "webhook"], "--to webhook needs the --url to post to"),
+    (["--to", "webhook", "--url", "example.org"], "--url: a webhook needs the URL of a server, as https://"),
+    (["--to", "webhook", "--url", "http://a:b@e/"], "--url: the URL of a webhook must not hold a name"),
+    (
+        ["--to", "webhook", "--url", "http://e/", "--secret-env", "RDFLIVE_NOT_SET"],
+        "the environment variable RDFLIVE_NOT_SET, the secret of --secret-env, is not set",
+    ),
+    (["--to", "patch"], "--to patch writes triples: it needs a CONSTRUCT query, not SELECT"),
+    (["--to", "sse", "--no-initial"], "leave --no-initial out"),
+    (["--to", "sse", "--resume", "r", "--name", "n"], "--resume remembers one consumer"),
+    (["--resume", "r"], "--resume FILE and --name NAME go together"),
+    (["--name", "n"], "--resume FILE and --name NAME go together"),
+    (["--resume", "r", "--name", ""], "--name takes printable characters, at least one, not ''"),
+    (["--resume", "r", "--name", "\udcff"], "--name takes printable characters"),
+    (["--on-bad", "skip"], "--on-bad skip and --dead-letters FILE go together"),
+    (["--dead-letters", "d"], "--on-bad skip and --dead-letters FILE go together"),
+    (["--store", "memory", "--store-path", "s"], "leave --store memory out"),
+    (["--mapping", "m"], "--mapping FILE and --format debezium or delta-lake go together"),
+    (["--format", "debezium"], "--mapping FILE and --format debezium or delta-lake go together"),
+    (["--format", "delta-lake", "--mapping", "none.json"], "none.json: No such file or directory"),
+    (["--format", "debezium", "--mapping", "c.rdfp"], "c.rdfp: "),
+    (["--to", "ndjson", "--out", "no/such/file"], "no/such/file: No such file or directory"),
+    (["--to", "ndjson", "--out", "c.rdfp"], "c.rdfp: is not empty; --resume goes on in it"),
+    (
+        ["--to", "ndjson", "--out", "c.rdfp", "--resume", "r", "--name", "n"],
+        "c.rdfp: is not what an earlier run wrote; name another",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), CONTRADICTIONS)
+def test_options_that_make_no_sense_are_refused_before_the_load(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what goes with what, and nothing is loaded or written."""
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    assert watch(*options, data="none.ttl") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rdflive: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["ASK { ?s ?p ?o }", "# CONSTRUCT\nPREFIX construct: <http://e/construct> SELECT ?s { ?s ?p ?o }"],
+)
+def test_only_construct_queries_become_patches(query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The form is found behind comments and prefixes."""
+    assert watch("--to", "patch", query=query, data="none.ttl") == 2
+    assert "it needs a CONSTRUCT query, not " in capsys.readouterr().err
 
 
 def test_a_bad_patch_leaves_the_last_whole_transaction(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,19 +170,17 @@ def test_a_bad_patch_leaves_the_last_whole_transaction(capsys: pytest.CaptureFix
 def test_an_unfinished_transaction_is_not_applied(capsys: pytest.CaptureFixture[str]) -> None:
     """A feed that ends inside a transaction is an error and changes nothing more."""
     Path("c.rdfp").write_text(PATCH.removesuffix("TC .\n"))
-    assert watch("--no-initial", "--json") == 2
+    assert watch("--no-initial", "--to", "ndjson") == 2
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
-    assert "c.rdfp, line 6: the feed ends inside the transaction of line 5" in err
+    assert "c.rdfp, line 6: neither TC nor TA ends the transaction of line 5" in err
 
 
-def test_a_term_that_the_store_refuses_names_its_batch(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_term_that_the_store_refuses_names_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     """Oxigraph takes fewer IRIs than N-Triples allows; nothing of that batch is printed."""
     pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
     Path("c.rdfp").write_text(PATCH + 'A <http://e/f> <http://e/p> "x"@abcdefghij .\n')
-    assert watch("--store", "oxigraph", "--json") == 2
+    assert watch("--store", "oxigraph", "--to", "ndjson") == 2
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
-    assert (
-        'rdflive: error: c.rdfp, batch 3: the store refuses <http://e/f> <http://e/p> "x"@abcdefghij: ' in err
-    )
+    assert "rdflive: error: c.rdfp, line 8: the store refuses entry 3: " in err

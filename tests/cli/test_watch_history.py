@@ -27,7 +27,7 @@ def test_the_history_of_schema_org_adds_up(query: str, capsys: pytest.CaptureFix
     """The summed deltas of 99 real transactions are the answer over the final graph, by rdflib alone."""
     folder = shared("data", "history", "schemaorg")
     base, changes = folder / "base.nt.gz", folder / "changes.rdfp.gz"
-    assert watch("--json", data=str(base), query=query, changes=str(changes)) == 0
+    assert watch("--to", "ndjson", data=str(base), query=query, changes=str(changes)) == 0
     out, err = capsys.readouterr()
     assert err.startswith("99 batches, 18562 changes, ")
     summed = Counter[str]()

@@ -45,7 +45,7 @@ def test_main_job_of_the_readme_shows_live_deltas() -> None:
     """The first command of the README prints an initial delta and many later ones."""
     program = shutil.which("rdflive", path=str(Path(sys.executable).parent))
     assert program, "the console script is not installed"
-    lines = [json.loads(line) for line in run(program, *main_job(), "--json").splitlines()]
+    lines = [json.loads(line) for line in run(program, *main_job(), "--to", "ndjson").splitlines()]
     assert lines[0]["initial"]
     assert len(lines) >= 15
     assert any(line["removed"] for line in lines)

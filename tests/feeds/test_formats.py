@@ -10,7 +10,7 @@ import rdflive
 from rdflive.feeds import (
     FeedFormat,
     FeedFormatError,
-    decode_nquads,
+    StatelessDecoder,
     feed_format,
     feed_format_of,
     feed_formats,
@@ -37,8 +37,9 @@ def plugin(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def test_the_built_in_formats_come_through_the_hook() -> None:
-    """RDF Patch and signed N-Quads are offered by a plugin like any other."""
-    assert set(feed_formats()) == {"nquads", "rdf-patch"}
+    """What rdflive decodes itself is offered by a plugin like any other."""
+    builtin = {"debezium", "delta-lake", "neptune", "nquads", "rdf-patch", "sparql-update", "wikidata"}
+    assert set(feed_formats()) == builtin
 
 
 @pytest.mark.parametrize(
@@ -59,26 +60,26 @@ def test_a_file_ending_names_a_format(path: str, name: str) -> None:
 @pytest.mark.parametrize("path", ["changes.txt", "changes", ".gz", "changes.gz", "rdfp"])
 def test_an_unknown_ending_lists_what_is_offered(path: str) -> None:
     """The error names the file and every format."""
-    with pytest.raises(
-        FeedFormatError, match=r"nquads \(\.nq, \.nquads\), rdf-patch \(\.rdfp, \.patch\)"
-    ) as caught:
+    with pytest.raises(FeedFormatError, match=r"nquads \.nq \.nquads, rdf-patch \.rdfp \.patch") as caught:
         feed_format_of(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_an_unknown_name_lists_what_is_offered() -> None:
     """The error is also a LookupError and names every format."""
-    with pytest.raises(LookupError, match="unknown change-feed format 'turtle'; offered: nquads"):
+    with pytest.raises(
+        LookupError, match="unknown change-feed format 'turtle'; offered: debezium, delta-lake"
+    ):
         feed_format("turtle")
 
 
-@pytest.mark.parametrize("plugin", [FeedFormat("mine", (".mine",), decode_nquads)], indirect=True)
+@pytest.mark.parametrize("plugin", [FeedFormat("mine", (".mine",), StatelessDecoder)], indirect=True)
 def test_hook_rdflive_feed_formats(plugin: None) -> None:
     """A plugin's format is found by name and by ending."""
     assert feed_format("mine") is feed_format_of("x.mine.gz")
 
 
-@pytest.mark.parametrize("plugin", [FeedFormat("nquads", (".q",), decode_nquads)], indirect=True)
+@pytest.mark.parametrize("plugin", [FeedFormat("nquads", (".q",), StatelessDecoder)], indirect=True)
 def test_two_formats_of_one_name_are_an_error(plugin: None) -> None:
     """The error names the format and where both come from."""
     with pytest.raises(FeedFormatError, match=r"two plugins offer the change-feed format 'nquads'"):

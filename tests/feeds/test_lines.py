@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rdflive import FeedError
-from rdflive.feeds import open_lines, to_lines
+from rdflive.feeds import Line, decode, open_lines, to_lines
+from rdflive.feeds.nquads import NQUADS
 
 
 @pytest.mark.parametrize(
@@ -24,15 +28,26 @@ from rdflive.feeds import open_lines, to_lines
 )
 def test_lines_end_as_in_nquads(content: bytes, lines: list[str]) -> None:
     """LF, CR and CRLF end a line and nothing else does; a byte order mark in front is dropped."""
-    assert list(to_lines(io.BytesIO(content), "x")) == lines
+    assert [line.text for line in to_lines(io.BytesIO(content), "x")] == lines
 
 
-def test_bytes_that_are_not_utf8_have_a_line() -> None:
-    """Every line in front of the bad one is given."""
-    lines = to_lines(io.BytesIO(b"one\r\ntwo\nab\xffd\nfour"), "latin.rdfp")
-    assert [next(lines), next(lines)] == ["one", "two"]
-    with pytest.raises(FeedError, match=r"latin\.rdfp, line 3: not UTF-8: byte 0xff at place 3"):
-        next(lines)
+def test_bytes_that_are_not_utf8_have_a_fault() -> None:
+    """The line has no text, and the lines around it are given."""
+    lines = list(to_lines(io.BytesIO(b"one\r\ntwo\nab\xffd\nfour"), "latin.rdfp"))
+    assert [line.text for line in lines] == ["one", "two", "", "four"]
+    assert [line.fault for line in lines] == ["", "", "not UTF-8: byte 0xff at place 3", ""]
+    with pytest.raises(FeedError, match=r"latin\.rdfp, line 3: not UTF-8: .* \(byte 9\)"):
+        list(decode(NQUADS, lines[2:], "latin.rdfp"))
+
+
+@given(st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\xc3\xa9", b"\xff"]), max_size=30).map(b"".join))
+def test_places_of_lines_are_those_of_their_bytes(content: bytes) -> None:
+    """Lines cover the feed without a gap, and the check of each is that of all bytes up to its end."""
+    lines = list(to_lines(io.BytesIO(content), "x"))
+    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
+    assert [line.start for line in lines] == [0, *(line.end for line in lines)][: len(lines)]
+    assert [line.check for line in lines] == [zlib.crc32(content[: line.end]) for line in lines]
+    assert not lines or lines[-1].end == len(content)
 
 
 def test_gzip_is_read_by_its_ending(tmp_path: Path) -> None:
@@ -40,7 +55,7 @@ def test_gzip_is_read_by_its_ending(tmp_path: Path) -> None:
     path = tmp_path / "x.rdfp.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
     with open_lines(str(path)) as lines:
-        assert list(lines) == ["one", "two"]
+        assert [line.text for line in lines] == ["one", "two"]
 
 
 @pytest.mark.parametrize("cut", ["truncated", "not gzip", "damaged"])
@@ -54,9 +69,8 @@ def test_a_damaged_gzip_file_has_a_line(tmp_path: Path, cut: str) -> None:
     }
     path = tmp_path / "x.gz"
     path.write_bytes(damaged[cut])
-    count = 0
+    read: list[Line] = []
     with pytest.raises(FeedError, match="cannot be read") as caught, open_lines(str(path)) as lines:
-        for count, line in enumerate(lines, start=1):  # noqa: B007 - the count is wanted after the error
-            pass
-    assert caught.value.line == count + 1
-    assert (count > 0) == (cut != "not gzip")
+        read.extend(lines)
+    assert caught.value.line == len(read) + 1
+    assert bool(read) == (cut != "not gzip")

@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import BNode, URIRef
 
-from rdflive import Batch, Change, FeedError, Quad
-from rdflive.feeds import decode_nquads, read_nquads, to_lines
+from rdflive import Batch, Change, FeedError, Quad, feeds
+from rdflive.feeds import Line, read_nquads, to_lines
+from rdflive.feeds.nquads import NQUADS, encode_nquads
 from support.feeds import CHANGES, QUADS, write_quad
 
 TRIPLE = "<http://e/s> <http://e/p> _:o"
+
+
+def numbered(lines: list[str]) -> list[Line]:
+    return [Line(text, number) for number, text in enumerate(lines, start=1)]
+
+
 QUAD = Quad(URIRef("http://e/s"), URIRef("http://e/p"), BNode("o"))
 
 
@@ -32,14 +39,14 @@ QUAD = Quad(URIRef("http://e/s"), URIRef("http://e/p"), BNode("o"))
 )
 def test_a_line_is_a_batch(line: str, expected: Change) -> None:
     """Each signed line is one batch with one change, numbered from 1."""
-    assert list(decode_nquads([line, line])) == [Batch((expected,), 1), Batch((expected,), 2)]
+    assert list(feeds.decode(NQUADS, [line, line])) == [Batch((expected,), 1), Batch((expected,), 2)]
 
 
 def test_empty_lines_and_comments_group_nothing() -> None:
     """They are skipped, and count as lines only."""
     lines = ["# first", f"+ {TRIPLE} .", "", "   ", "# + nothing", f"- {TRIPLE} ."]
-    assert [[change.sign for change in batch.changes] for batch in decode_nquads(lines)] == [[1], [-1]]
-    assert list(decode_nquads([])) == []
+    assert [[change.sign for change in batch.changes] for batch in feeds.decode(NQUADS, lines)] == [[1], [-1]]
+    assert list(feeds.decode(NQUADS, [])) == []
 
 
 @pytest.mark.parametrize(
@@ -59,14 +66,14 @@ def test_a_bad_line_names_its_line_and_reason(line: str, reason: str) -> None:
     """The first bad line stops the feed; the lines in front of it have been given."""
     given_before = []
     with pytest.raises(FeedError) as caught:
-        given_before.extend(decode_nquads(["#", f"+ {TRIPLE} .", line], "feed"))
+        given_before.extend(feeds.decode(NQUADS, ["#", f"+ {TRIPLE} .", line], "feed"))
     assert (caught.value.source, caught.value.line) == ("feed", 3)
     assert reason in caught.value.reason
 
 
 def test_every_line_before_a_bad_one_is_given() -> None:
     """The batches come one by one, up to the error."""
-    batches = decode_nquads([f"+ {TRIPLE} .", f"- {TRIPLE} .", "?"])
+    batches = feeds.decode(NQUADS, [f"+ {TRIPLE} .", f"- {TRIPLE} .", "?"])
     assert [next(batches).changes[0].sign, next(batches).changes[0].sign] == [1, -1]
     with pytest.raises(FeedError):
         next(batches)
@@ -75,9 +82,9 @@ def test_every_line_before_a_bad_one_is_given() -> None:
 def test_plain_nquads_keep_their_labels() -> None:
     """Reading N-Quads gives quads with the labels of the file, and refuses a sign."""
     lines = ["# data", f"{TRIPLE} .", "", f"{TRIPLE} _:g ."]
-    assert list(read_nquads(lines)) == [QUAD, QUAD._replace(graph=BNode("g"))]
+    assert list(read_nquads(numbered(lines))) == [QUAD, QUAD._replace(graph=BNode("g"))]
     with pytest.raises(FeedError, match="file, line 1: the subject must be an IRI"):
-        list(read_nquads([f"+ {TRIPLE} ."], "file"))
+        list(read_nquads(numbered([f"+ {TRIPLE} ."]), "file"))
 
 
 @given(st.lists(CHANGES, max_size=8), st.booleans())
@@ -86,21 +93,29 @@ def test_what_was_written_is_read_again(changes: list[Change], ascii_only: bool)
     lines = [
         f"{'+' if sign > 0 else '-'} {write_quad(quad, ascii_only=ascii_only)}" for sign, quad in changes
     ]
-    assert [batch.changes[0] for batch in decode_nquads(lines)] == changes
+    assert [batch.changes[0] for batch in feeds.decode(NQUADS, lines)] == changes
+
+
+@given(st.lists(CHANGES, max_size=8))
+def test_what_is_written_is_read_again(changes: list[Change]) -> None:
+    """Random changes, encoded and decoded, are the same changes, each a batch of its own."""
+    text = encode_nquads(Batch(tuple(changes)))
+    lines = to_lines(text.encode().splitlines(keepends=True), "log")
+    assert [batch.changes for batch in feeds.decode(NQUADS, lines)] == [(change,) for change in changes]
 
 
 @given(st.lists(QUADS, max_size=8), st.booleans())
 def test_quads_are_read_again(quads: list[Quad], ascii_only: bool) -> None:
     """Random quads, written by other code and read, are the same quads."""
     lines = [write_quad(quad, ascii_only=ascii_only) for quad in quads]
-    assert list(read_nquads(lines)) == quads
+    assert list(read_nquads(numbered(lines))) == quads
 
 
 @given(st.text(alphabet=' \t"\\<>_:.@^#+-u0éx', max_size=40))
 def test_any_line_gives_a_batch_or_a_feed_error(line: str) -> None:
     """No text makes the decoder fail in another way."""
     with suppress(FeedError):
-        list(decode_nquads([line]))
+        list(feeds.decode(NQUADS, [line]))
 
 
 def test_a_line_arrives_before_the_writer_closes() -> None:
@@ -109,7 +124,7 @@ def test_a_line_arrives_before_the_writer_closes() -> None:
     hung = threading.Timer(10, os.close, [writing])  # so that a failure is no deadlock
     hung.start()
     with os.fdopen(reading, "rb") as stream:
-        batches = decode_nquads(to_lines(stream, "pipe"))
+        batches = feeds.decode(NQUADS, to_lines(stream, "pipe"))
         os.write(writing, f"+ {TRIPLE} .\n".encode())
         assert next(batches).changes == (Change(1, QUAD),)
         hung.cancel()

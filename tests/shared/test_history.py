@@ -12,7 +12,8 @@ import pytest
 import rdflib
 
 import rdflive
-from rdflive.feeds.rdf_patch import decode_rdf_patch
+from rdflive.feeds import decode
+from rdflive.feeds.rdf_patch import RDF_PATCH
 from support.oracle import Oracle, difference
 from support.shared import shared
 from support.solutions import Row, folded_row, row_of
@@ -69,7 +70,7 @@ def base() -> Path:
 def transactions() -> list[Any]:
     path = shared(*FOLDER, "changes.rdfp.gz")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [batch.changes for batch in decode_rdf_patch(lines, str(path))]
+        return [batch.changes for batch in decode(RDF_PATCH, lines, str(path))]
 
 
 def apply(graph: Any, changes: Any, *, backward: bool) -> None:

@@ -11,7 +11,8 @@ import pytest
 from rdflib import Literal, URIRef
 
 import rdflive
-from rdflive.feeds.rdf_patch import decode_rdf_patch
+from rdflive.feeds import decode
+from rdflive.feeds.rdf_patch import RDF_PATCH
 from support.shared import shared
 from support.worlds import KINDS
 
@@ -67,7 +68,7 @@ def test_q1_ranks_every_state_forward_and_backward(size: str, kind: str) -> None
     expected = json.loads(shared(*FOLDER, size, "expected_q1.json").read_text(encoding="utf-8"))
     changes = shared(*FOLDER, size, "changes.rdfp.gz")
     with gzip.open(changes, "rt", encoding="utf-8") as lines:
-        history = [batch.changes for batch in decode_rdf_patch(lines, str(changes))]
+        history = [batch.changes for batch in decode(RDF_PATCH, lines, str(changes))]
     assert len(history) + 1 == len(expected) == STATES
     ranking = Ranking(graph)
     start = dict(ranking.posts)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import rdflive
 from rdflive.cli import explain, watch
-from rdflive.cli.load import STORES
+from rdflive.cli.watch_options import add_watch_options
 
 if TYPE_CHECKING:
     # generic for type checkers only
@@ -27,17 +27,25 @@ _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 _CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
 
 _WATCH: Final = """\
-Load DATA, subscribe to the query, replay the changes, and print what each one adds to and removes from
+Load DATA, subscribe to the query, replay the changes, and send on what each one adds to and removes from
 the answer. One batch of the feed (a transaction of RDF Patch, a line of signed N-Quads) is one commit.
-A terminal shows a table; otherwise each solution is a line that begins with + or - (see also --json)."""
+
+  --to text     a table on a terminal, else a line for each solution that begins with + or -
+  --to ndjson   a line of JSON for each delta
+  --to patch    the triples of a CONSTRUCT query as RDF Patch, which is a change feed itself
+  --to sse      server-sent events, for any number of clients
+  --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key"""
 
 _WATCH_EXAMPLES: Final = """\
 examples:
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --pace 0.3
   tail -f changes.rdfp | rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes -
+  rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
+  rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
+      --to webhook --url https://example.org/late --resume late.sqlite --name late
 
-Bad input ends the replay with its file, line and reason and exit code 2; what was printed before then
-covers all whole batches in front of it. Ctrl-C ends with exit code 130."""
+Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
+all whole batches in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
 
 _EXPLAIN: Final = """\
 Show how a query would be kept up to date: its plan from the answer down to the basic graph patterns, what
@@ -100,17 +108,7 @@ def _add_watch(commands: _Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(run=watch.run)
-    add = command.add_argument
-    add("data", nargs="+", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
-    add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
-    add("--changes", required=True, metavar="FILE|-", help="the change feed, also .gz; - is standard input")
-    add("--format", metavar="NAME", help="the feed's format, else by file ending (-: rdf-patch)")
-    add("--json", action="store_true", help="print each delta as one line of JSON")
-    add("--store", choices=STORES, default="memory", help="the store to load into (default: %(default)s)")
-    add("--union", action="store_true", help="query the union of all graphs, not the default graph")
-    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="wait before each batch, to watch it")
-    add("--no-initial", action="store_true", help="do not print the answer before the first change")
-    add("--explain", action="store_true", help="show the plan on standard error first")
+    add_watch_options(command)
 
 
 def _add_explain(commands: _Commands) -> None:
@@ -127,16 +125,6 @@ def _add_explain(commands: _Commands) -> None:
     picture = command.add_mutually_exclusive_group()
     picture.add_argument("--mermaid", action="store_true", help="print a Mermaid flowchart instead of text")
     picture.add_argument("--svg", metavar="FILE", help="write an SVG image to FILE instead")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"a number of seconds from 0, not {text!r}")
-    return seconds
 
 
 def _version() -> str:

@@ -32,6 +32,11 @@ class QueryText:
         except rdflive.PlanError as error:
             raise RdfliveError(f"{self.source}: {error}") from error
 
+    def form(self) -> str:
+        """Give the form of the query, such as SELECT; empty for what is no query."""
+        words = (token.text.upper() for token in tokenize(self.text) if token.kind == "word")
+        return next((word for word in words if word not in ("BASE", "PREFIX")), "")
+
     def prefixes(self) -> dict[str, str]:
         """List the prefixes that the query declares."""
         tokens = list(tokenize(self.text))

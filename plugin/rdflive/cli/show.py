@@ -1,11 +1,11 @@
-"""Deltas on standard output: a table for people, plain lines or JSON for programs."""
+"""Deltas on standard output: a table for people, plain lines for programs."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from rdflib.namespace import NamespaceManager
 from rich.cells import cell_len
@@ -13,12 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rdflive.cli.texts import to_compact, to_json, to_ntriples
+from rdflive.cli.texts import to_compact, to_ntriples
 from rdflive.model import Delta
 
-__all__ = ["Show", "TableWriter", "show_json", "show_lines"]
-
-Show: TypeAlias = Callable[[Delta], object]
+__all__ = ["TableWriter", "show_lines"]
 
 _TRIPLE: Final = ("subject", "predicate", "object")
 _GAP: Final = 2
@@ -40,17 +38,6 @@ def show_lines(delta: Delta) -> None:
         else:
             print(sign, *(f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)))
     sys.stdout.flush()
-
-
-def show_json(delta: Delta) -> None:
-    """Print a delta as one line of JSON, its terms as in SPARQL results; an ASK query has `boolean`."""
-    line: dict[str, Any] = {"sequence": delta.sequence, "initial": delta.initial}
-    if delta.answer is not None:
-        line["boolean"] = delta.answer
-    else:
-        line["added"] = [_bindings(solution) for solution in delta.added]
-        line["removed"] = [_bindings(solution) for solution in delta.removed]
-    print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
 class TableWriter:
@@ -142,7 +129,3 @@ def _pairs(solution: Any) -> list[tuple[str, Any]]:
     if isinstance(solution, tuple):
         return list(zip(_TRIPLE, solution, strict=True))
     return list(solution.items())
-
-
-def _bindings(solution: Any) -> dict[str, dict[str, str]]:
-    return {name: to_json(term) for name, term in _pairs(solution)}

@@ -1,4 +1,4 @@
-"""Terms as text: N-Triples for programs, SPARQL results JSON, and a short form for people."""
+"""Terms as text: N-Triples for programs, and a short form for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from rdflib import XSD, BNode, Literal, URIRef
 from rdflib.namespace import NamespaceManager
 
-__all__ = ["to_compact", "to_json", "to_ntriples"]
+__all__ = ["to_compact", "to_ntriples"]
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 # what could steer a terminal
@@ -27,24 +27,6 @@ def to_ntriples(term: Any) -> str:
     if isinstance(term, BNode):
         return f"_:{term}"
     return f'"{term.translate(_ESCAPES)}"{_suffix(term, to_ntriples)}'
-
-
-def to_json(term: Any) -> dict[str, str]:
-    """Write a term as the SPARQL 1.1 results format in JSON does.
-
-    >>> to_json(Literal(5))
-    {'type': 'literal', 'value': '5', 'datatype': 'http://www.w3.org/2001/XMLSchema#integer'}
-    """
-    if isinstance(term, URIRef):
-        return {"type": "uri", "value": str(term)}
-    if isinstance(term, BNode):
-        return {"type": "bnode", "value": str(term)}
-    shown = {"type": "literal", "value": str(term)}
-    if term.language:
-        shown["xml:lang"] = term.language
-    elif term.datatype:
-        shown["datatype"] = str(term.datatype)
-    return shown
 
 
 def to_compact(term: Any, namespaces: NamespaceManager) -> str:

@@ -1,50 +1,82 @@
-"""`rdflive watch`: replay a change feed on data and print how the answer of a query changes."""
+"""`rdflive watch`: replay a change feed on data and send on how the answer of a query changes."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import stat
 import sys
+import threading
+from collections.abc import Callable
+from typing import Final
 
 import rdflib
 
 import rdflive
 from rdflive.cli.explain import folded
-from rdflive.cli.load import load, open_dataset
+from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
-from rdflive.cli.replay import Replay
-from rdflive.cli.show import Show, TableWriter, show_json, show_lines
+from rdflive.cli.stored import load_once, opened
+from rdflive.cli.targets import open_target
+from rdflive.cli.watch_options import check_options
 from rdflive.errors import QuerySyntaxError, RdfliveError
-from rdflive.feeds import STDIN, FeedFormat, feed_format, feed_format_of, open_lines
+from rdflive.feeds import STDIN, FeedFormat, feed_format, feed_format_of
+from rdflive.feeds.tables.debezium import debezium
+from rdflive.feeds.tables.delta_lake import delta_lake
 
 __all__ = ["run"]
 
+_MAPPED: Final[dict[str, Callable[[str], FeedFormat]]] = {"debezium": debezium, "delta-lake": delta_lake}
+"""The formats that need a mapping, and how one of them is made with it."""
+
 
 def run(args: argparse.Namespace) -> None:
-    """Load, subscribe, replay and print; what is wrong with the command is found before the load."""
+    """Load, subscribe, replay and send; what is wrong with the command is found before the load."""
     query = read_query(args.query)
+    check_options(args, query.form())
     _check(query)
-    feed = _feed_format(args.changes, args.format)
-    with open_lines(args.changes) as lines:
-        dataset = open_dataset(args.store, union=args.union)
-        load(dataset, args.data)
-        for prefix, namespace in query.prefixes().items():
-            dataset.bind(prefix, namespace, override=False)
-        source = "standard input" if args.changes == STDIN else args.changes
-        replay = Replay(dataset, source, _writer(dataset, args))
-        with query.placed():
-            subscription = rdflive.subscribe(
-                dataset, query.text, replay.received.append, initial=not args.no_initial
-            )
-        with subscription:
+    form = _feed_format(args)
+    _check_readable(args.changes)
+    with (
+        opened(args.store, args.store_path, union=args.union) as dataset,
+        open_target(args, dataset) as send,
+    ):
+        load_once(dataset, args.data, store_path=args.store_path, feed=_feed_name(args.changes))
+        with _subscribed(dataset, query, args) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
-            try:
-                replay.run(feed.decode(lines, source), pace=args.pace)
-            except (KeyboardInterrupt, RdfliveError):
-                print(f"stopped: {replay}", file=sys.stderr)
-                raise
-            print(replay, file=sys.stderr)
+            _replay(dataset, form, Progress(subscription, send, pace=args.pace), args)
+            if args.to == "sse":
+                print("the feed has ended; Ctrl-C ends the service", file=sys.stderr, flush=True)
+                threading.Event().wait()
+
+
+def _subscribed(dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace) -> rdflive.Subscription:
+    for prefix, namespace in query.prefixes().items():
+        dataset.bind(prefix, namespace, override=False)
+    with query.placed():
+        return rdflive.subscribe(
+            dataset, query.text, initial=not args.no_initial, name=args.name, resume=args.resume
+        )
+
+
+def _replay(dataset: rdflib.Dataset, form: FeedFormat, progress: Progress, args: argparse.Namespace) -> None:
+    try:
+        progress.begin()
+        rdflive.mirror(
+            dataset,
+            args.changes,
+            form,
+            name=_feed_name(args.changes),
+            on_bad=args.on_bad,
+            dead_letters=args.dead_letters,
+            on_entry=progress.take,
+        )
+    except (KeyboardInterrupt, RdfliveError):
+        print(f"stopped: {progress}", file=sys.stderr)
+        raise
+    print(progress, file=sys.stderr)
 
 
 def _explained(subscription: rdflive.Subscription) -> str:
@@ -64,13 +96,22 @@ def _check(query: QueryText) -> None:
                 raise
 
 
-def _feed_format(path: str, name: str | None) -> FeedFormat:
-    if name is not None:
-        return feed_format(name)
-    return feed_format("rdf-patch") if path == STDIN else feed_format_of(path)
+def _feed_format(args: argparse.Namespace) -> FeedFormat:
+    if (args.mapping is not None) is not (args.format in _MAPPED):
+        raise RdfliveError(f"--mapping FILE and --format {' or '.join(_MAPPED)} go together")
+    if args.mapping is not None:
+        return _MAPPED[args.format](args.mapping)
+    if args.format is not None:
+        return feed_format(args.format)
+    return feed_format("rdf-patch") if args.changes == STDIN else feed_format_of(args.changes)
 
 
-def _writer(dataset: rdflib.Dataset, args: argparse.Namespace) -> Show:
-    if args.json:
-        return show_json
-    return TableWriter(dataset.namespace_manager) if sys.stdout.isatty() else show_lines
+def _feed_name(path: str) -> str | None:
+    """Name a file wherever the command is run; nothing says that standard input is the same again."""
+    return None if path == STDIN else os.path.abspath(path)
+
+
+def _check_readable(path: str) -> None:
+    """Raise OSError for a file that cannot be read; a pipe is left alone, whose writer would see it close."""
+    if path != STDIN and not stat.S_ISFIFO(os.stat(path).st_mode):
+        open(path, "rb").close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.query import QueryState, Terms, TermWeights, add_up
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
+from rdflive.query.bgp import TriplePattern
 from rdflive.query.plan import Plan
 
 __all__ = ["Emit", "StoreState", "ViewOf"]
@@ -121,6 +122,16 @@ class StoreState:
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""
         return self._views[query]
+
+    def patterns(self) -> Iterator[tuple[Any, TriplePattern]]:
+        """List the patterns of all queries as they were written, each with the key of its view."""
+        keys = {view: key for key, view in self.views.items()}
+        for query in self._emits:
+            for leaf in query.leaves:
+                if leaf is not None:
+                    for state, segment in zip(leaf.states, leaf.plan.segments, strict=True):
+                        key = keys[self._owners[state][1]]
+                        yield from ((key, pattern) for pattern in segment.patterns)
 
     def _start(self, query: QueryState) -> TermWeights | None:
         views: dict[View, None] = {}

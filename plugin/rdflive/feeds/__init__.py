@@ -1,30 +1,54 @@
-"""Change feeds: decoders from text to batches, and the formats that plugins offer."""
+"""Change feeds: decoders from bytes to batches, and the formats that plugins offer."""
 
 from __future__ import annotations
 
+from rdflive.feeds.bindings import read_bindings
+from rdflive.feeds.decoder import Decoded, Decoder, Frame, StatelessDecoder, meaningful
+from rdflive.feeds.entries import Entry, decode, read_entries
+from rdflive.feeds.feed import NAMED_GRAPHS, Feed, Snapshot, Target
 from rdflive.feeds.formats import (
-    Decode,
     FeedFormat,
     FeedFormatError,
     feed_format,
     feed_format_of,
     feed_formats,
 )
-from rdflive.feeds.lines import STDIN, open_lines, to_lines
-from rdflive.feeds.nquads import decode_nquads, read_nquads
-from rdflive.feeds.rdf_patch import decode_rdf_patch
+from rdflive.feeds.lines import STDIN, Line, open_bytes, open_lines, to_lines
+from rdflive.feeds.nquads import read_nquads
+from rdflive.feeds.tables import MappingError, RowMapping, debezium, delta_lake, read_mapping
+from rdflive.feeds.terms import RowError
+from rdflive.feeds.writing import UnwritableError
 
 __all__ = [
+    "NAMED_GRAPHS",
     "STDIN",
-    "Decode",
+    "Decoded",
+    "Decoder",
+    "Entry",
+    "Feed",
     "FeedFormat",
     "FeedFormatError",
-    "decode_nquads",
-    "decode_rdf_patch",
+    "Frame",
+    "Line",
+    "MappingError",
+    "RowError",
+    "RowMapping",
+    "Snapshot",
+    "StatelessDecoder",
+    "Target",
+    "UnwritableError",
+    "debezium",
+    "decode",
+    "delta_lake",
     "feed_format",
     "feed_format_of",
     "feed_formats",
+    "meaningful",
+    "open_bytes",
     "open_lines",
+    "read_bindings",
+    "read_entries",
+    "read_mapping",
     "read_nquads",
     "to_lines",
 ]

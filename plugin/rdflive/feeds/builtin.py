@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from rdflive.feeds.formats import FeedFormat
-from rdflive.feeds.nquads import decode_nquads
-from rdflive.feeds.rdf_patch import decode_rdf_patch
+from rdflive.feeds.neptune import NEPTUNE
+from rdflive.feeds.nquads import NQUADS
+from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.feeds.sparql_update import SPARQL_UPDATE
+from rdflive.feeds.tables import DEBEZIUM, DELTA_LAKE
+from rdflive.feeds.wikidata import WIKIDATA
 from rdflive.hookspecs import hookimpl
 
 __all__ = ["rdflive_feed_formats"]
 
-_FORMATS: Final = (
-    FeedFormat("nquads", (".nq", ".nquads"), decode_nquads),
-    FeedFormat("rdf-patch", (".rdfp", ".patch"), decode_rdf_patch),
-)
+_FORMATS: Final = (DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDATE, WIKIDATA)
 
 
 @hookimpl
 def rdflive_feed_formats() -> tuple[FeedFormat, ...]:
-    """Offer RDF Patch and signed N-Quads."""
+    """Offer what rdflive decodes itself."""
     return _FORMATS

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from rdflive.errors import RdfliveError
+from rdflive.feeds.decoder import Decoder
 from rdflive.manager import plugin_manager
 from rdflive.model import Batch
 
-__all__ = ["Decode", "FeedFormat", "FeedFormatError", "feed_format", "feed_format_of", "feed_formats"]
-
-Decode: TypeAlias = Callable[[Iterable[str], str], Iterator[Batch]]
-"""From lines of text and the name of their source to batches, each as soon as its last line is there.
-
-The first bad record raises `FeedError`; what was complete before it has been yielded.
-"""
+__all__ = ["FeedFormat", "FeedFormatError", "feed_format", "feed_format_of", "feed_formats"]
 
 
 class FeedFormatError(RdfliveError, LookupError):
@@ -30,14 +24,19 @@ class FeedFormat:
 
     name: str
     endings: tuple[str, ...]
-    decode: Decode
+    decoder: Callable[[], Decoder]
+    """Makes a decoder for one reading of a feed."""
+    encode: Callable[[Batch], str] | None = None
+    """Writes a batch, ended by a newline; None where the format is only read."""
+    replayable: bool = False
+    """True where records have numbers, so that another file which repeats some can be read from its start."""
 
 
 def feed_formats() -> dict[str, FeedFormat]:
     """List the formats that plugins offer, by name.
 
     >>> sorted(feed_formats())
-    ['nquads', 'rdf-patch']
+    ['debezium', 'delta-lake', 'neptune', 'nquads', 'rdf-patch', 'sparql-update', 'wikidata']
     """
     formats: dict[str, FeedFormat] = {}
     for offered in plugin_manager().hook.rdflive_feed_formats():
@@ -45,8 +44,8 @@ def feed_formats() -> dict[str, FeedFormat]:
             other = formats.setdefault(given.name, given)
             if other is not given:
                 raise FeedFormatError(
-                    f"two plugins offer the change-feed format {given.name!r}: {other.decode.__module__} "
-                    f"and {given.decode.__module__}; rename one or uninstall it"
+                    f"two plugins offer the change-feed format {given.name!r}: {other.decoder.__module__} "
+                    f"and {given.decoder.__module__}; rename one or uninstall it"
                 )
     return formats
 
@@ -75,4 +74,4 @@ def feed_format_of(path: str) -> FeedFormat:
 
 
 def _offered(formats: dict[str, FeedFormat]) -> str:
-    return ", ".join(f"{name} ({', '.join(formats[name].endings)})" for name in sorted(formats)) or "none"
+    return ", ".join(" ".join([name, *form.endings]) for name, form in sorted(formats.items())) or "none"

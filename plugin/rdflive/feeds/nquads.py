@@ -6,50 +6,59 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from rdflive.errors import FeedError
+from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader
+from rdflive.feeds.writing import write_quad
 from rdflive.model import Batch, Change, Quad
 
-__all__ = ["decode_nquads", "read_nquads"]
+__all__ = ["NQUADS", "SignedNQuadsDecoder", "encode_nquads", "read_nquads"]
 
 _SIGNS: Final[dict[str, Literal[1, -1]]] = {"+": 1, "-": -1}
 
 
-def decode_nquads(lines: Iterable[str], source: str = "<lines>") -> Iterator[Batch]:
-    """Decode lines `+ s p o [g] .` and `- s p o [g] .`: each is a batch of its own.
+class SignedNQuadsDecoder(StatelessDecoder):
+    """Decodes lines `+ s p o [g] .` and `- s p o [g] .`: each is a unit of its own.
 
     Empty lines and comments (`#`) mean nothing and group nothing; use RDF Patch for changes that belong
     together. Blank nodes keep their labels.
-
-    >>> [batch.changes[0].sign for batch in decode_nquads(["- _:b1 <http://e/p> <http://e/o> ."])]
-    [-1]
     """
-    for sequence, (number, row) in enumerate(_rows(lines), start=1):
-        sign = _SIGNS.get(row.rest[0])
-        try:
-            if sign is None:
-                raise RowError(f"a line begins with + or -, not {row.rest[:20]!r}")
-            quad = RowReader(row.rest[1:]).quad()
-        except RowError as error:
-            raise FeedError(source, number, str(error)) from error
-        yield Batch((Change(sign, quad),), sequence)
+
+    def decode(self, frame: Frame) -> Decoded:
+        """Read the one line."""
+        text = frame[0].text.lstrip(" \t")
+        sign = _SIGNS.get(text[:1])
+        if sign is None:
+            raise RowError(f"a line begins with + or -, not {text[:20]!r}")
+        return Decoded((Change(sign, RowReader(text[1:]).quad()),))
 
 
-def read_nquads(lines: Iterable[str], source: str = "<lines>") -> Iterator[Quad]:
+def encode_nquads(batch: Batch) -> str:
+    """Write each change as a signed line; that they are one batch is lost.
+
+    >>> from rdflib import BNode, URIRef
+    >>> quad = Quad(BNode("b"), URIRef("http://e/p"), BNode("c"))
+    >>> encode_nquads(Batch((Change(-1, quad),)))
+    '- _:b <http://e/p> _:c .\\n'
+    """
+    return "".join(f"{'+' if sign > 0 else '-'} {write_quad(quad)}\n" for sign, quad in batch.changes)
+
+
+def read_nquads(lines: Iterable[Line], source: str = "<lines>") -> Iterator[Quad]:
     """Read N-Triples or N-Quads; the blank nodes keep their labels, so that a feed can name them.
 
-    >>> next(read_nquads(["_:b1 <http://e/p> <http://e/o> ."])).subject
+    >>> next(read_nquads([Line("_:b1 <http://e/p> <http://e/o> .", 1)])).subject
     rdflib.term.BNode('b1')
     """
-    for number, row in _rows(lines):
+    for line in meaningful(lines):
         try:
-            yield row.quad()
+            if line.fault:
+                raise RowError(line.fault)
+            yield RowReader(line.text).quad()
         except RowError as error:
-            raise FeedError(source, number, str(error)) from error
+            raise FeedError(source, line.number, str(error), offset=line.start) from error
 
 
-def _rows(lines: Iterable[str]) -> Iterator[tuple[int, RowReader]]:
-    """Number the lines that are neither empty nor comments."""
-    for number, line in enumerate(lines, start=1):
-        row = RowReader(line)
-        if row.rest and not row.rest.startswith("#"):
-            yield number, row
+NQUADS: Final = FeedFormat("nquads", (".nq", ".nquads"), SignedNQuadsDecoder, encode_nquads)
+"""Signed N-Quads."""

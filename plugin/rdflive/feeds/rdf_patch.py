@@ -3,61 +3,82 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal
 
 from rdflib.term import Literal as RdfLiteral
 from rdflib.term import URIRef
 
-from rdflive.errors import FeedError
+from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder, meaningful
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader
+from rdflive.feeds.writing import write_quad
 from rdflive.model import Batch, Change, Quad
 
-__all__ = ["decode_rdf_patch"]
+__all__ = ["RDF_PATCH", "RdfPatchDecoder", "encode_rdf_patch"]
 
 _WORD: Final = re.compile(r"[^\W\d_](?:[\w.\-]*[\w\-])?")
+_CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _SIGNS: Final[dict[str, Literal[1, -1]]] = {"A": 1, "D": -1}
 _ACCEPTED: Final = "H, TX, TC, TA, PA, PD, A and D"
 
 
-def decode_rdf_patch(lines: Iterable[str], source: str = "<lines>") -> Iterator[Batch]:
-    """Decode RDF Patch: a transaction (`TX` … `TC`) is a batch, and one that `TA` aborts is none.
+class RdfPatchDecoder(StatelessDecoder):
+    """Decodes RDF Patch: a transaction (`TX` … `TC`) is a unit, and one that `TA` aborts does nothing.
 
-    Rows outside of any transaction are one batch up to the next `TX` or the end, so that a patch without
+    Rows outside of any transaction are one unit up to the next `TX` or the end, so that a patch without
     transactions is atomic, as Jena documents. Headers and prefixes are checked and change no answer.
-    Blank nodes keep their labels. A transaction that the feed does not end is an error.
-
-    >>> patch = ["TX .", "A <http://e/s> <http://e/p> _:b1 .", "TC ."]
-    >>> [change.quad.object for batch in decode_rdf_patch(patch) for change in batch.changes]
-    [rdflib.term.BNode('b1')]
+    Blank nodes keep their labels. A transaction that nothing ends is an error.
     """
-    changes: list[Change] = []
-    sequence, begun, number = 0, 0, 0  # begun: the line of the open TX, 0 outside of transactions
-    for number, line in enumerate(lines, start=1):
-        try:
-            code, quad = _read_row(RowReader(line))
-            _check_turn(code, begun)
-        except RowError as error:
-            raise FeedError(source, number, str(error)) from error
-        if quad is not None:
-            changes.append(Change(_SIGNS[code], quad))
-        elif code in ("TX", "TC", "TA"):
-            if code == "TC" or (code == "TX" and changes):
-                sequence += 1
-                yield Batch(tuple(changes), sequence)
-            changes = []
-            begun = number if code == "TX" else 0
-    if begun:
-        reason = f"the feed ends inside the transaction of line {begun}; without its TC it is not applied"
-        raise FeedError(source, number, reason)
-    if changes:
-        yield Batch(tuple(changes), sequence + 1)
+
+    def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
+        """Give transactions, and what lies between them."""
+        frame: list[Line] = []
+        for line in meaningful(lines):
+            match = _CODE.match(line.text)
+            code = match[1] if match else ""
+            if code == "TX" and frame:
+                yield tuple(frame)
+                frame = []
+            frame.append(line)
+            if code in ("TC", "TA"):
+                yield tuple(frame)
+                frame = []
+        if frame:
+            yield tuple(frame)
+
+    def decode(self, frame: Frame) -> Decoded | None:
+        """Read the rows of a transaction, or of a stretch outside of any."""
+        changes: list[Change] = []
+        begun = code = ""
+        for line in frame:
+            try:
+                code, quad = _read_row(RowReader(line.text))
+                if code in ("TC", "TA") and not begun:
+                    raise RowError(f"{code} without a TX")
+            except RowError as error:
+                raise RowError(str(error), line.number) from error
+            if code == "TX":
+                begun = f"the transaction of line {line.number}"
+            if quad is not None:
+                changes.append(Change(_SIGNS[code], quad))
+        if begun and code not in ("TC", "TA"):
+            raise RowError(f"neither TC nor TA ends {begun}, so it is not applied", frame[-1].number)
+        return Decoded(tuple(changes)) if code == "TC" or (changes and not begun) else None
+
+
+def encode_rdf_patch(batch: Batch) -> str:
+    r"""Write a batch as a transaction.
+
+    >>> encode_rdf_patch(Batch((Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), URIRef("urn:o"))),)))
+    'TX .\nA <urn:s> <urn:p> <urn:o> .\nTC .\n'
+    """
+    rows = (f"{'A' if sign > 0 else 'D'} {write_quad(quad)}\n" for sign, quad in batch.changes)
+    return "".join(["TX .\n", *rows, "TC .\n"])
 
 
 def _read_row(row: RowReader) -> tuple[str, Quad | None]:
-    """Read one row; the code of an empty line or comment is the empty string."""
-    if not row.rest or row.rest.startswith("#"):
-        return "", None
     start = row.rest
     code = row.take(_WORD)
     match code:
@@ -74,14 +95,6 @@ def _read_row(row: RowReader) -> tuple[str, Quad | None]:
         case _:
             raise RowError(f"a row begins with one of {_ACCEPTED}, not {start.split()[0][:20]!r}")
     return code, None
-
-
-def _check_turn(code: str, begun: int) -> None:
-    """Refuse a transaction in a transaction, and an end without a beginning."""
-    if code == "TX" and begun:
-        raise RowError(f"TX inside the transaction of line {begun}, which neither TC nor TA has ended")
-    if code in ("TC", "TA") and not begun:
-        raise RowError(f"{code} without a TX")
 
 
 def _read_prefix(row: RowReader, code: str) -> None:
@@ -102,3 +115,7 @@ def _read_word(row: RowReader, role: str) -> None:
         row.term(role)
     elif row.take(_WORD) is None:
         raise RowError(f"the {role} must be a word or a string")
+
+
+RDF_PATCH: Final = FeedFormat("rdf-patch", (".rdfp", ".patch"), RdfPatchDecoder, encode_rdf_patch)
+"""RDF Patch in text."""

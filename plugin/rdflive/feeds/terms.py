@@ -28,6 +28,11 @@ _SHOWN: Final = 40
 class RowError(ValueError):
     """A row is malformed; the decoder that knows its place makes a `FeedError` of it."""
 
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+        """The line of the feed, where it is known; 0 where it is the only one."""
+
 
 class RowReader:
     """Reads one row from left to right; what it cannot take raises a `RowError` that says why.

@@ -1,0 +1,66 @@
+"""A run of `rdflive watch`: the deltas that it sends on, and what it has done so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rdflive.feeds import Entry
+from rdflive.model import Delta
+from rdflive.subscription import Subscription
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Sends the deltas of a subscription on, and counts them and the entries of the feed behind them.
+
+    Deltas are taken from the subscription's iterator, not in a callback: what a callback raises does not
+    end the run. The iterator acknowledges a delta when it is asked for the next, so that a resumed
+    subscription delivers one again whose sending failed.
+    """
+
+    def __init__(self, subscription: Subscription, send: Callable[[Delta], object], *, pace: float) -> None:
+        self._subscription = subscription
+        self._deltas = subscription.deltas(timeout=0)
+        self._send = send
+        self._pace = pace
+        self._entries = self._changes = self._skipped = self._sent = 0
+        self._start = time.perf_counter()
+
+    def __str__(self) -> str:
+        seconds = time.perf_counter() - self._start
+        applied = f"{self._entries} batches, {self._changes} changes, "
+        skipped = f"{self._skipped} bad records skipped, " if self._skipped else ""
+        return f"{applied}{skipped}{self._sent} deltas in {seconds:.2f} s"
+
+    def begin(self) -> None:
+        """Send what there is before the feed, and pause."""
+        self._send_all()
+        self._start = time.perf_counter()
+        time.sleep(self._pace)
+
+    def take(self, entry: Entry) -> None:
+        """Send what came of an entry of the feed, and pause."""
+        if entry.error is None:
+            self._entries += 1
+            self._changes += len(entry.batch.changes)
+        else:
+            self._skipped += 1
+        self._send_all()
+        time.sleep(self._pace)
+
+    def _send_all(self) -> None:
+        while (delta := self._next()) is not None:
+            self._send(delta)
+            self._sent += not delta.initial
+
+    def _next(self) -> Delta | None:
+        try:
+            return next(self._deltas)
+        except TimeoutError:  # none is waiting
+            return None
+        except StopIteration:  # the subscription stopped itself
+            if self._subscription.last_error is not None:
+                raise self._subscription.last_error from None
+            return None

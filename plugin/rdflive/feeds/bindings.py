@@ -1,0 +1,182 @@
+"""Notifications of the answers of a query, as other engines and `rdflive watch` send them.
+
+`sepa`: those of the SPARQL Event Processing Architecture, http://vaimee.org/TR/sparql11-subscribe.html .
+`sparql-incremental`: the lines that `rdflive watch --to ndjson` writes, `{"sequence": 7, "initial": false,
+"added": [binding, …], "removed": [binding, …]}`, a binding as in SPARQL results. The engine of that name
+(Incremunica) gives bindings with a flag inside of a program only, and fixes no text of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from rdflib.term import BNode, URIRef
+from rdflib.term import Literal as RdfLiteral
+
+from rdflive.errors import FeedError, ResyncNeeded
+from rdflive.feeds.decoder import meaningful
+from rdflive.feeds.json_lines import member, optional, read_object
+from rdflive.feeds.lines import Line
+from rdflive.feeds.terms import RowError, Term
+from rdflive.model import Delta, Header
+
+__all__ = ["read_bindings"]
+
+_ACKNOWLEDGED: Final = frozenset({"subscribed", "unsubscribed"})
+
+
+class _Notification(NamedTuple):
+    sequence: int
+    is_initial: bool
+    names: tuple[str, ...]
+    added: list[dict[str, Term]]
+    removed: list[dict[str, Term]]
+    subscription: str = ""
+
+
+def read_bindings(
+    lines: Iterable[Line],
+    source: str,
+    *,
+    format: Literal["sepa", "sparql-incremental"],  # noqa: A002 - as in `mirror`
+) -> Iterator[Delta]:
+    """Decode notifications of one subscription to a SELECT query, each as soon as its line is there.
+
+    The columns of a delta are all names that came so far, in the order they came. A notification whose
+    sequence is not above the last one's is passed over, unless it begins anew. `sepa` counts one by one, so
+    a gap raises `ResyncNeeded`; elsewhere the sequence numbers commits, and those without a change leave
+    gaps. Raises `FeedError` for what is malformed.
+
+    >>> text = '{"sequence": 7, "initial": true, "added": [{"x": {"type": "uri", "value": "urn:a"}}]}'
+    >>> list(read_bindings([Line(text, 1)], "feed", format="sparql-incremental"))
+    [Delta(initial, sequence=7, added=(Solution(x=rdflib.term.URIRef('urn:a')),), removed=())]
+    """
+    if format not in _READERS:
+        raise ValueError(f"unknown format of bindings {format!r}; known: {', '.join(_READERS)}")
+    reader = _Reader(source, format)
+    for line in meaningful(lines):
+        try:
+            if line.fault:
+                raise RowError(line.fault)
+            delta = reader.read(read_object(line))
+        except RowError as error:
+            raise FeedError(source, line.number, str(error), offset=line.start) from error
+        if delta is not None:
+            yield delta
+
+
+class _Reader:
+    """Follows one subscription."""
+
+    def __init__(self, source: str, form: str) -> None:
+        self._source = source
+        self._read = _READERS[form]
+        self._counts_by_one = form == "sepa"
+        self._last: _Notification | None = None
+        self._names: dict[str, None] = {}
+
+    def read(self, record: Mapping[str, Any]) -> Delta | None:
+        found = self._read(record)
+        if found is None or not self._is_next(found):
+            return None
+        self._last = found
+        rows = (*found.added, *found.removed)
+        self._names |= dict.fromkeys((*found.names, *(name for row in rows for name in row)))
+        names = tuple(self._names)
+        weights = Counter(tuple(map(row.get, names)) for row in found.added)
+        weights.subtract(tuple(map(row.get, names)) for row in found.removed)
+        net = {terms: weight for terms, weight in weights.items() if weight}
+        return Delta(Header("SELECT", names), net, sequence=found.sequence, initial=found.is_initial)
+
+    def _is_next(self, found: _Notification) -> bool:
+        last = self._last
+        if last is None or found == last:
+            return last is None
+        is_same = found.subscription == last.subscription
+        if found.is_initial and not (self._counts_by_one and is_same):
+            return True
+        if not is_same:
+            raise RowError(
+                f"the notification is of subscription {found.subscription!r}, those before of "
+                f"{last.subscription!r}; a feed has one, so keep those of each apart"
+            )
+        if self._counts_by_one and found.sequence > last.sequence + 1:
+            raise ResyncNeeded(
+                self._source, f"notification {found.sequence} follows {last.sequence}; those between are lost"
+            )
+        return found.sequence > last.sequence
+
+
+def _read_sepa(record: Mapping[str, Any]) -> _Notification | None:
+    if not _ACKNOWLEDGED.isdisjoint(record):
+        return None
+    if "error" in record:
+        raise RowError(f"the broker reports an error: {str(record['error'])[:200]}")
+    notification = member(record, "notification", dict)
+    sequence = member(notification, "sequence", int, "the notification")
+    names, added = _read_results(notification, "addedResults")
+    more_names, removed = _read_results(notification, "removedResults")
+    subscription = optional(notification, "spuid", str, "the notification") or ""
+    return _Notification(sequence, sequence == 0, names + more_names, added, removed, subscription)
+
+
+def _read_incremental(record: Mapping[str, Any]) -> _Notification:
+    if "boolean" in record:
+        raise RowError("the line is of an ASK query; only those of SELECT queries hold bindings")
+    added, removed = (optional(record, name, list) or [] for name in ("added", "removed"))
+    return _Notification(
+        member(record, "sequence", int),
+        bool(optional(record, "initial", bool)),
+        (),
+        [_read_solution(binding) for binding in added],
+        [_read_solution(binding) for binding in removed],
+    )
+
+
+_READERS: Final[dict[str, Callable[[Mapping[str, Any]], _Notification | None]]] = {
+    "sepa": _read_sepa,
+    "sparql-incremental": _read_incremental,
+}
+
+
+def _read_results(
+    notification: Mapping[str, Any], name: str
+) -> tuple[tuple[str, ...], list[dict[str, Term]]]:
+    results = optional(notification, name, dict, "the notification")
+    if results is None:
+        return (), []
+    head = optional(results, "head", dict, repr(name)) or {}
+    names = optional(head, "vars", list, "'head'") or []
+    if not all(isinstance(found, str) for found in names):
+        raise RowError("'vars' of 'head' must hold strings only")
+    bindings = member(member(results, "results", dict, repr(name)), "bindings", list, "'results'")
+    return tuple(names), [_read_solution(binding) for binding in bindings]
+
+
+def _read_solution(binding: Any) -> dict[str, Term]:
+    if not isinstance(binding, dict):
+        raise RowError("a binding must be an object from names of variables to terms")
+    return {name: _read_term(member(binding, name, dict, "a binding")) for name in binding}
+
+
+def _read_term(term: Mapping[str, Any]) -> Term:
+    kind, value = member(term, "type", str, "a term"), member(term, "value", str, "a term")
+    match kind:
+        case "uri":
+            return URIRef(value)
+        case "bnode":
+            return BNode(value)
+        case "literal" | "typed-literal":
+            return _read_literal(term, value)
+    raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")
+
+
+def _read_literal(term: Mapping[str, Any], value: str) -> RdfLiteral:
+    language = optional(term, "xml:lang", str, "a term")
+    datatype = optional(term, "datatype", str, "a term")
+    try:
+        return RdfLiteral(value, lang=language or None, datatype=None if language else datatype)
+    except ValueError as error:
+        raise RowError(f"a literal is malformed: {error}") from error

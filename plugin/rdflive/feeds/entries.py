@@ -1,0 +1,89 @@
+"""The driver of every decoder: lines in, entries with a cursor out, and what to do about bad ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rdflive.errors import FeedError
+from rdflive.feeds.decoder import Decoded, Decoder, Frame
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.lines import Line
+from rdflive.feeds.terms import RowError
+from rdflive.model import Batch
+
+__all__ = ["Entry", "decode", "read_entries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One atomic step of a feed, or the bad record that stands in its place."""
+
+    batch: Batch
+    """Its changes, numbered from 1 in this reading."""
+    cursor: str
+    """Where to go on behind it: opaque to all but the feed that made it."""
+    updates: tuple[str, ...] = ()
+    """SPARQL update requests, which come before the changes."""
+    kept: Mapping[str, str | None] = field(default_factory=dict)
+    """What the feed must be told again, beside the cursor; None forgets a key."""
+    frame: Frame = ()
+    """The lines it comes from, where it comes from lines."""
+    error: FeedError | None = None
+    """What is wrong with those lines: whoever reads on skips them, and the batch is empty."""
+
+
+def read_entries(
+    form: FeedFormat, lines: Iterable[Line], source: str, *, kept: Mapping[str, str] | None = None
+) -> Iterator[Entry]:
+    """Decode lines of a format, each entry as soon as its last line is there.
+
+    A bad record is an entry with an `error`. What cannot be read at all raises `FeedError`. The cursor of
+    an entry is `byte:line:check` behind it.
+    """
+    decoder = form.decoder()
+    decoder.restore(kept or {})
+    sequence = 0
+    for frame in decoder.split(iter(lines)):
+        last = frame[-1]
+        cursor = f"{last.end}:{last.number}:{last.check:08x}"
+        try:
+            decoded = _decode(decoder, frame)
+        except RowError as error:
+            failure = _place(error, frame, source)
+            failure.__cause__ = error
+            yield Entry(Batch((), sequence), cursor, frame=frame, error=failure)
+            continue
+        if decoded is not None:
+            sequence += 1
+            batch = Batch(decoded.changes, sequence)
+            yield Entry(batch, cursor, decoded.updates, decoded.kept, frame)
+
+
+def decode(form: FeedFormat, lines: Iterable[str | Line], source: str = "<lines>") -> Iterator[Batch]:
+    """Decode lines of text to batches, up to the first bad one; SPARQL updates cannot be shown so.
+
+    >>> from rdflive.feeds import feed_format
+    >>> list(decode(feed_format("nquads"), ["- <http://e/s> <http://e/p> 5 ."]))
+    Traceback (most recent call last):
+    rdflive.errors.FeedError: <lines>, line 1: the object must be an IRI in angle brackets, ...
+    """
+    numbered = (
+        line if isinstance(line, Line) else Line(line, number) for number, line in enumerate(lines, start=1)
+    )
+    for entry in read_entries(form, numbered, source):
+        if entry.error is not None:
+            raise entry.error
+        yield entry.batch
+
+
+def _decode(decoder: Decoder, frame: Frame) -> Decoded | None:
+    for line in frame:
+        if line.fault:
+            raise RowError(line.fault, line.number)
+    return decoder.decode(frame)
+
+
+def _place(error: RowError, frame: Frame, source: str) -> FeedError:
+    line = next((line for line in frame if line.number == error.line), frame[0])
+    return FeedError(source, line.number, str(error), offset=line.start)

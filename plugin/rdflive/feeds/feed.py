@@ -1,0 +1,65 @@
+"""What a mirror can follow: a feed, and what a feed may ask of the graph it is mirrored into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, Protocol, runtime_checkable
+
+from rdflive.feeds.entries import Entry
+from rdflive.model import Quad
+
+__all__ = ["NAMED_GRAPHS", "Feed", "Snapshot", "Target"]
+
+
+class _Any(Enum):
+    NAMED_GRAPHS = "any named graph"
+
+
+NAMED_GRAPHS: Final = _Any.NAMED_GRAPHS
+"""In place of a graph's name in a pattern: any graph but the default one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A whole state, and where its feed goes on from there."""
+
+    quads: tuple[Quad, ...]
+    cursor: str
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """The graph that a feed is mirrored into, for those feeds that need to know what it holds."""
+
+    def quads(self) -> Iterator[Quad]:
+        """List what the graph holds now, in rdflib's terms; the default graph is None."""
+        ...
+
+    def patterns(self) -> list[Quad]:
+        """List the patterns that the open subscriptions need; None matches anything.
+
+        As graph, None is the default graph, and `NAMED_GRAPHS` stands for all others.
+        """
+        ...
+
+
+@runtime_checkable
+class Feed(Protocol):
+    """A source of changes with a place to go on from."""
+
+    source: str
+    """What messages call it, and the name under which its cursor is kept by default."""
+
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
+        """Give what came behind the cursor, or everything there is without one.
+
+        Raises `FeedError` for what is malformed and `ResyncNeeded` where it cannot go on from the cursor.
+        An endless feed blocks; closing the iterator ends it.
+        """
+        ...
+
+    def snapshot(self, target: Target) -> Snapshot | None:
+        """Give the whole state as it is now; None where the feed has nothing but changes."""
+        ...

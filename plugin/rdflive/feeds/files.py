@@ -1,0 +1,90 @@
+"""A feed in a file or a stream: it goes on where its cursor says, if what lies before is unchanged."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import BinaryIO, Final
+
+from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive.feeds.entries import Entry, read_entries
+from rdflive.feeds.feed import Snapshot, Target
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines
+
+__all__ = ["FileFeed"]
+
+_CURSOR: Final = re.compile(r"(\d+):(\d+):([0-9a-f]{8})")
+_BLOCK: Final = 1 << 20
+
+
+class FileFeed:
+    """Decodes a file (its path, `-` for standard input) or an open binary stream to entries.
+
+    A cursor is `byte:line:check`, with the CRC-32 of all bytes before it: a file that is shorter, or that
+    holds something else there, is not the one that was read, and needs a resync, unless its format is
+    replayable. A stream is read from where it stands, which is byte 0 for its cursors.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO, form: FeedFormat) -> None:
+        self._given = os.fspath(source) if isinstance(source, str | os.PathLike) else source
+        self._form = form
+        self.source = _name(self._given)
+        self.is_stream = not isinstance(self._given, str) or self._given == STDIN
+        """True where nothing says that the next reading is of the same feed."""
+
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
+        """Decode what is behind the cursor, up to the end."""
+        begin = _read_cursor(cursor) if cursor else None
+        with self._open() as stream:
+            lines = self._skip(stream, begin) if begin else to_lines(stream, self.source)
+            if lines is not None:
+                yield from read_entries(self._form, lines, self.source, kept=kept)
+                return
+        with self._open() as stream:
+            lines = to_lines(stream, self.source)
+            yield from read_entries(self._form, lines, self.source, kept=kept)
+
+    def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - there is none
+        """Say that a file of changes has no whole state."""
+        return None
+
+    def _open(self) -> AbstractContextManager[BinaryIO]:
+        return open_bytes(self._given) if isinstance(self._given, str) else nullcontext(self._given)
+
+    def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
+        """Pass over what was read before; None where it is gone and the format can do without."""
+        left, check = begin.end, 0
+        while left and (block := stream.read(min(left, _BLOCK))):
+            left -= len(block)
+            check = zlib.crc32(block, check)
+        if not left and check == begin.check:
+            return to_lines(stream, self.source, number=begin.number, end=begin.end, check=check)
+        if self._form.replayable and not self.is_stream:
+            return None
+        fault = f"ends before byte {begin.end}" if left else f"has changed in front of byte {begin.end}"
+        raise ResyncNeeded(self.source, f"{fault}, up to where it was read before")
+
+
+def _read_cursor(cursor: str) -> Line:
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise RdfliveError(
+            f"{cursor!r} is no cursor of a file: it would be byte:line:check, as mirror gives it"
+        )
+    return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
+
+
+def _name(given: str | BinaryIO) -> str:
+    if isinstance(given, str):
+        return "standard input" if given == STDIN else given
+    if isinstance(given, io.TextIOBase):
+        raise TypeError(f"{given!r} holds text; open it as binary")
+    if not isinstance(given, Iterable) or not hasattr(given, "read"):
+        raise TypeError(f"a feed is a path, an open binary file or a Feed, got {given!r}")
+    name = getattr(given, "name", None)
+    return name if isinstance(name, str) else "the stream"

@@ -1,0 +1,170 @@
+"""Change records of Amazon Neptune Streams, as GetSPARQLStreamRecords gives them.
+
+Source: https://docs.aws.amazon.com/neptune/latest/userguide/streams-change-formats.html .
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, Literal, NamedTuple
+
+from rdflib.term import URIRef
+
+from rdflive.feeds.decoder import Decoded, Frame, meaningful
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.json_lines import Place, group, member, optional, read_object
+from rdflive.feeds.lines import Line
+from rdflive.feeds.terms import RowError, RowReader
+from rdflive.model import Change
+
+__all__ = ["NEPTUNE", "NeptuneDecoder"]
+
+_DEFAULT_GRAPH: Final = URIRef("http://aws.amazon.com/neptune/vocab/v01/DefaultNamedGraph")
+_SIGNS: Final[dict[str, Literal[1, -1]]] = {"ADD": 1, "REMOVE": -1}
+_DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_NONE: Final = -1
+"""Before the first commit."""
+
+
+class _Event(NamedTuple):
+    commit: int
+    operation: int
+    is_last: bool
+
+
+class NeptuneDecoder:
+    """Decodes JSON Lines of stream records, or of whole responses with `records`; a commit is a unit.
+
+    A commit ends with the record that says `isLastOp`; it may go on over several lines, and a response may
+    hold several. One whose records are not numbered 1, 2, 3 up to that, or that nothing ends, is an error.
+    Commits up to the last one applied are passed over, so that logs may overlap. Blank nodes keep their
+    labels, which are those of the database.
+    """
+
+    def __init__(self) -> None:
+        self._commit = _NONE
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the last commit."""
+        self._commit = int(kept.get("commit", _NONE))
+
+    def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
+        """Give commits, the records of a response as lines of their own.
+
+        A cursor cannot point into a line: behind a commit that ends inside a response it points to the
+        start of that line, and what is applied of it is passed over by number when it is read again.
+        """
+        for frame in group(chain.from_iterable(map(_records_of, meaningful(lines))), _place):
+            last = frame[-1]
+            if last.end > last.start:
+                yield frame
+            else:
+                yield (*frame, last._replace(text="", number=last.number - 1))
+
+    def decode(self, frame: Frame) -> Decoded | None:
+        """Read the records of a commit; None for one that was applied before."""
+        lines = [line for line in frame if line.text]
+        if _commit_of(lines[0]) <= self._commit:
+            return None
+        events, changes = zip(*map(_read_line, lines), strict=True)
+        _check_whole(events, frame)
+        self._commit = events[0].commit
+        return Decoded(changes, kept={"commit": str(self._commit)})
+
+
+def _records_of(line: Line) -> list[Line]:
+    """Give each record of a response as a line, of which only the last has the end of the response."""
+    try:
+        response = read_object(line)
+        if "records" not in response:
+            return [line]
+        texts = [json.dumps(record, default=str) for record in _records(response)]
+    except RowError:
+        return [line]  # for `decode` to refuse
+    inner = line._replace(end=line.start, check=line.before)
+    ends = [inner] * (len(texts) - 1) + [line]
+    return [end._replace(text=text) for end, text in zip(ends, texts, strict=False)]
+
+
+def _records(response: Mapping[str, Any]) -> list[Any]:
+    form = response.get("format", "NQUADS")
+    if form != "NQUADS":
+        raise RowError(f"the format of the response must be 'NQUADS', not {form!r}: ask for SPARQL records")
+    return member(response, "records", list, "the response")
+
+
+def _place(line: Line) -> Place:
+    event = _read_event(_read_record(line))
+    return Place(event.commit, event.operation == 1, event.is_last)
+
+
+def _commit_of(line: Line) -> int:
+    try:
+        return _read_event(_read_record(line)).commit
+    except RowError as error:
+        raise RowError(str(error), line.number) from error
+
+
+def _read_line(line: Line) -> tuple[_Event, Change]:
+    try:
+        record = _read_record(line)
+        return _read_event(record), _read_change(record)
+    except RowError as error:
+        raise RowError(str(error), line.number) from error
+
+
+def _read_record(line: Line) -> dict[str, Any]:
+    record = read_object(line)
+    if "records" in record:
+        _records(record)
+    return record
+
+
+def _read_event(record: Mapping[str, Any]) -> _Event:
+    event = member(record, "eventId", dict)
+    is_last = optional(record, "isLastOp", bool)
+    return _Event(_number(event, "commitNum"), _number(event, "opNum"), bool(is_last))
+
+
+def _number(event: Mapping[str, Any], name: str) -> int:
+    """Read a number, or its digits: the SDKs give strings."""
+    value = event.get(name)
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    number = member(event, name, int, "'eventId'")
+    if number < 0:
+        raise RowError(f"{name!r} of 'eventId' must not be negative, got {number}")
+    return number
+
+
+def _read_change(record: Mapping[str, Any]) -> Change:
+    operation = member(record, "op", str)
+    if operation not in _SIGNS:
+        raise RowError(f"'op' of the record must be 'ADD' or 'REMOVE', not {operation!r}")
+    change = member(record, "data", dict)
+    if "stmt" not in change and "type" in change:
+        raise RowError(
+            "the record is one of Gremlin or openCypher; a feed of RDF comes from the SPARQL stream endpoint"
+        )
+    quad = RowReader(member(change, "stmt", str, "'data'")).quad()
+    return Change(_SIGNS[operation], quad._replace(graph=None) if quad.graph == _DEFAULT_GRAPH else quad)
+
+
+def _check_whole(events: Sequence[_Event], frame: Frame) -> None:
+    commit = events[0].commit
+    for expected, (event, line) in enumerate(zip(events, frame, strict=False), start=1):
+        if event.operation != expected:
+            raise RowError(
+                f"commit {commit} has opNum {event.operation} where {expected} is due; "
+                "its records must be there from 1 on, in order",
+                line.number,
+            )
+    if not events[-1].is_last:
+        raise RowError(f"no record with isLastOp ends commit {commit}, so it is not applied", frame[0].number)
+
+
+NEPTUNE: Final = FeedFormat("neptune", (), NeptuneDecoder, replayable=True)
+"""Neptune Streams records; only read."""

@@ -1,0 +1,91 @@
+"""One value of a row of a table: its text and its XML Schema datatype."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from rdflib.namespace import XSD
+from rdflib.term import Literal
+
+from rdflive.feeds.terms import RowError
+
+__all__ = ["Cell", "Row", "to_cell", "to_double", "to_row"]
+
+_NANOSECONDS: Final = re.compile(r"\.\d{7}")
+_CLOCKS: Final = ("dateTime", "time")
+
+
+class Cell(NamedTuple):
+    """A value that is not NULL."""
+
+    text: str
+    datatype: str = ""
+    """The name in the namespace of XML Schema; empty for a plain string."""
+
+    def to_literal(self) -> Literal:
+        """Make the literal, in the form that rdflib gives it everywhere else.
+
+        >>> Cell("1.50", "decimal").to_literal().n3()
+        '"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+        """
+        if not self.datatype:
+            return Literal(self.text)
+        # rdflib would cut nanoseconds off
+        cut = self.datatype in _CLOCKS and _NANOSECONDS.search(self.text)
+        return Literal(self.text, datatype=XSD[self.datatype], normalize=not cut)
+
+
+Row: TypeAlias = Mapping[str, Cell]
+"""The mapped columns of a row by name; one that is NULL is not in it."""
+
+
+def to_cell(value: object) -> Cell:
+    """Take a JSON value as it is: text, an integer, true or false, or a number.
+
+    A number with a fraction is an xsd:decimal, one that Python writes with an exponent an xsd:double.
+
+    >>> to_cell(Decimal("1.50")), to_cell(Decimal("1e30"))
+    (Cell(text='1.50', datatype='decimal'), Cell(text='1e+30', datatype='double'))
+    """
+    match value:
+        case bool():
+            return Cell("true" if value else "false", "boolean")
+        case int():
+            return Cell(str(value), "integer")
+        case Decimal():
+            return to_double(value) if "E" in str(value) else Cell(str(value), "decimal")
+        case str():
+            return Cell(value)
+    kind = "an array" if isinstance(value, list) else "an object"
+    raise RowError(f"holds {kind}; a mapped column must hold text, a number, true, false or null")
+
+
+def to_double(value: int | Decimal, datatype: str = "double") -> Cell:
+    """Round a number to a double; raises `RowError` where it has none."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise RowError("is beyond the range of xsd:double")
+    return Cell(repr(number), datatype)
+
+
+def to_row(
+    values: Mapping[str, Any], columns: Iterable[str], convert: Callable[[str, Any], Cell] | None = None
+) -> Row:
+    """Take the columns that are there and not null; `convert` gets a column's name and value."""
+    row = {}
+    for column in columns:
+        value = values.get(column)
+        if value is None:
+            continue
+        try:
+            row[column] = to_cell(value) if convert is None else convert(column, value)
+        except RowError as error:
+            raise RowError(f"the column {column!r} {error}") from error
+    return row

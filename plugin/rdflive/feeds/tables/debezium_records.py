@@ -1,0 +1,103 @@
+"""The lines of a Debezium feed, unwrapped: which event, with which schema, key and place in Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from rdflive.feeds.json_lines import member, optional, read_value
+from rdflive.feeds.lines import Line
+from rdflive.feeds.terms import RowError
+
+__all__ = ["Kind", "Record", "read_record"]
+
+_KAFKA: Final = frozenset({"topic", "partition", "offset"})
+
+
+class Kind(Enum):
+    """What an event is about."""
+
+    CHANGE = "a change of a row or a table"
+    BEGIN = "the begin of a transaction"
+    END = "the end of a transaction"
+    NOTHING = "no row: a tombstone, a heartbeat, a change of the schema, a logical message"
+
+
+class Record(NamedTuple):
+    """One event and what came with it."""
+
+    kind: Kind
+    event: Mapping[str, Any]
+    """The envelope, or the event of a transaction; empty for a tombstone."""
+    schema: object = None
+    """The event's schema, where it has one."""
+    key: object = None
+    """The key of the record in Kafka, as text or JSON."""
+    partition: str = ""
+    """Topic and partition in Kafka; empty where the record does not tell."""
+    offset: int = -1
+
+    @property
+    def is_numbered(self) -> bool:
+        """True where its place in Kafka tells whether it was applied before."""
+        return bool(self.partition)
+
+
+def read_record(line: Line) -> Record:
+    """Read a line; raises `RowError` where it is no record of Debezium.
+
+    >>> read_record(Line('{"ts_ms": 1580390884335}', 1)).kind.name
+    'NOTHING'
+    """
+    value = read_value(line)
+    key, partition, offset = None, "", -1
+    if isinstance(value, dict) and "op" not in value:
+        body = _body(value)
+        if body:
+            key, (partition, offset), value = value.get("key"), _place(value), value[body]
+            value = read_value(Line(value, line.number)) if isinstance(value, str) else value
+    value, schema = unwrap(value)
+    if value is not None and not isinstance(value, dict):
+        raise RowError(f"an event must be an object, or null for a tombstone, not {value!r:.40}")
+    return Record(_kind(value), value or {}, schema, key, partition, offset)
+
+
+def unwrap(value: object) -> tuple[object, object]:
+    """Take the payload and the schema apart, where both are there."""
+    if isinstance(value, Mapping) and "payload" in value and "op" not in value:
+        return value["payload"], value.get("schema")
+    return value, None
+
+
+def _body(record: Mapping[str, Any]) -> str:
+    """Name the member of a Kafka record that has the event; empty where it is no such record."""
+    if "value" in record:
+        return "value"
+    return "payload" if "payload" in record and record.keys() & _KAFKA else ""
+
+
+def _place(record: Mapping[str, Any]) -> tuple[str, int]:
+    if optional(record, "offset", int, "the record") is None:
+        return "", -1
+    partition = member(record, "partition", int, "the record")
+    topic = optional(record, "topic", str, "the record") or ""
+    return f"{topic} {partition}", record["offset"]
+
+
+def _kind(event: Mapping[str, Any] | None) -> Kind:
+    if event is None:
+        return Kind.NOTHING
+    if "op" in event:
+        return Kind.NOTHING if event["op"] == "m" else Kind.CHANGE
+    match event.get("status"):
+        case "BEGIN":
+            return Kind.BEGIN
+        case "END":
+            return Kind.END
+    if "ddl" in event or "tableChanges" in event or (event and all(name[:3] == "ts_" for name in event)):
+        return Kind.NOTHING
+    raise RowError(
+        "it is no event of Debezium: neither a change (with 'op'), nor the begin or end of a transaction "
+        "('status'), nor a change of the schema ('ddl'), nor a heartbeat ('ts_ms' alone)"
+    )

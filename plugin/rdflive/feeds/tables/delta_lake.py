@@ -1,0 +1,178 @@
+"""Delta Lake's change data feed, as JSON Lines: https://docs.delta.io/latest/delta-change-data-feed.html .
+
+Each line is a row with `_change_type` (insert, delete, update_preimage, update_postimage), `_commit_version`
+and, which is not read, `_commit_timestamp`: what `table_changes` or the option `readChangeFeed` give, written
+as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from rdflive.feeds.decoder import Decoded, Frame, meaningful
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.json_lines import member, read_object
+from rdflive.feeds.lines import Line
+from rdflive.feeds.tables.cells import Row, to_row
+from rdflive.feeds.tables.mapping import Mapped, RowMapping, read_mapping
+from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, at_line, needs_mapping
+from rdflive.feeds.tables.templates import MappingError
+from rdflive.feeds.terms import RowError
+
+__all__ = ["DELTA_LAKE", "DeltaLakeDecoder", "delta_lake"]
+
+_SIGNS: Final = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+# inside of a string the quotes would be escaped
+_VERSION: Final = re.compile(r'"_commit_version"[ \t]*:[ \t]*(\d+)')
+_KEPT_VERSION: Final = "version"
+_WHOLE: Final = "the feed must hold all rows of a version together, and versions in order"
+
+
+class _Net(NamedTuple):
+    """A row, and by how much a version changes how often it is there."""
+
+    name: RowName
+    row: Row
+    change: int
+    line: Line
+    """The last one about it."""
+
+
+class DeltaLakeDecoder:
+    """Decodes the rows of one table: all rows of a version are a unit, in whatever order they come.
+
+    Rows have no key, so the mapping's `key` plays no part: equal ones are counted, and a version is
+    consolidated before anything is done, so that an update may stand in front of the insert it updates. A
+    row that is deleted must be there, so the feed begins with the version that created the table, or with
+    its rows as inserts. Versions never decrease; when a feed is read again from its beginning, those that
+    were applied are passed over.
+    """
+
+    def __init__(self, mapping: RowMapping) -> None:
+        self._rows = Rows(mapping, "delta-lake")
+        ((name, self._table),) = mapping.tables.items()
+        self._name = (name,)
+        self._applied = self._seen = -1
+        self._check = ""
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the rows and the last version."""
+        self._rows.restore(kept)
+        if _KEPT_VERSION in kept:
+            version, self._check = kept[_KEPT_VERSION].split()
+            self._applied = self._seen = int(version)
+
+    def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
+        """Give versions; a line without one belongs to the version in front of it, to be refused with it."""
+        frame: list[Line] = []
+        version = None
+        for line in meaningful(self._watch_start(lines)):
+            match = _VERSION.search(line.text)
+            found = match[1] if match else version
+            if frame and version not in (None, found):
+                yield tuple(frame)
+                frame = []
+            version = found
+            frame.append(line)
+        if frame:
+            yield tuple(frame)
+
+    def decode(self, frame: Frame) -> Decoded | None:
+        """Read the rows of a version."""
+        with at_line(frame[0]):
+            version = _version(read_object(frame[0]))
+            if version <= self._seen:
+                raise RowError(f"version {version} comes behind version {self._seen}; {_WHOLE}")
+        decoded = None
+        if version >= self._applied:
+            decoded = self._decode_version(version, self._consolidate(frame, version), frame[-1])
+        self._seen = version
+        return decoded
+
+    def _decode_version(self, version: int, net: list[_Net], last: Line) -> Decoded | None:
+        """Do what a version does, if it is not the one that was applied last."""
+        check = _digest(sorted((name.key, count) for name, _, count, _ in net))
+        if version == self._applied:
+            if check != self._check:
+                raise RowError(f"version {version} had other rows when it was applied; {_WHOLE}", last.number)
+            return None
+        edit = RowEdit(self._rows)
+        for name, row, count, line in net:
+            held = edit.get(name)
+            left = count + (held.times if held is not None else 0)
+            with at_line(line):
+                if left < 0:
+                    raise RowError(f"deletes a row that is not there: {_show(row)}")
+                edit.put(name, row, left)
+        decoded = edit.finish()
+        if decoded is None:
+            return None
+        self._applied, self._check = version, check
+        return decoded._replace(kept={**decoded.kept, _KEPT_VERSION: f"{version} {check}"})
+
+    def _watch_start(self, lines: Iterator[Line]) -> Iterator[Line]:
+        """Pass the lines on; versions are seen anew where they begin with the first line of a feed."""
+        for line in lines:
+            if line.number == 1:
+                self._seen = -1
+            yield line
+
+    def _consolidate(self, frame: Frame, version: int) -> list[_Net]:
+        """List the rows of a version that it does not take back itself."""
+        net: dict[RowName, _Net] = {}
+        for line in frame:
+            with at_line(line):
+                record = read_object(line)
+                if _version(record) != version:
+                    raise RowError(f"a row of version {_version(record)} is among those of version {version}")
+                row = to_row(record, self._table.columns)
+                name = RowName(self._name, _digest(sorted(row.items())))
+                before = net[name].change if name in net else 0
+                net[name] = _Net(name, row, before + _sign(record), line)
+        return [row for row in net.values() if row.change]
+
+
+def delta_lake(mapping: Mapped) -> FeedFormat:
+    """Make the format of the change data feed of a table; the mapping has that one table, however named.
+
+    >>> delta_lake({"*": {"subject": "http://e/{id}", "class": "http://e/Customer"}}).name
+    'delta-lake'
+    """
+    read = read_mapping(mapping)
+    if len(read.tables) != 1:
+        raise MappingError(
+            f"a Delta Lake feed is of one table, but the mapping has {len(read.tables)}: "
+            f"{', '.join(read.tables)}"
+        )
+    return FeedFormat(DELTA_LAKE.name, DELTA_LAKE.endings, lambda: DeltaLakeDecoder(read), replayable=True)
+
+
+def _version(record: Mapping[str, Any]) -> int:
+    version = member(record, "_commit_version", int, "the row")
+    if version < 0:
+        raise RowError(f"'_commit_version' of the row must be 0 or more, not {version}")
+    return version
+
+
+def _sign(record: Mapping[str, Any]) -> int:
+    change = member(record, "_change_type", str, "the row")
+    if change not in _SIGNS:
+        raise RowError(f"'_change_type' of the row must be one of {', '.join(_SIGNS)}, not {change[:40]!r}")
+    return _SIGNS[change]
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()
+
+
+def _show(row: Row) -> str:
+    shown = ", ".join(f"{column} {cell.text[:40]!r}" for column, cell in row.items())
+    return shown or "one whose mapped columns are all NULL"
+
+
+DELTA_LAKE: Final = FeedFormat("delta-lake", (), needs_mapping("delta-lake", "delta_lake"), replayable=True)
+"""Delta Lake's change data feed, without the mapping that it needs."""

@@ -1,0 +1,198 @@
+"""The rows that a feed has brought so far, and the quads that they support.
+
+Several rows may make the same quad. It is inserted with the first of them and deleted with the last, so
+rows are counted, and kept with the mirror, one text per row: a feed may say no more than the key of a row
+that it changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple, NoReturn, TypeAlias
+
+from rdflive.feeds.decoder import Decoded, Decoder
+from rdflive.feeds.lines import Line
+from rdflive.feeds.tables.cells import Cell, Row
+from rdflive.feeds.tables.mapping import RowMapping
+from rdflive.feeds.tables.templates import MappingError
+from rdflive.feeds.terms import RowError
+from rdflive.model import Change, Quad
+
+__all__ = ["Held", "RowEdit", "RowName", "Rows", "at_line", "needs_mapping"]
+
+_ROW: Final = "row "
+_MAPPING: Final = "mapping"
+
+TableName: TypeAlias = tuple[str, ...]
+"""The parts of a table's name, such as database, schema and table."""
+
+
+class RowName(NamedTuple):
+    """Where a row is: its table, and a text that no other row of the table has."""
+
+    table: TableName
+    key: str
+
+    def to_kept(self) -> str:
+        """Write it as the key of a kept text."""
+        return _ROW + json.dumps(self, ensure_ascii=False)
+
+
+class Held(NamedTuple):
+    """A row, how often it is there, and the quads that it makes."""
+
+    row: Row
+    quads: tuple[Quad, ...]
+    times: int = 1
+
+    def to_kept(self) -> str:
+        """Write what is needed to make it again."""
+        cells = {column: list(cell) if cell.datatype else cell.text for column, cell in self.row.items()}
+        return json.dumps([self.times, cells], ensure_ascii=False)
+
+
+class Rows:
+    """The state of the tables; it changes with `RowEdit.finish` only."""
+
+    def __init__(self, mapping: RowMapping, form: str) -> None:
+        self.mapping = mapping
+        self._digest = f"{form} {mapping.digest}"
+        self._tables: dict[TableName, dict[str, Held]] = {}
+        self._support: Counter[Quad] = Counter()
+
+    def __bool__(self) -> bool:
+        """True where any row is held."""
+        return bool(self._tables)
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the rows of earlier readings; raises `MappingError` where another mapping made them."""
+        if kept.get(_MAPPING, self._digest) != self._digest:
+            raise MappingError(
+                "the mapping or the format is not the one that the feed was mirrored with so far; take that "
+                "one again, or mirror into an empty graph or under another name"
+            )
+        for text, value in kept.items():
+            if not text.startswith(_ROW):
+                continue
+            table, key = json.loads(text.removeprefix(_ROW))
+            times, cells = json.loads(value)
+            row = {name: Cell(cell) if isinstance(cell, str) else Cell(*cell) for name, cell in cells.items()}
+            name = RowName(tuple(table), key)
+            self._put(name, Held(row, self.quads(name.table, row), times))
+
+    def quads(self, table: TableName, row: Row) -> tuple[Quad, ...]:
+        """Make the quads of a row; none where its table is not mapped."""
+        found = self.mapping.find(table)
+        return found.quads(row) if found is not None else ()
+
+    def get(self, name: RowName) -> Held | None:
+        """Look a row up."""
+        return self._tables.get(name.table, {}).get(name.key)
+
+    def names(self, table: TableName) -> list[RowName]:
+        """List the rows of a table."""
+        return [RowName(table, key) for key in self._tables.get(table, ())]
+
+    def replace(self, edited: Mapping[RowName, Held | None]) -> Decoded | None:
+        """Put rows in the place of others, and say what that does; None where all stays as it was."""
+        edited = {name: new for name, new in edited.items() if new != self.get(name)}
+        if not edited:
+            return None
+        kept = {name.to_kept(): new and new.to_kept() for name, new in edited.items()}
+        was_empty = not self
+        net: Counter[Quad] = Counter()
+        for name, new in edited.items():
+            _count(net, self.get(name), -1)
+            _count(net, new, 1)
+        changes = tuple(self._changes(net))
+        for name, new in edited.items():
+            self._put(name, new)
+        if was_empty or not self:
+            kept[_MAPPING] = self._digest if self else None
+        return Decoded(changes, kept=kept)
+
+    def _changes(self, net: Counter[Quad]) -> Iterator[Change]:
+        """Say which quads lose their last row, then which gain their first."""
+        for quad, count in net.items():
+            if count < 0 and self._support[quad] + count == 0:
+                yield Change(-1, quad)
+        for quad, count in net.items():
+            if count > 0 and not self._support[quad]:
+                yield Change(1, quad)
+
+    def _put(self, name: RowName, new: Held | None) -> None:
+        table = self._tables.setdefault(name.table, {})
+        old = table.pop(name.key, None)
+        _count(self._support, old, -1)
+        _count(self._support, new, 1)
+        for quad in old.quads if old is not None else ():
+            if not self._support[quad]:
+                del self._support[quad]
+        if new is not None:
+            table[name.key] = new
+        elif not table:
+            del self._tables[name.table]
+
+
+class RowEdit:
+    """What one frame does to the rows: nothing before `finish`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._edited: dict[RowName, Held | None] = {}
+
+    def get(self, name: RowName) -> Held | None:
+        """Look a row up as the frame has left it so far."""
+        return self._edited[name] if name in self._edited else self._rows.get(name)
+
+    def put(self, name: RowName, row: Row, times: int = 1) -> None:
+        """Put a row in the place of the one that has its name; raises `RowError` where it makes no quads.
+
+        0 times removes it.
+        """
+        self._edited[name] = Held(row, self._rows.quads(name.table, row), times) if times else None
+
+    def remove(self, name: RowName) -> None:
+        """Remove a row, if it is there."""
+        self._edited[name] = None
+
+    def clear(self, table: TableName) -> None:
+        """Remove all rows of a table."""
+        edited = [name for name in self._edited if name.table == table]
+        self._edited.update(dict.fromkeys([*self._rows.names(table), *edited]))
+
+    def finish(self) -> Decoded | None:
+        """Apply it to the rows, and say what that does; None where all stays as it was."""
+        return self._rows.replace(self._edited)
+
+
+@contextmanager
+def at_line(line: Line) -> Iterator[None]:
+    """Give the errors of a line its number."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(str(error), error.line or line.number) from error
+    except RecursionError as error:
+        raise RowError("the record is nested too deeply", line.number) from error
+
+
+def needs_mapping(form: str, factory: str) -> Callable[[], Decoder]:
+    """Make the decoder of a format that means nothing without a mapping: it says so."""
+
+    def refuse() -> NoReturn:
+        raise MappingError(
+            f"the format {form!r} needs a mapping from rows to triples: pass --mapping FILE to the command "
+            f"line, or format=rdflive.feeds.{factory}(mapping) in Python"
+        )
+
+    return refuse
+
+
+def _count(counts: Counter[Quad], held: Held | None, sign: int) -> None:
+    if held is not None:
+        for quad in held.quads:
+            counts[quad] += sign * held.times

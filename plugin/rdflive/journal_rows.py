@@ -1,0 +1,166 @@
+"""Rows of terms as text and back, exactly: what a journal keeps of rdflib's terms and of pyoxigraph's."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final, Protocol, TypeAlias
+
+from rdflib.term import BNode, Literal, Node, URIRef
+
+__all__ = ["Row", "TermTexts", "read_row", "row_key", "texts_of", "write_row"]
+
+Row: TypeAlias = tuple[Any, ...]
+"""Terms of the store, None where unbound."""
+
+_BETWEEN: Final = "\t"  # escaped inside every term
+_ESCAPED: Final = re.compile('[\\\\"\t\n\r\0\ud800-\udfff]')  # SQLite takes no lone surrogates
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-F]{4})|(.))")
+_NOT_IN_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+_LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@(.+)|\^\^<(.*)>)?')
+_LETTERS: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_CHARACTERS: Final = {text[1]: character for character, text in _LETTERS.items()}
+
+
+class TermTexts(Protocol):
+    """How the terms of one library are written; both ways raise ValueError for what they cannot take."""
+
+    def write(self, term: Any) -> str:
+        """Write a term, without a tab in the text."""
+
+    def read(self, text: str) -> Any:
+        """Read what `write` wrote."""
+
+
+def write_row(texts: TermTexts, row: Row) -> str:
+    r"""Write a row, without the number of its columns.
+
+    >>> write_row(RdflibTexts(), (URIRef("urn:a"), None, Literal("Zug", lang="de")))
+    '<urn:a>\t\t"Zug"@de'
+    """
+    return _BETWEEN.join("" if term is None else texts.write(term) for term in row)
+
+
+def read_row(texts: TermTexts, text: str, width: int) -> Row:
+    r"""Read a row of `width` columns; raises ValueError where it has others.
+
+    >>> read_row(RdflibTexts(), "\t_:b", 2)
+    (None, rdflib.term.BNode('b'))
+    """
+    terms = text.split(_BETWEEN) if width or text else []
+    if len(terms) != width:
+        raise ValueError(f"a row of {width} columns has {len(terms)}: {text!r}")
+    return tuple(texts.read(term) if term else None for term in terms)
+
+
+def row_key(text: str) -> str:
+    r"""Write a row such that equal rows are the same text: language tags are equal in any case.
+
+    >>> row_key('"a"@EN-gb\t"b@C"')
+    '"a"@en-gb\t"b@C"'
+    """
+    return _BETWEEN.join(map(_term_key, text.split(_BETWEEN))) if '"@' in text else text
+
+
+def _term_key(text: str) -> str:
+    if not text.startswith('"') or text.endswith(('"', ">")):
+        return text
+    literal, _, language = text.rpartition("@")
+    return f"{literal}@{language.lower()}"
+
+
+def texts_of(term: Any) -> TermTexts:
+    """Choose how terms are written by one of them; raises ValueError for those of a third library."""
+    if isinstance(term, Node):
+        return RdflibTexts()
+    if type(term).__module__ == "pyoxigraph":
+        return OxigraphTexts()
+    raise ValueError(f"terms like {term!r} are neither rdflib's nor pyoxigraph's")
+
+
+class RdflibTexts:
+    """N-Triples in which any term of rdflib can be written, such as an IRI with a space."""
+
+    def write(self, term: Any) -> str:
+        """Write an IRI, a blank node with its label, or a literal in its own spelling."""
+        if isinstance(term, Literal):
+            quoted = f'"{_escape(term)}"'
+            if term.language:
+                return f"{quoted}@{term.language}"
+            return quoted if term.datatype is None else f"{quoted}^^<{_escape(term.datatype)}>"
+        if isinstance(term, BNode):
+            return f"_:{_escape(term)}"
+        if isinstance(term, URIRef):
+            return f"<{_escape(term)}>"
+        raise ValueError(f"{term!r} is neither an IRI nor a blank node nor a literal")
+
+    def read(self, text: str) -> Any:
+        """Read a term; a literal keeps its spelling whatever `rdflib.NORMALIZE_LITERALS` says."""
+        if text.startswith("<") and text.endswith(">"):
+            return URIRef(_unescape(text[1:-1]))
+        if text.startswith("_:"):
+            return BNode(_unescape(text[2:]))
+        match = _LITERAL.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no term")
+        lexical, language, datatype = match.groups()
+        return _literal(_unescape(lexical), language, None if datatype is None else _unescape(datatype))
+
+
+class OxigraphTexts:
+    """N-Triples of RDF 1.2, as pyoxigraph writes and reads them: triple terms and directions too."""
+
+    def write(self, term: Any) -> str:
+        """Write a term of pyoxigraph."""
+        from pyoxigraph import NamedNode, Quad
+
+        if isinstance(term, NamedNode):  # a lenient parser lets in what N-Triples must escape
+            return f"<{_NOT_IN_IRI.sub(_code, term.value)}>"
+        line = str(Quad(_subject(), _subject(), term))  # that of a triple alone lacks its parentheses
+        text = line[2 * len(f"{_subject()} ") :]
+        if _BETWEEN in text:
+            raise ValueError(f"{term!r} has a tab in an IRI")
+        return text
+
+    def read(self, text: str) -> Any:
+        """Read a term; blank nodes keep their labels."""
+        from pyoxigraph import RdfFormat, parse
+
+        line = f"{_subject()} {_subject()} {text} ."
+        try:
+            (quad,) = parse(line, format=RdfFormat.N_TRIPLES, lenient=True)
+        except SyntaxError as error:
+            raise ValueError(f"{text!r} is no term: {error}") from error
+        return quad.object
+
+
+@cache
+def _subject() -> Any:
+    from pyoxigraph import NamedNode
+
+    return NamedNode("urn:x-rdflive:any")
+
+
+def _literal(lexical: str, language: str | None, datatype: str | None) -> Literal:
+    if language is not None or datatype is None:
+        return Literal(lexical, lang=language)
+    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
+    if str(literal) != lexical:
+        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
+        literal = Literal(lexical)
+        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
+    return literal
+
+
+def _escape(text: str) -> str:
+    return _ESCAPED.sub(lambda match: _LETTERS.get(match[0]) or _code(match), text)
+
+
+def _code(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04X}"
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return str(text)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTERS[match[2]], text)

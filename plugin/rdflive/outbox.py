@@ -1,0 +1,210 @@
+"""What a resumed subscription hands out: one delta at a time, numbered and written down beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rdflive.errors import ClosedError
+from rdflive.journal import Journal, ResumeError, Rows
+from rdflive.journal_rows import Row, TermTexts, read_row, texts_of, write_row
+from rdflive.mailbox import Mailbox
+from rdflive.model import Delta, Header
+
+__all__ = ["Consumer", "Outbox"]
+
+_Result = TypeVar("_Result")
+
+
+class Outbox:
+    """Deltas on their way to the one consumer of a subscription that has a journal.
+
+    A delta waits in the mailbox, where later ones are added to it, until the consumer asks. It is then
+    written to the journal with its number (1), handed out (2), and acknowledged when the consumer asks
+    again (3). Killed after (1), it is handed out once more under the same number.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        header: Header,
+        *,
+        sample: Any,
+        initial: bool,
+        call: Callable[[Delta], object] | None,
+        stop: Callable[[BaseException], object],
+    ) -> None:
+        """Begin with what the journal holds; `sample` is any term of the store.
+
+        `call` hands a delta to the callback, None where an iterator is to take them; `stop` ends the
+        subscription when a step fails.
+        """
+        self.mailbox = Mailbox()
+        self.count = 0
+        """Deltas handed out."""
+        self._journal = journal
+        self._header = header
+        self._texts = _texts_of(sample)
+        self._initial = initial
+        self._call = call
+        self._stop = stop
+        self._consumer: Consumer | None = None
+        self._pending = self._written()
+
+    def put(self, delta: Delta) -> None:
+        """Let a delta wait, or call the callback; an initial one stands for what the consumer missed."""
+        if delta.initial and not self._initial and not self._journal.begun:
+            self.attempt(lambda: self._journal.begin(self._to_rows(delta)[0]))
+        self.mailbox.put(delta)
+        if self._call is not None:
+            self._consumer = consumer = Consumer(
+                self
+            )  # a new one: what a callback was killed at is due again
+            while (numbered := consumer.take_now(_nobody)[0]) is not None:
+                self._call(numbered)
+
+    def close(self) -> None:
+        """Hand out no more; what waits is the difference to find when the subscription is resumed."""
+        self._journal.close()
+        self.mailbox.close()
+
+    def consumer(self) -> Consumer:
+        """Make the consumer of an iterator; raises ResumeError while there is another."""
+        if self._consumer is not None or self._call is not None:
+            raise ResumeError(
+                f"subscription {self._journal.name!r} has its consumer: a resumed subscription is followed "
+                "once, by its callback or by one iterator; close that iterator, or subscribe by another name"
+            )
+        self._consumer = Consumer(self)
+        return self._consumer
+
+    def release(self, consumer: object) -> None:
+        """Forget a consumer; what it took and did not acknowledge is for the next one."""
+        if consumer is self._consumer:
+            self._consumer = None
+
+    def serves(self, consumer: Consumer) -> bool:
+        """False when the consumer was released."""
+        return consumer is self._consumer
+
+    def due(self) -> Delta | None:
+        """Give the delta that was written and not acknowledged."""
+        return None if self._journal.closed else self._pending
+
+    def acknowledge(self) -> None:
+        """Say that the consumer is done with the delta that it has."""
+        self.attempt(self._journal.acknowledge)
+        self._pending = None
+
+    def number(self, delta: Delta) -> Delta | None:
+        """Write down what to tell the consumer, and give it with its number; None when that is nothing."""
+        return self.attempt(lambda: self._number(delta))
+
+    def attempt(self, step: Callable[[], _Result]) -> _Result | None:
+        """Work on the journal; what fails stops the subscription, and what it missed can be resumed."""
+        try:
+            return step()
+        except ClosedError:
+            return None
+        except BaseException as error:
+            self._stop(error)
+            raise
+
+    def _number(self, delta: Delta) -> Delta | None:
+        rows, terms = self._to_rows(delta)
+        initial = delta.initial and not self._journal.begun
+        if delta.initial and not initial:
+            rows = self._journal.missed(rows)
+        if not rows and not initial:
+            return None
+        numbered = self._to_delta(rows, terms, self._journal.write(rows, initial=initial), initial)
+        self._pending = numbered
+        return numbered
+
+    def _written(self) -> Delta | None:
+        pending = self._journal.pending()
+        return None if pending is None else self._to_delta(pending.rows, {}, pending.number, pending.initial)
+
+    def _to_rows(self, delta: Delta) -> tuple[Rows, dict[str, Row]]:
+        """Write rows as text: their weights, and their terms."""
+        rows: Rows = {}
+        terms: dict[str, Row] = {}
+        for row, weight in delta._weights.items():  # the store's own terms, which the public views convert
+            try:
+                text = write_row(self._texts, row)
+            except ValueError as error:
+                raise ResumeError(
+                    f"a file cannot hold an answer of {self._journal.name!r}: {error}"
+                ) from error
+            rows[text] = rows.get(text, 0) + weight
+            terms[text] = row
+        return {text: weight for text, weight in rows.items() if weight}, terms
+
+    def _to_delta(self, rows: Rows, terms: Mapping[str, Row], number: int, initial: bool) -> Delta:
+        width = 3 if self._header.form == "CONSTRUCT" else len(self._header.names)
+        weights: dict[Any, int] = {}
+        for text, weight in rows.items():
+            try:
+                row = terms[text] if text in terms else read_row(self._texts, text, width)
+            except ValueError as error:
+                raise ResumeError(
+                    f"{self._journal.path!r} holds an answer of {self._journal.name!r} that cannot be one of "
+                    f"this store: {error}; delete the file and begin anew"
+                ) from error
+            weights[row] = weight
+        return Delta(self._header, weights, sequence=number, initial=initial)
+
+
+class Consumer:
+    """Takes from an outbox as from a mailbox; asking for the next delta acknowledges the last."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._has_taken = False
+
+    def take(self, timeout: float | None = None) -> Delta | None:
+        """Wait for a delta; None at the end, `TimeoutError` after `timeout` seconds."""
+        if not self._outbox.serves(self):
+            return None
+        delta = self._settle()
+        while delta is None:
+            waiting = self._outbox.mailbox.take(timeout)
+            if waiting is None:
+                return None
+            delta = self._outbox.number(waiting)
+        return self._taken(delta)
+
+    def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        """Take without blocking, and say whether more can come; if so, `wake` is called then."""
+        if not self._outbox.serves(self):
+            return None, False
+        delta, more = self._settle(), True
+        while delta is None:
+            waiting, more = self._outbox.mailbox.take_now(wake)
+            if waiting is None:
+                return None, more
+            delta = self._outbox.number(waiting)
+        return self._taken(delta), more
+
+    def _settle(self) -> Delta | None:
+        """Acknowledge what was taken; give what is due from before."""
+        if self._has_taken:
+            self._has_taken = False
+            self._outbox.acknowledge()
+        return self._outbox.due()
+
+    def _taken(self, delta: Delta) -> Delta:
+        self._has_taken = True
+        self._outbox.count += 1
+        return delta
+
+
+def _nobody() -> None:
+    """Wake nobody: the callback is called when the next delta is put."""
+
+
+def _texts_of(term: Any) -> TermTexts:
+    try:
+        return texts_of(term)
+    except ValueError as error:
+        raise ResumeError(f"resume cannot keep the answers of this store: {error}") from error

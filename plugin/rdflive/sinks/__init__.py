@@ -1,0 +1,11 @@
+"""Sinks: where deltas leave the process. Each is a callback for `subscribe`, and is closed after it."""
+
+from __future__ import annotations
+
+from rdflive.sinks.ndjson import NdjsonSink, to_ndjson
+from rdflive.sinks.patch import PatchSink
+from rdflive.sinks.sink import Sink
+from rdflive.sinks.sse import SseSink
+from rdflive.sinks.webhook import WebhookError, WebhookSink
+
+__all__ = ["NdjsonSink", "PatchSink", "Sink", "SseSink", "WebhookError", "WebhookSink", "to_ndjson"]

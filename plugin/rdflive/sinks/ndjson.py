@@ -1,0 +1,89 @@
+"""Deltas as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from rdflib import BNode, URIRef
+
+from rdflive.model import Delta
+from rdflive.sinks.sink import to_rdflib
+
+__all__ = ["NdjsonSink", "solution_text", "to_json", "to_line", "to_ndjson"]
+
+_TRIPLE = ("subject", "predicate", "object")
+
+
+class NdjsonSink:
+    """Writes each delta as one line of JSON to a text stream, and flushes it.
+
+    >>> import sys
+    >>> from rdflive.model import Header
+    >>> NdjsonSink(sys.stdout)(Delta(Header("ASK", ()), {(): 1}, sequence=0, initial=True))
+    {"sequence": 0, "initial": true, "boolean": true}
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, delta: Delta) -> None:
+        """Write one line."""
+        self._stream.write(to_ndjson(delta) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream open: it is the caller's."""
+
+
+def to_ndjson(delta: Delta) -> str:
+    """Write a delta as one JSON object without line breaks: `sequence`, `initial`, `added`, `removed`.
+
+    Solutions bind variables to terms as in SPARQL 1.1 Query Results JSON; the triples of CONSTRUCT bind
+    `subject`, `predicate` and `object`. In place of `added` and `removed` an ASK query has `boolean`.
+    """
+    return to_line(
+        delta.sequence,
+        map(solution_text, delta.added),
+        map(solution_text, delta.removed),
+        initial=delta.initial,
+        answer=delta.answer,
+    )
+
+
+def to_line(
+    sequence: int, added: Iterable[str], removed: Iterable[str], *, initial: bool, answer: bool | None
+) -> str:
+    """Put the object together from solutions that are JSON already; `answer` is that of an ASK query."""
+    head = f'{{"sequence": {sequence}, "initial": {json.dumps(initial)}, '
+    if answer is not None:
+        return f'{head}"boolean": {json.dumps(answer)}}}'
+    return f'{head}"added": [{", ".join(added)}], "removed": [{", ".join(removed)}]}}'
+
+
+def solution_text(solution: Any) -> str:
+    """Write a solution, or a triple, as one JSON object."""
+    pairs = zip(_TRIPLE, solution, strict=True) if isinstance(solution, tuple) else solution.items()
+    text = json.dumps({name: to_json(term) for name, term in pairs}, ensure_ascii=False)
+    # half a surrogate pair has no UTF-8; its escape is that of JSON
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def to_json(term: Any) -> dict[str, str]:
+    """Write a term as the SPARQL 1.1 results format in JSON does.
+
+    >>> to_json(URIRef("http://e/s"))
+    {'type': 'uri', 'value': 'http://e/s'}
+    """
+    term = to_rdflib(term)
+    if isinstance(term, URIRef):
+        return {"type": "uri", "value": str(term)}
+    if isinstance(term, BNode):
+        return {"type": "bnode", "value": str(term)}
+    shown = {"type": "literal", "value": str(term)}
+    if term.language:
+        shown["xml:lang"] = term.language
+    elif term.datatype:
+        shown["datatype"] = str(term.datatype)
+    return shown

@@ -1,0 +1,206 @@
+"""Deltas as server-sent events, from a small HTTP server of its own."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import socketserver
+import threading
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
+from itertools import chain
+from time import monotonic
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from rdflive.errors import RdfliveError
+from rdflive.model import Delta
+from rdflive.sinks.events import EventLog
+
+__all__ = ["SseSink"]
+
+log = logging.getLogger("rdflive")
+
+_PATIENCE: Final = 30.0
+"""Seconds that a client has for its request, and for taking each piece of what is sent."""
+_PIECE: Final = 1 << 16
+_GRACE: Final = 2.0
+"""Seconds that clients have to take what waits for them when the sink is closed."""
+
+
+class SseSink:
+    """Serves the deltas of one subscription at `url` to any number of clients, until it is closed.
+
+    A client is sent `event: initial` with the current answer, then `event: delta` for every delta; `data`
+    is the line of `to_ndjson`, and `id` is `sequence-epoch`. One that comes back with `Last-Event-ID` is
+    sent what it missed, if the last `history` deltas reach back to that, else `event: resync` and the
+    current answer. The writer never waits for a client: one that lets more than `backlog` events wait is
+    disconnected, and may come back. A comment every `keep_alive` seconds shows that the connection lives.
+
+    Nobody is asked for a password: any other `host` than the default one shows the answer to everybody
+    who can reach it. Raises `RdfliveError` where it cannot listen.
+
+    >>> sink = SseSink()
+    >>> sink.url.startswith("http://127.0.0.1:")
+    True
+    >>> sink.close()
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        history: int = 1000,
+        backlog: int = 1000,
+        keep_alive: float = 15.0,
+    ) -> None:
+        self._events = EventLog(history=history, backlog=backlog)
+        self._server = _listen(host, port, self._events, keep_alive)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.1,), name="rdflive-sse", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where the events are."""
+        host, port = self._server.server_address[:2]
+        return f"http://[{host!s}]:{port}/" if ":" in str(host) else f"http://{host!s}:{port}/"
+
+    def __call__(self, delta: Delta) -> None:
+        """Send a delta to all clients, without waiting for any."""
+        self._events.publish(delta)
+
+    def close(self) -> None:
+        """Let the clients take what waits for them, for some seconds at most, and stop. May be repeated."""
+        self._events.close()
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+        self._server.disconnect()
+
+
+def _listen(host: str, port: int, events: EventLog, keep_alive: float) -> _Server:
+    if not 0 <= port < 1 << 16:  # the resolver would take the remainder
+        raise RdfliveError(f"cannot listen on port {port}: a port is below 65536, and 0 for any free one")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return _Server(family, address, host, events, keep_alive)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RdfliveError(f"cannot listen on {host} port {port}: {reason}; choose another") from error
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, family: int, address: Any, host: str, events: EventLog, keep_alive: float) -> None:
+        self.address_family = family
+        self.host = host
+        self.events = events
+        self.keep_alive = keep_alive
+        self._connections: dict[Any, threading.Thread] = {}
+        super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own, which `disconnect` can wait for."""
+        thread = threading.Thread(
+            target=self.process_request_thread, args=(request, client_address), daemon=True
+        )
+        self._connections[request] = thread
+        thread.start()
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection, whose thread is about to end."""
+        self._connections.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base's names
+        """Log what went wrong in a connection; the others go on."""
+        log.exception("the connection of %s failed", client_address)
+
+    def disconnect(self) -> None:
+        """Wait for the threads of all connections; those that take long are cut off."""
+        deadline = monotonic() + _GRACE
+        for request, thread in list(self._connections.items()):
+            thread.join(max(0.0, deadline - monotonic()))
+            if thread.is_alive():
+                _cut(request)
+                thread.join()
+
+    def knows(self, name: str | None) -> bool:
+        """Tell whether a request's host may mean this server.
+
+        A web page can have its own name point to this machine, and read what listens here only for it.
+        """
+        if name is None or not _is_loopback(str(self.server_address[0])):
+            return True
+        return name in ("localhost", self.host.lower()) or _is_loopback(name)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "rdflive"
+    timeout = _PATIENCE
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Send events until the client goes or the server ends."""
+        self.close_connection = True
+        if not self.server.knows(_hostname(self.headers.get("Host"))):
+            self.send_error(HTTPStatus.FORBIDDEN, "The Host is not that of this server")
+        elif urlsplit(self.path).path != "/":
+            self.send_error(HTTPStatus.NOT_FOUND, "The events are at /")
+        else:
+            with suppress(OSError):  # the client has gone, or takes nothing any more
+                self._stream()
+
+    def _stream(self) -> None:
+        client, first = self.server.events.join(
+            self.headers.get("Last-Event-ID"), lambda: _cut(self.connection)
+        )
+        try:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for event in chain(first, iter(partial(client.take, self.server.keep_alive), None)):
+                self._send(event)
+        finally:
+            self.server.events.leave(client)
+
+    def _send(self, event: bytes) -> None:
+        # the timeout is for a whole `write`, and a large answer may take longer
+        for start in range(0, len(event), _PIECE):
+            self.wfile.write(event[start : start + _PIECE])
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Log a request."""
+        log.debug("%s " + format, self.address_string(), *args)
+
+
+def _hostname(header: str | None) -> str | None:
+    try:
+        return urlsplit(f"//{header}").hostname if header else None
+    except ValueError:
+        return ""
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _cut(connection: socket.socket) -> None:
+    """End a connection at once, also for a thread that is sending on it."""
+    with suppress(OSError):  # it has ended already
+        connection.shutdown(socket.SHUT_RDWR)

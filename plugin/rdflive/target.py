@@ -1,0 +1,137 @@
+"""The graph that a feed is mirrored into: rdflib's terms in and out, one atomic write per entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from rdflive import manager, membership
+from rdflive.errors import UnsupportedStoreError
+from rdflive.feeds.feed import NAMED_GRAPHS
+from rdflive.model import Change, Quad
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Writable
+
+__all__ = ["GraphTarget", "to_quad"]
+
+
+class GraphTarget:
+    """Writes to a dataset, or to the one graph that an `rdflib.Graph` is, and tells what it holds.
+
+    A named graph in an entry for a single graph is refused. Raises `UnsupportedStoreError` for a store
+    that cannot be written atomically.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self._store = manager.store_of(graph)
+        with manager.locked(self._store) as adapter:
+            _writable(adapter)
+            self.identity = id(adapter.capture)
+            """Tells one store from another."""
+            try:
+                self._default, self._single = adapter.default_graph(graph), False
+            except UnsupportedStoreError:
+                self._default, self._single = adapter.graph_key(graph), True
+
+    def kept(self, name: str) -> dict[str, str]:
+        """Give what `write` kept under a name."""
+        with manager.locked(self._store) as adapter:
+            return _writable(adapter).kept(name)
+
+    def write(
+        self, changes: Iterable[Change], updates: Sequence[str], name: str, keep: Mapping[str, str | None]
+    ) -> None:
+        """Apply updates, then changes, and keep something, all in one commit or not at all.
+
+        Raises ValueError for a term or graph that the store cannot hold.
+        """
+        with manager.locked(self._store) as adapter:
+            net: dict[QuadTerms, Literal[1, -1]] = {}
+            for sign, quad in changes:
+                net[self._to_native(adapter, quad)] = sign
+            _writable(adapter).write(self._graph, net, updates=updates, name=name, keep=keep)
+        adapter.capture.deliver()
+
+    def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
+        """Make the quads all that the graph holds, and keep something, in one commit."""
+        with manager.locked(self._store) as adapter:
+            wanted = {self._to_native(adapter, quad) for quad in quads}
+            held = set(self._held(adapter))
+            net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
+            net.update(dict.fromkeys(wanted - held, 1))
+            _writable(adapter).write(self._graph, net, name=name, keep=keep)
+        adapter.capture.deliver()
+
+    def quads(self) -> Iterator[Quad]:
+        """List what the graph holds now, in rdflib's terms; the default graph is None."""
+        with manager.locked(self._store) as adapter:
+            convert = adapter.to_rdflib()
+            return iter([self._to_quad(quad, convert) for quad in self._held(adapter)])
+
+    def patterns(self) -> list[Quad]:
+        """List the patterns that the open subscriptions on the store need; None matches anything."""
+        with manager.locked(self._store) as adapter:
+            convert = adapter.to_rdflib()
+            return [
+                to_quad(pattern, graph)
+                for key, pattern in membership.patterns(adapter)
+                for graph in self._graphs(key, convert)
+            ]
+
+    def _graphs(self, key: GraphKey, convert: Callable[[Any], Any] | None) -> tuple[Any, ...]:
+        if key is UNION:
+            return None, NAMED_GRAPHS
+        if key is NAMED:
+            return (NAMED_GRAPHS,)
+        return (self._name(key, convert),)
+
+    def _held(self, adapter: Adapter) -> Iterator[QuadTerms]:
+        if not self._single:
+            return adapter.quads((None, None, None))
+        return ((s, p, o, self._default) for s, p, o in adapter.triples(self._default, (None, None, None)))
+
+    def _to_native(self, adapter: Adapter, quad: Quad) -> QuadTerms:
+        s, p, o = map(adapter.to_native, quad[:3])
+        key = self._default if quad.graph is None else adapter.to_native(quad.graph)
+        if self._single and key != self._default:
+            raise ValueError(
+                f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give it "
+                "a Dataset"
+            )
+        return s, p, o, key
+
+    def _to_quad(self, quad: QuadTerms, convert: Callable[[Any], Any] | None) -> Quad:
+        s, p, o, key = quad
+        if convert is not None:
+            s, p, o = convert(s), convert(p), convert(o)
+        return Quad(s, p, o, self._name(key, convert))
+
+    def _name(self, key: GraphKey, convert: Callable[[Any], Any] | None) -> Any:
+        if key == self._default:
+            return None
+        return key if convert is None else convert(key)
+
+
+def to_quad(pattern: TriplePattern, graph: Any) -> Quad:
+    """Write a pattern as feeds do: None matches anything."""
+    triple = (pattern.subject, pattern.predicate, pattern.object)
+    s, p, o = (None if isinstance(term, Variable) else term for term in triple)
+    return Quad(s, p, o, graph)
+
+
+@cache
+def _is_writable(kind: Any) -> bool:
+    return issubclass(kind, Writable)  # cached: it inspects every member of the protocol
+
+
+def _writable(adapter: Any) -> Writable:
+    kind: Any = type(adapter)
+    if not _is_writable(kind):
+        raise UnsupportedStoreError(
+            f"{kind.__qualname__} cannot write an entry of a feed in one atomic step, so no feed "
+            "can be mirrored into its stores (see Writable in docs/adapters.md)"
+        )
+    writable: Writable = adapter
+    return writable

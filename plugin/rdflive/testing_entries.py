@@ -1,0 +1,145 @@
+"""Entries of feeds for tests: who writes them, and random ones over a small universe."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Literal, TypeAlias
+
+import rdflib
+from rdflib.store import Store
+
+from rdflive import manager
+from rdflive.errors import UnsupportedStoreError
+from rdflive.live import batch
+from rdflive.store import Writable
+from rdflive.testing_operations import NAMES, World, term
+
+__all__ = ["ODD", "Changes", "Choice", "Writer"]
+
+Changes: TypeAlias = Mapping[tuple[Any, Any], Literal[1, -1]]
+"""Triples of rdflib's terms with the name of their graph (None: the default one), and what happens."""
+
+NAME: Final = "a feed"
+ODD: Final = ("", "cursor", "ключ 🙂", "a\0b\r\n\t'''\"\"\" \\u0041 }", "urn:x-rdflive:kept", "é%20+")
+"""Names, keys and texts that must come back as they are."""
+
+_UPDATES: Final = (
+    "INSERT { {t} } WHERE {}",
+    "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
+    "PREFIX x: <urn:example:> DELETE { ?s x:q ?o } WHERE { ?s x:q ?o } # nothing more",
+    "DELETE { {t} } INSERT { {u} } WHERE {} ;",
+)
+_DATASET_UPDATES: Final = (
+    "INSERT DATA { GRAPH :g1 { {t} } GRAPH :g2 { {u} } }",
+    "DELETE { GRAPH ?g {?s :p ?o} } INSERT { GRAPH ?g {?s :q ?o} } WHERE { GRAPH ?g {?s :p ?o} }",
+    "PREFIX : <urn:example:> DELETE DATA { GRAPH :g1 { {t} } }",
+    "CLEAR SILENT GRAPH :g1",
+    "CLEAR ALL",
+    "MOVE SILENT :g1 TO :g2 ; ADD SILENT :g2 TO :g3",
+)
+
+
+class Writer:
+    """Writes entries to the store of a world, as a feed would, and says what is kept."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.target = world.graph if world.dataset is None else world.dataset
+
+    @classmethod
+    def over(cls, make_store: Callable[[], Store]) -> Writer | None:
+        """Make the writer of a new store; None where its adapter is not `Writable`."""
+        writer = cls(World(make_store()))
+        with manager.locked(writer.world.store) as adapter:
+            return writer if isinstance(adapter, Writable) else None
+
+    def write(
+        self,
+        changes: Changes,
+        *,
+        updates: Sequence[str] = (),
+        name: str = NAME,
+        keep: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Write one entry."""
+        with batch(self.target), self._adapter() as adapter:
+            native = {self._native(adapter, *quad): sign for quad, sign in changes.items()}
+            adapter.write(self.target, native, updates=updates, name=name, keep=keep or {})
+
+    def kept(self, name: str = NAME) -> dict[str, str]:
+        """Give what is kept under a name."""
+        with self._adapter() as adapter:
+            kept: dict[str, str] = adapter.kept(name)
+            return kept
+
+    def can_update(self) -> bool:
+        """Tell whether the store runs updates of this graph; it refuses them in no other case."""
+        try:
+            self.write({}, updates=["INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }"])
+        except UnsupportedStoreError:
+            return False
+        return True
+
+    @contextmanager
+    def _adapter(self) -> Iterator[Any]:
+        with manager.locked(self.world.store) as adapter:
+            yield adapter
+
+    def _native(self, adapter: Any, triple: Any, graph: Any) -> tuple[Any, ...]:
+        if graph is None and self.world.dataset is not None:
+            key = adapter.default_graph(self.world.dataset)
+        else:
+            key = adapter.graph_key(
+                self.world.graph if graph is None else rdflib.Graph(self.world.store, graph)
+            )
+        return (*(part if part is None else adapter.to_native(part) for part in triple), key)
+
+    def content(self) -> list[set[Any]]:
+        """List what each graph holds."""
+        return [set(graph) for graph in self.world.views()]
+
+    def fail(self, changes: Changes, **entry: Any) -> Exception:
+        """Write an entry that must fail, and give its error."""
+        try:
+            self.write(changes, **entry)
+        except Exception as error:  # noqa: BLE001 - whatever the store raises
+            return error
+        raise AssertionError(f"an entry that cannot be written was: {changes}, {entry}")
+
+
+class Choice:
+    """Random entries over a small universe, with blank nodes and what is there already."""
+
+    def __init__(self, seed: str, writer: Writer) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - a seeded test
+        has_names = writer.world.dataset is not None
+        self._graphs = (None, *NAMES, rdflib.BNode("h")) if has_names else (None,)
+        self._updates = (*_UPDATES, *_DATASET_UPDATES) if has_names else _UPDATES
+        self._counts = (0, 0, 1, 2) if writer.can_update() else (0,)
+
+    def triple(self, *, blank: bool = True) -> Any:
+        choose = self._random.choice
+        s, p, o = term(f"{choose('abc')} {choose('pq')} {choose('abc12')}")
+        parts = [
+            rdflib.BNode("b" + str(part)[-1]) if blank and choose("01") == "1" else part for part in (s, o)
+        ]
+        return parts[0], p, parts[1]
+
+    def changes(self) -> Changes:
+        choose = self._random.choice
+        return {(self.triple(), choose(self._graphs)): choose((1, 1, -1)) for _ in range(choose((0, 1, 6)))}
+
+    def updates(self) -> list[str]:
+        return [self._update() for _ in range(self._random.choice(self._counts))]
+
+    def _update(self) -> str:
+        text = self._random.choice(self._updates)
+        for name in ("{t}", "{u}"):
+            text = text.replace(name, " ".join(part.n3() for part in self.triple(blank=False)))
+        return text
+
+    def keep(self) -> dict[str, str | None]:
+        choose = self._random.choice
+        return {choose(ODD): choose((*ODD, None)) for _ in range(choose((0, 1, 2)))}

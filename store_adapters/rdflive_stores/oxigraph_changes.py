@@ -1,0 +1,88 @@
+"""What an operation on an Oxigraph store changed: told by comparison, and recorded in its capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
+
+from rdflive.store import UNION, Capture
+from rdflive_stores.oxigraph_terms import canonical
+from rdflive_stores.oxigraph_update import Pattern
+from rdflive_stores.oxigraph_visible import visible
+
+__all__ = ["canonical_quad", "compare", "record"]
+
+
+def compare(
+    native: Store, capture: Capture, patterns: Iterable[Pattern], write: Callable[[], object]
+) -> None:
+    """Run an operation and record how the quads of some patterns differ before and after, inside a batch.
+
+    An open iterator keeps the old state at no cost, so an operation that fails reads nothing.
+    """
+    before = [(pattern, _matching(native, pattern)) for pattern in patterns]
+    write()
+    came: set[Quad] = set()
+    went: set[Quad] = set()
+    for pattern, quads in before:
+        now = set(_matching(native, pattern))
+        for quad in quads:
+            if quad in now:
+                now.remove(quad)
+            else:
+                went.add(quad)
+        came |= now
+    record(native, capture, went, came)
+
+
+def record(native: Store, capture: Capture, went: Iterable[Quad], came: Iterable[Quad]) -> None:
+    """Record net changes of canonical quads inside a batch, and those of the union if wanted."""
+    for quad in went:
+        capture.record(-1, *quad)
+    for quad in came:
+        capture.record(1, *quad)
+    if capture.wants_union:
+        _record_union(native, capture, _graphs_of_triples(went), _graphs_of_triples(came))
+
+
+def canonical_quad(quad: Quad) -> Quad:
+    """Spell a quad as the store gives it back."""
+    s, p, o, graph = quad
+    term = canonical(o)
+    return quad if term is o else Quad(s, p, term, graph)
+
+
+def _matching(native: Store, pattern: Pattern) -> Iterable[Quad]:
+    s, p, o, graph = pattern
+    if s is None or p is None or o is None or graph is None:
+        matching: Iterable[Quad] = visible(native).quads_for_pattern(s, p, o, graph)
+        return matching
+    quad = canonical_quad(Quad(s, p, o, graph))
+    return (quad,) if quad in native else ()
+
+
+_Graphs = Mapping[Triple, set[NamedNode | BlankNode | DefaultGraph]]
+
+
+def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs) -> None:
+    """Record the triples that a first graph took or a last one let go, given who did either."""
+    seen = visible(native)
+    for triple in came.keys() | went.keys():
+        s, p, o = triple.subject, triple.predicate, triple.object
+        takers = came.get(triple, ())
+        is_held, was_held = False, triple in went
+        for quad in seen.quads_for_pattern(s, p, o, None):
+            is_held = True
+            if was_held or quad.graph_name not in takers:
+                was_held = True
+                break
+        if is_held is not was_held:
+            capture.record(1 if is_held else -1, s, p, o, UNION)
+
+
+def _graphs_of_triples(quads: Iterable[Quad]) -> _Graphs:
+    graphs: dict[Triple, set[NamedNode | BlankNode | DefaultGraph]] = {}
+    for quad in quads:
+        graphs.setdefault(quad.triple, set()).add(quad.graph_name)
+    return graphs

@@ -1,0 +1,85 @@
+"""One entry of a feed on its way into an Oxigraph store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pyoxigraph import Quad, Store
+
+from rdflive.store import QuadTerms, WriteRefusedError
+from rdflive_stores.oxigraph_kept import Held, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph_request import execute
+from rdflive_stores.oxigraph_terms import canonical
+from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
+
+__all__ = ["Entry"]
+
+
+class Entry:
+    """What is to be written: updates, then changes, and texts to be kept under a name.
+
+    Raises WriteRefusedError for a change that no Oxigraph store can hold.
+    """
+
+    def __init__(
+        self,
+        changes: Mapping[QuadTerms, Literal[1, -1]],
+        updates: Sequence[str],
+        prefixes: dict[str, str] | None,
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        self._signs = {_quad(change): sign for change, sign in changes.items()}
+        self._updates = updates
+        self._prefixes = prefixes
+        self._name = name
+        self._keep = keep
+
+    def touched(self) -> Iterator[Pattern]:
+        """List the patterns of quads that can change."""
+        patterns = {
+            pattern: None
+            for text in self._updates
+            for pattern in touched_patterns(text, prefixes=self._prefixes)
+        }
+        if ANYTHING in patterns:
+            yield ANYTHING
+        else:
+            yield from patterns
+            yield from map(tuple, self._signs)
+
+    def write(self, native: Store, held: Held) -> tuple[list[Quad], list[Quad]]:
+        """Write all of it in one transaction; give the quads to delete and to insert.
+
+        Without updates these are the ones that really go and come.
+        """
+        texts, prefixes = self._updates, self._prefixes
+        hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses
+        went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
+        came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
+        forgotten, remembered = held.replaced(native, self._name, self._keep)
+        execute(
+            native,
+            texts,
+            [*went, *forgotten],
+            [*came, *remembered],
+            hide_kept=hide_kept,
+            prefixes=prefixes,
+        )
+        held.follow(forgotten, remembered)
+        return went, came
+
+
+def _quad(change: QuadTerms) -> Quad:
+    """Make the canonical quad of a change."""
+    s, p, o, graph = change
+    refuse_kept(graph)
+    terms: tuple[Any, ...] = (s, p, canonical(o), graph)
+    try:
+        return Quad(*terms)
+    except TypeError as error:
+        raise WriteRefusedError(
+            f"{terms} is no quad of Oxigraph ({error}): the subject is an IRI or blank node, the predicate "
+            "an IRI, the object any term, and the graph an IRI, a blank node or the default graph"
+        ) from error

@@ -1,0 +1,126 @@
+"""The reserved graph of an Oxigraph store, which holds what feeds keep beside the data.
+
+An entry is a quad: the feed's name, the key, and the text as JSON, which can spell any Python string.
+The graph is there or not; asking that costs a fraction of what any other operation does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from pyoxigraph import Literal, NamedNode, Quad, Store
+
+from rdflive.store import WriteRefusedError
+from rdflive_stores.oxigraph_names import named_graphs
+
+__all__ = [
+    "KEPT", "Held", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
+]  # fmt: skip
+
+KEPT: Final = NamedNode("urn:x-rdflive:kept")
+"""The name of the reserved graph."""
+
+_NAME: Final = "urn:x-rdflive:name:"
+_KEY: Final = "urn:x-rdflive:key:"
+_HINT: Final = "x-rdflive"
+"""Is in every text that spells the name of the reserved graph in one piece."""
+
+
+def has_kept(native: Store) -> bool:
+    """True once something was ever kept in the store: then its reserved graph must be hidden."""
+    return native.contains_named_graph(KEPT)
+
+
+def kept_quads(native: Store) -> list[Quad]:
+    """List the quads of the reserved graph."""
+    return list(native.quads_for_pattern(None, None, None, KEPT))
+
+
+def kept_entries(native: Store, name: str) -> dict[str, str]:
+    """Give the texts kept under a name, by their keys."""
+    entries: Iterator[Any] = native.quads_for_pattern(_iri(_NAME, name), None, None, KEPT)
+    return {
+        _unquoted(entry.predicate.value.removeprefix(_KEY)): json.loads(entry.object.value)
+        for entry in entries
+    }
+
+
+class Held:
+    """The quads of the reserved graph by name and key, read once and then followed.
+
+    Asked for one, an in-memory Oxigraph passes over all that it ever held: the cursors of a whole feed.
+    """
+
+    def __init__(self) -> None:
+        self._quads: dict[tuple[str, str], Quad] | None = None
+
+    def replaced(
+        self, native: Store, name: str, keep: Mapping[str, str | None]
+    ) -> tuple[list[Quad], list[Quad]]:
+        """Give the quads that go and those that come when texts are kept under a name."""
+        quads = self._read(native, [(name, key) for key in keep])
+        subject = _iri(_NAME, name)
+        went: list[Quad] = []
+        came: list[Quad] = []
+        for key, text in keep.items():
+            old = quads.get((name, key))
+            new = None if text is None else Quad(subject, _iri(_KEY, key), Literal(json.dumps(text)), KEPT)
+            if new != old:
+                went += [] if old is None else [old]
+                came += [] if new is None else [new]
+        return went, came
+
+    def follow(self, went: Iterable[Quad], came: Iterable[Quad]) -> None:
+        """Take what was replaced, once the store has."""
+        if self._quads is not None:
+            for quad in went:
+                del self._quads[_place(quad)]
+            self._quads.update((_place(quad), quad) for quad in came)
+
+    def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Quad]:
+        """Give all quads, read again where one of these places is not as it was left."""
+        quads = self._quads
+        if quads is None or any(quads[place] not in native for place in places if place in quads):
+            quads = self._quads = {_place(quad): quad for quad in kept_quads(native)}
+        return quads
+
+
+def _place(quad: Any) -> tuple[str, str]:
+    subject, predicate = quad.subject.value, quad.predicate.value
+    return _unquoted(subject.removeprefix(_NAME)), _unquoted(predicate.removeprefix(_KEY))
+
+
+def refuse_kept(graph: Any) -> None:
+    """Refuse to write to a graph if it is the reserved one."""
+    if graph == KEPT:
+        raise WriteRefusedError(
+            f"{KEPT} is reserved: rdflive keeps the cursors of mirrored feeds in that graph; write to a "
+            "graph of another name"
+        )
+
+
+def may_meet_kept(
+    native: Store, update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
+) -> bool:
+    """True where a SPARQL update may come upon the reserved graph that is there, without naming it.
+
+    Raises WriteRefusedError for one that names it.
+    """
+    is_there = has_kept(native)
+    if not is_there and _HINT not in str(update):  # the store itself refuses what is no string
+        return False
+    names = {name for _, name in named_graphs(update, base_iri=base_iri, prefixes=prefixes)}
+    for name in names:
+        refuse_kept(name)
+    return is_there and None in names
+
+
+def _iri(prefix: str, text: str) -> NamedNode:
+    return NamedNode(prefix + quote(text, safe="", errors="surrogatepass"))
+
+
+def _unquoted(text: str) -> str:
+    return unquote(text, errors="surrogatepass")

@@ -1,0 +1,108 @@
+"""Several SPARQL updates and changes of quads as one native request, which happens whole or not at all.
+
+INSERT DATA renames blank nodes and DELETE DATA refuses them. So what has any, or cannot safely be spelled
+in SPARQL, is handed over by number, through functions that the request calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from pyoxigraph import DefaultGraph, NamedNode, Quad, Store
+
+from rdflive_stores.oxigraph_joining import join_updates
+from rdflive_stores.oxigraph_kept import KEPT, kept_quads
+
+__all__ = ["execute"]
+
+_TRIPLE: Final = NamedNode("urn:x-rdflive:triple")
+_GRAPH: Final = NamedNode("urn:x-rdflive:graph")
+_DEFAULT: Final = DefaultGraph()
+_DROP: Final = f"DROP SILENT GRAPH {KEPT} ;\n"
+
+_IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
+_STRING: Final = r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"'
+_LITERAL: Final = rf"{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
+_GROUND: Final = re.compile(rf"({_IRI} {_IRI} (?:{_IRI}|{_LITERAL}))(?: ({_IRI}))?")
+"""A quad as pyoxigraph prints it, if SPARQL reads the same quad there."""
+
+
+def execute(
+    native: Store,
+    updates: Sequence[str],
+    went: Iterable[Quad] = (),
+    came: Iterable[Quad] = (),
+    *,
+    hide_kept: bool = False,
+    **options: Any,
+) -> None:
+    """Run updates, then delete and insert quads, in one transaction; raises what the store raises.
+
+    With `hide_kept` the updates find no reserved graph, and whatever they do the graph is what it was,
+    but for the quads given. `options` are those of `Store.update`.
+    """
+    went, came = list(went), list(came)
+    prologue, joined = join_updates(updates, options)
+    if hide_kept:
+        joined = _DROP + joined + _DROP
+        came = [*dict.fromkeys([*kept_quads(native), *came]).keys() - set(went)]
+    try:
+        _run(native, prologue + joined, went, came, _ground, options)
+    except SyntaxError:  # not of the updates, which were checked: of a term that was read leniently once
+        _run(native, prologue + joined, went, came, _never, options)
+
+
+_Spell: TypeAlias = Callable[[Quad], str | None]
+
+
+def _run(
+    native: Store, updates: str, went: list[Quad], came: list[Quad], spell: _Spell, options: Mapping[str, Any]
+) -> None:
+    numbered: list[Quad] = []
+    functions = {
+        **(options.get("custom_functions") or {}),
+        _TRIPLE: lambda number: numbered[int(number.value)].triple,
+        _GRAPH: lambda number: numbered[int(number.value)].graph_name,
+    }
+    changes = (*_changes("DELETE", went, spell, numbered), *_changes("INSERT", came, spell, numbered))
+    native.update(updates + " ;\n".join(changes), **{**options, "custom_functions": functions})
+
+
+def _changes(verb: str, quads: Iterable[Quad], spell: _Spell, numbered: list[Quad]) -> Iterator[str]:
+    """Write the operations that insert or delete quads, and number those that SPARQL cannot spell."""
+    spelled: list[str] = []
+    rest: dict[bool, list[str]] = {False: [], True: []}
+    for quad in quads:
+        text = spell(quad)
+        if text is not None:
+            spelled.append(text)
+        else:
+            rest[quad.graph_name == _DEFAULT].append(str(len(numbered)))
+            numbered.append(quad)
+    if spelled:
+        yield f"{verb} DATA {{\n" + "\n".join(spelled) + "\n}"
+    for is_default, numbers in rest.items():
+        if numbers:
+            template = "?s ?p ?o" if is_default else "GRAPH ?g { ?s ?p ?o }"
+            yield f"{verb} {{ {template} }} WHERE {{ VALUES ?i {{ {' '.join(numbers)} }} {_TERMS} }}"
+
+
+_TERMS: Final = (
+    f"BIND({_TRIPLE}(?i) AS ?t) BIND(SUBJECT(?t) AS ?s) BIND(PREDICATE(?t) AS ?p) BIND(OBJECT(?t) AS ?o) "
+    f"BIND({_GRAPH}(?i) AS ?g)"
+)
+
+
+def _ground(quad: Quad) -> str | None:
+    """Spell a quad of a DATA block; None where it has a blank node or is out of the ordinary."""
+    match = _GROUND.fullmatch(str(quad))
+    if match is None:
+        return None
+    triple, graph = match.groups()
+    return f"{triple} ." if graph is None else f"GRAPH {graph} {{ {triple} }}"
+
+
+def _never(quad: Quad) -> None:
+    """Spell no quad at all."""

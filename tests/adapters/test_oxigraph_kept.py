@@ -1,0 +1,431 @@
+"""The reserved graph of an Oxigraph store: no reader sees it, and no writer harms it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+
+import rdflive
+from rdflive.errors import RdfliveError
+from rdflive.store import NAMED, UNION, WriteRefusedError
+
+pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+from oxrdflib import OxigraphStore
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
+
+from rdflive_stores.oxigraph import LiveStore
+from rdflive_stores.oxigraph_kept import KEPT
+from support.oxigraph import GRAPHS, KNOWN, NEW, OLD, node, quad
+
+SECRET = Quad(node("a"), node("p"), node("secret"), KEPT)
+NAME = rdflib.URIRef(KEPT.value)
+CURSOR = {"cursor": "7", "größe": "ü\0'\"\\"}
+
+
+def kept(native: Store | None = None) -> LiveStore:
+    """Make a store that keeps something, and has one triple more in the reserved graph."""
+    live = LiveStore(native)
+    live.extend(KNOWN)
+    live.write({}, name="feed", keep=CURSOR)
+    live.native.add(SECRET)
+    return live
+
+
+def twin() -> Store:
+    store = Store()
+    store.extend(KNOWN)
+    return store
+
+
+def rows(result: Any) -> list[str]:
+    return sorted(map(str, result))
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "len": len,
+    "bool": bool,
+    "iteration": lambda s: rows(s),
+    "in": lambda s: (SECRET in s, OLD in s, NEW in s),
+    "all quads": lambda s: rows(s.quads_for_pattern(None, None, None, None)),
+    "quads of a subject": lambda s: rows(s.quads_for_pattern(node("a"), None, None)),
+    "quads of the graph": lambda s: rows(s.quads_for_pattern(None, None, None, KEPT)),
+    "quads of another graph": lambda s: rows(s.quads_for_pattern(None, None, None, GRAPHS["g"])),
+    "named graphs": lambda s: rows(s.named_graphs()),
+    "contains": lambda s: (s.contains_named_graph(KEPT), s.contains_named_graph(GRAPHS["g"])),
+    "dump": lambda s: rows(s.dump(format=RdfFormat.N_QUADS).splitlines()),
+    "dump of the graph": lambda s: s.dump(format=RdfFormat.N_QUADS, from_graph=KEPT),
+    "dump of another graph": lambda s: rows(s.dump(format=RdfFormat.TURTLE, from_graph=DefaultGraph())),
+    "query": lambda s: rows(s.query("SELECT * { ?s ?p ?o }")),
+    "query the union": lambda s: rows(s.query("SELECT * { ?s ?p ?o }", use_default_graph_as_union=True)),
+    "query by name": lambda s: rows(s.query(f"SELECT * {{ GRAPH {KEPT} {{ ?s ?p ?o }} }}")),
+    "query all names": lambda s: rows(s.query("SELECT * { graph ?g { ?s ?p ?o } }")),
+    "query the names": lambda s: rows(s.query("SELECT ?g { GRAPH ?g {} }")),
+    "query in EXISTS": lambda s: rows(
+        s.query("SELECT ?s { ?s ?p ?o FILTER EXISTS { GRAPH ?g { ?s ?q <urn:example:secret> } } }")
+    ),
+    "FROM": lambda s: rows(s.query(f"SELECT * FROM {KEPT} {{ ?s ?p ?o }}")),
+    "FROM it and another": lambda s: rows(s.query(f"SELECT * FROM {KEPT} FROM {GRAPHS['g']} {{ ?s ?p ?o }}")),
+    "FROM NAMED": lambda s: rows(s.query(f"SELECT * FROM NAMED {KEPT} {{ GRAPH ?g {{ ?s ?p ?o }} }}")),
+    "FROM NAMED it and another": lambda s: rows(
+        s.query(f"SELECT * FROM NAMED {KEPT} FROM NAMED {GRAPHS['g']} {{ GRAPH ?g {{ ?s ?p ?o }} }}")
+    ),
+    "FROM another": lambda s: rows(
+        s.query(f"SELECT * FROM {GRAPHS['g']} {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} }}")
+    ),
+    "FROM spelled in pieces": lambda s: rows(
+        s.query("PREFIX x: <urn:x-rdf> SELECT * FROM x:live:kept { ?s ?p ?o }")
+    ),
+    "FROM with an escape": lambda s: rows(s.query(r"SELECT * FROM <urn:x-rdflive:\u006bept> { ?s ?p ?o }")),
+    "default_graph": lambda s: rows(s.query("SELECT * { ?s ?p ?o }", default_graph=KEPT)),
+    "default_graph of several": lambda s: rows(
+        s.query("SELECT * { ?s ?p ?o }", default_graph=[KEPT, DefaultGraph()])
+    ),
+    "named_graphs": lambda s: rows(
+        s.query("SELECT * { GRAPH ?g { ?s ?p ?o } }", named_graphs=[KEPT, GRAPHS["g"]])
+    ),
+    "a word that looks like a clause": lambda s: rows(s.query("SELECT ?from { ?graph ?p ?from }")),
+    "DESCRIBE": lambda s: rows(s.query("DESCRIBE <urn:example:a>", use_default_graph_as_union=True)),
+    "ASK": lambda s: bool(s.query("ASK { GRAPH ?g { ?s ?p <urn:example:secret> } }")),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_no_read_of_the_stand_in_sees_what_is_kept(read: Callable[[Any], Any]) -> None:
+    """Every read gives what a store without a reserved graph gives."""
+    assert read(kept()) == read(twin())
+
+
+def test_a_store_that_only_keeps_something_is_empty() -> None:
+    """To its readers a store without data of its own has none."""
+    live = LiveStore()
+    live.write({}, name="feed", keep=CURSOR)
+    assert not live
+    assert len(live) == 0
+    assert live.kept("feed") == CURSOR
+
+
+def test_a_dump_to_a_file_raises_as_natively(tmp_path: Path) -> None:
+    """A dump is written where it should be, and refused with the native kind of error."""
+    live, path = kept(), tmp_path / "all.nq"
+    live.dump(path)
+    assert rows(path.read_bytes().splitlines()) == READS["dump"](twin())
+    for arguments in ((None, RdfFormat.TURTLE), (tmp_path / "all.xyz",), (), (io.StringIO(), RdfFormat.TRIG)):
+        with pytest.raises((ValueError, TypeError)) as mine:
+            live.dump(*arguments)
+        with pytest.raises(mine.type):
+            twin().dump(*arguments)
+
+
+def test_reads_keep_the_state_of_their_beginning() -> None:
+    """What is read is the state when the method was called, as in the native store."""
+    live = kept()
+    quads, everything = live.quads_for_pattern(None, None, None, None), iter(live)
+    live.clear()
+    assert len(list(quads)) == len(list(everything)) == len(KNOWN)
+
+
+RDFLIB_READS: dict[str, Callable[[Any], Any]] = {
+    "len": lambda d: (len(d), len(rdflib.Graph(d.store, NAME))),
+    "quads": lambda d: set(d.quads()),
+    "graphs": lambda d: {graph.identifier for graph in d.graphs()},
+    "contexts of a triple": lambda d: {
+        c.identifier for c in d.store.contexts((rdflib.URIRef("urn:example:a"), None, None))
+    },
+    "triples": lambda d: set(rdflib.Graph(d.store, NAME)),
+    "union": lambda d: set(rdflib.Dataset(d.store, default_union=True).triples((None, None, None))),
+    "query": lambda d: set(d.query("SELECT * { GRAPH ?g { ?s ?p ?o } }")),
+    "query the union": lambda d: set(
+        rdflib.Dataset(d.store, default_union=True).query("SELECT * { ?s ?p ?o }")
+    ),
+    "query the graph": lambda d: set(rdflib.Graph(d.store, NAME).query("SELECT * { ?s ?p ?o }")),
+    "serialize": lambda d: rows(d.serialize(format="nquads").splitlines()),
+}
+
+
+@pytest.mark.parametrize("read", RDFLIB_READS.values(), ids=RDFLIB_READS)
+def test_no_read_of_rdflib_sees_what_is_kept(read: Callable[[Any], Any]) -> None:
+    """Whatever oxrdflib reads comes through the stand-in."""
+    quads = [q for q in KNOWN if not isinstance(q.graph_name, BlankNode)]
+    stores = Store(), Store()
+    for store in stores:
+        store.extend(quads)
+    mirrored, plain = (rdflib.Dataset(OxigraphStore(store=store)) for store in stores)
+    with rdflive.batch(mirrored):
+        mirrored.store._store.write({}, name="feed", keep=CURSOR)
+    stores[0].add(SECRET)
+    assert read(mirrored) == read(plain)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { ?s ?p ?o }",
+        "SELECT * { GRAPH ?g { ?s ?p ?o } }",
+        f"SELECT * {{ GRAPH {KEPT} {{ ?s ?p ?o }} }}",
+        f"SELECT * FROM {KEPT} {{ ?s ?p ?o }}",
+        f"SELECT * FROM NAMED {KEPT} {{ GRAPH ?g {{ ?s ?p ?o }} }}",
+    ],
+)
+def test_no_subscription_sees_what_is_kept(query: str) -> None:
+    """Answers, deltas and the union are without it, before and after something is kept."""
+    live = kept()
+    deltas: list[Any] = []
+    with rdflive.subscribe(live, query, deltas.append, initial=False) as subscription:
+        assert not any(
+            "secret" in str(answer) or "rdflive:" in str(answer) for answer in subscription.answers()
+        )
+        live.write({}, name="feed", keep={"cursor": "8"})
+        live.update("CLEAR ALL")
+        live.write({}, name="another", keep={"cursor": "9"})
+        assert subscription.answers() == []
+    assert not any("rdflive:" in str(delta) for delta in deltas)
+    assert live.kept("feed") == {**CURSOR, "cursor": "8"}
+
+
+def test_the_union_does_not_hold_a_triple_because_it_is_kept() -> None:
+    """A kept triple comes into the union with the first other graph, and goes with the last."""
+    live = kept()
+    batches: list[Any] = []
+    subscription = rdflive.subscribe(live, "SELECT * { GRAPH ?g { ?s ?p ?o } }", initial=False)
+    live.capture.listeners[UNION] = listener = Heard()
+    live.capture.on_batch = batches.append
+    visible = Quad(SECRET.subject, SECRET.predicate, SECRET.object, GRAPHS["g"])
+    live.add(visible)
+    live.remove(visible)
+    live.extend([visible])
+    live.update("CLEAR ALL")
+    assert [sign for sign, triple in listener.heard if triple[2] == SECRET.object] == [1, -1, 1, -1]
+    assert not any(change.quad.graph == KEPT for batch in batches for change in batch.changes)
+    del live.capture.listeners[UNION]
+    live.capture.on_batch = None
+    assert NAMED in live.capture.listeners
+    subscription.close()
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, Any]] = []
+
+    def apply(self, sign: int, triple: Any) -> bool:
+        self.heard.append((sign, triple))
+        return True
+
+    def commit(self, sequence: int) -> None:
+        """Nothing is counted."""
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "clear": lambda s: s.clear(),
+    "remove by pattern": lambda s: [s.remove(q) for q in s.quads_for_pattern(None, None, None, None)],
+    "load": lambda s: s.load("<urn:a> <urn:b> <urn:c> <urn:d> .", RdfFormat.N_QUADS),
+    "bulk load": lambda s: s.bulk_load("<urn:a> <urn:b> <urn:c> <urn:d> .", RdfFormat.N_QUADS),
+    "bulk extend": lambda s: s.bulk_extend(iter([NEW])),
+    **{
+        text: (lambda s, text=text: s.update(text))
+        for text in (
+            "CLEAR ALL",
+            "DROP ALL",
+            "CLEAR NAMED",
+            "DROP SILENT NAMED",
+            "DELETE { GRAPH ?g {?s ?p ?o} } WHERE { GRAPH ?g {?s ?p ?o} }",
+            "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }",
+            "INSERT { ?s ?p ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
+            "INSERT { ?s ?p ?g } WHERE { GRAPH # all of them\n$g { ?s ?p ?o } }",
+            "PREFIX e: <urn:example:> INSERT { GRAPH ?g { e:new e:p e:b } } WHERE { GRAPH ?g { ?s ?p ?o } }",
+            "INSERT { GRAPH ?h { ?s ?p ?h } } WHERE { ?s ?p ?o BIND(<urn:example:n> AS ?h) }",
+            "MOVE <urn:example:g> TO DEFAULT",
+            "COPY DEFAULT TO <urn:example:n>",
+            "ADD <urn:example:g> TO <urn:example:n> ; CLEAR DEFAULT",
+            "INSERT DATA { GRAPH <urn:example:g> { <urn:a> <urn:b> 'NAMED' } }",
+            "INSERT { ?s ?p ?a } USING NAMED <urn:example:g> WHERE { GRAPH ?g { ?s ?p ?a } }",
+            "INSERT { ?s ?p ?o } WHERE { VALUES (?x ?y) { (1 2) } FILTER(?x<?y#>'''\n)"
+            " GRAPH ?g { ?s ?p ?o } # '''\n}",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_no_write_reads_or_harms_what_is_kept(write: Callable[[Any], Any], is_heard: bool) -> None:
+    """The data become what they would without a reserved graph, and all is still kept."""
+    live, other = kept(), LiveStore(twin())
+    if is_heard:
+        with rdflive.subscribe(
+            live, "SELECT * { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
+        ) as subscription:
+            write(live)
+            assert len(subscription.answers()) == len(live)
+    else:
+        write(live)
+    write(other)
+    assert set(live) == set(other)
+    assert live.kept("feed") == CURSOR
+    assert SECRET in live.native
+
+
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "add": lambda s: s.add(Quad(*NEW.triple, KEPT)),
+    "remove": lambda s: s.remove(SECRET),
+    "extend": lambda s: s.extend([OLD, Quad(*NEW.triple, KEPT)]),
+    "bulk extend": lambda s: s.bulk_extend([Quad(*NEW.triple, KEPT)]),
+    "add graph": lambda s: s.add_graph(KEPT),
+    "clear graph": lambda s: s.clear_graph(KEPT),
+    "remove graph": lambda s: s.remove_graph(KEPT),
+    "load to it": lambda s: s.load("<urn:a> <urn:b> <urn:c> .", RdfFormat.TURTLE, to_graph=KEPT),
+    "bulk load to it": lambda s: s.bulk_load("<urn:a> <urn:b> <urn:c> .", RdfFormat.TURTLE, to_graph=KEPT),
+    "load quads of it": lambda s: s.load(f"<urn:a> <urn:b> <urn:c> {KEPT} .", RdfFormat.N_QUADS),
+    "write": lambda s: s.write({(*NEW.triple, KEPT): 1}, name="feed", keep={}),
+    **{
+        text: (lambda s, text=text: s.update(text))
+        for text in (
+            f"CLEAR GRAPH {KEPT}",
+            f"DROP SILENT GRAPH {KEPT}",
+            f"INSERT DATA {{ GRAPH {KEPT} {{ <urn:a> <urn:b> <urn:c> }} }}",
+            f"WITH {KEPT} DELETE {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o }}",
+            f"INSERT {{ ?s ?p ?o }} USING {KEPT} WHERE {{ ?s ?p ?o }}",
+            f"COPY DEFAULT TO {KEPT}",
+            f"MOVE {KEPT} TO DEFAULT",
+            "PREFIX x: <urn:x-rdflive:> CLEAR GRAPH x:kept",
+            r"PREFIX x: <urn:> CLEAR GRAPH x:x\-rdflive:kept",
+            "BASE <urn:x-rdflive:kept> CLEAR GRAPH <>",
+            r"CLEAR GRAPH <urn:x-rdflive:\u006bept>",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("write", REFUSED.values(), ids=REFUSED)
+def test_a_write_that_names_the_reserved_graph_is_refused(
+    write: Callable[[Any], Any], is_heard: bool
+) -> None:
+    """The error says what the graph is for, and nothing has changed."""
+    live = kept()
+    with rdflive.subscribe(live, "ASK { GRAPH ?g { ?s ?p ?o } }") as subscription:
+        if not is_heard:
+            subscription.close()
+        before = set(live.native)
+        with pytest.raises(WriteRefusedError, match="keeps the cursors") as caught:
+            write(live)
+        assert isinstance(caught.value, RdfliveError)
+        assert set(live.native) == before
+
+
+def test_a_write_that_works_out_the_name_leaves_no_trace() -> None:
+    """What an update puts into the reserved graph by a name it computed is dropped again."""
+    live = kept()
+    before = set(live.native)
+    name = "BIND(IRI(CONCAT('urn:x-rdflive:', 'kept')) AS ?h)"
+    live.update(f"INSERT {{ GRAPH ?h {{ ?s ?p ?o }} }} WHERE {{ ?s ?p ?o {name} }}")
+    assert set(live.native) == before
+
+
+def test_a_store_without_anything_kept_is_as_before() -> None:
+    """Without a reserved graph reads are the native methods; its name is refused all the same."""
+    live = LiveStore(twin())
+    assert type(live.quads_for_pattern(None, None, None, None)) is type(
+        live.native.quads_for_pattern(None, None, None, None)
+    )
+    assert live.query.__self__ is live.native  # type: ignore[attr-defined]  # a native bound method
+    with pytest.raises(WriteRefusedError):
+        live.update(f"CREATE GRAPH {KEPT}")
+    with pytest.raises(WriteRefusedError):
+        live.add_graph(KEPT)
+
+
+def test_a_store_that_keeps_something_stays_hooked_until_it_is_closed(tmp_path: Path) -> None:
+    """Queries without any subscription do not see the cursor; closing the store unlocks its directory."""
+    path = str(tmp_path / "store")
+    dataset = rdflib.Dataset(OxigraphStore())
+    dataset.store.open(path)
+    with rdflive.batch(dataset):
+        dataset.store._store.write({}, name="feed", keep=CURSOR)
+        dataset.add((NAME, rdflib.RDF.type, rdflib.RDFS.Class))
+    assert len(list(dataset.quads())) == 1
+    assert not list(dataset.query("SELECT ?g { GRAPH ?g {} }"))
+    dataset.close()
+    assert type(dataset.store) is OxigraphStore
+    again = Store(path)  # fails while the directory is locked
+    assert LiveStore(again).kept("feed") == CURSOR
+    assert len(again) == 1 + len(CURSOR)
+    del again
+    read = rdflib.Dataset(OxigraphStore())
+    read.store.open(path)
+    with rdflive.subscribe(read, "SELECT * { GRAPH ?g { ?s ?p ?o } }") as subscription:
+        assert subscription.answers() == []
+    assert not list(read.query("SELECT ?g { GRAPH ?g {} }"))
+    read.close()
+    Store(path)
+
+
+def test_a_backup_keeps_what_is_kept(tmp_path: Path) -> None:
+    """A native copy of the store goes on from the same cursor."""
+    live = kept(Store(str(tmp_path / "store")))
+    live.backup(tmp_path / "copy")
+    assert LiveStore(Store(str(tmp_path / "copy"))).kept("feed") == CURSOR
+
+
+def test_forgetting_everything_leaves_an_empty_reserved_graph() -> None:
+    """None forgets a key; the name of the graph stays hidden."""
+    live = LiveStore()
+    live.write({}, name="feed", keep=CURSOR)
+    live.write({}, name="feed", keep=dict.fromkeys(CURSOR))
+    assert live.kept("feed") == {}
+    assert list(live.native) == []
+    assert list(live.named_graphs()) == []
+    assert quad("a p b -") not in live
+
+
+def test_the_name_of_a_graph_that_is_no_graph_name_is_refused_natively() -> None:
+    """Hiding does not change what a wrong argument raises."""
+    live = kept()
+    for store in (live, twin()):
+        with pytest.raises(TypeError):
+            store.contains_named_graph("urn:example:g")
+        with pytest.raises(TypeError):
+            store.quads_for_pattern("a", None, None, None)
+        with pytest.raises(SyntaxError):
+            store.query("SELECT")
+    assert NamedNode("urn:x-rdflive:kept") == KEPT
+
+
+class Counting:
+    """A native store that counts how often its reserved graph is listed."""
+
+    def __init__(self, native: Store) -> None:
+        self._native, self.lists = native, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+    def __contains__(self, one: object) -> bool:
+        return one in self._native
+
+    def quads_for_pattern(self, *pattern: Any) -> Any:
+        self.lists += pattern[-1] == KEPT
+        return self._native.quads_for_pattern(*pattern)
+
+
+def test_a_long_feed_lists_the_reserved_graph_once() -> None:
+    """An entry costs the same however many came before, and what another stand-in wrote is found out."""
+    live = kept()
+    live.native = native = Counting(live.native)  # type: ignore[assignment]  # counts for the test
+    other = LiveStore(live.native._native)  # type: ignore[attr-defined]  # a second one over the same store
+    for number in range(10):
+        live.write(
+            {(*NEW.triple, DefaultGraph()): 1}, name="feed", keep={"cursor": str(number), str(number): "x"}
+        )
+    assert native.lists == 0
+    other.write({}, name="feed", keep={"cursor": "other", "größe": None})
+    live.write({}, name="feed", keep={"cursor": "last", "größe": "new"})
+    assert native.lists == 1
+    assert live.kept("feed") == {**{str(n): "x" for n in range(10)}, "cursor": "last", "größe": "new"}
+    live.write({}, name="feed", keep=dict.fromkeys(live.kept("feed")))
+    assert set(live.native.quads_for_pattern(None, None, None, KEPT)) == {SECRET}

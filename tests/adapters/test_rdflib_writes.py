@@ -1,0 +1,185 @@
+"""Entries of feeds in rdflib's own stores."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.plugins.stores.auditable import AuditableStore
+from rdflib.plugins.stores.memory import Memory, SimpleMemory
+
+import rdflive
+from rdflive import manager
+from rdflive.store import UNION, Capture, WriteRefusedError
+from rdflive.testing_operations import NAMES, World, term
+
+A, B = term("a p b"), term("b q 1")
+
+
+def write(graph: Any, changes: Any = (), **entry: Any) -> None:
+    with manager.locked(graph.store) as adapter:
+        adapter.write(graph, dict(changes), **{"name": "feed", "keep": {}, **entry})
+
+
+def kept(store: Any) -> Any:
+    with manager.locked(store) as adapter:
+        return adapter.kept("feed")
+
+
+def test_what_is_kept_goes_with_the_store() -> None:
+    """A pickle and a copy of the store have what it keeps, watched or not, and unwatched it is plain."""
+    graph = rdflib.Graph(Memory(), NAMES[0])
+    with rdflive.subscribe(graph, "ASK { ?s ?p ?o }"):
+        write(graph, {(*A, NAMES[0]): 1}, keep={"cursor": "1"})
+        twins = [pickle.loads(pickle.dumps(graph.store)), copy.deepcopy(graph.store)]
+    assert type(graph.store) is Memory
+    twins += [pickle.loads(pickle.dumps(graph.store)), graph.store]
+    write(graph, keep={"cursor": "2"})
+    assert [kept(store)["cursor"] for store in twins] == ["1", "1", "1", "2"]
+    assert all(A in rdflib.Graph(store, NAMES[0]) for store in twins)
+
+
+@pytest.mark.parametrize("changes", [{(*A, NAMES[0]): 1}, {(*B, None): 1, (*A, NAMES[0]): -1}])
+def test_a_store_of_one_graph_refuses_named_ones(changes: Any) -> None:
+    """A named graph in an entry for SimpleMemory is refused before anything is written."""
+    graph = rdflib.Graph(SimpleMemory())
+    graph.add(A)
+    with pytest.raises(WriteRefusedError, match="single graph"):
+        write(graph, changes, keep={"cursor": "1"})
+    assert set(graph) == {A}
+    assert kept(graph.store) == {}
+
+
+@pytest.mark.parametrize(
+    "quad",
+    [
+        (None, None, None, NAMES[0]),
+        (A[0], A[1], None, NAMES[0]),
+        (A[0], rdflib.Variable("p"), A[2], NAMES[0]),
+        ("urn:a", A[1], A[2], NAMES[0]),
+        ([], A[1], A[2], NAMES[0]),
+        (*A, None),
+        (*A, "g"),
+        (*A, UNION),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_no_quad_is_refused(quad: Any, sign: int) -> None:
+    """Neither a pattern nor a foreign term gets into the store, or takes anything out of it."""
+    world = World(Memory())
+    world.prepare()
+    before = [set(graph) for graph in world.views()]
+    with pytest.raises((WriteRefusedError, TypeError)):
+        write(world.graph, {(*B, NAMES[0]): -1, quad: sign}, keep={"cursor": "1"})
+    assert [set(graph) for graph in world.views()] == before
+    assert kept(world.store) == {}
+
+
+def test_a_failed_update_gives_names_of_graphs_back() -> None:
+    """Graphs without triples that an entry made or dropped are as before when it fails."""
+    dataset = rdflib.Dataset()
+    dataset.graph(NAMES[0])
+    dataset.graph(NAMES[1]).add(A)
+    before = {graph.identifier for graph in dataset.graphs()}
+    updates = [
+        "DROP ALL ; INSERT DATA { GRAPH <urn:new> { <urn:a> <urn:b> <urn:c> } }",
+        "LOAD <file:///nowhere.ttl>",
+    ]
+    with pytest.raises(Exception, match="Could not load"):
+        write(dataset, updates=updates)
+    assert {graph.identifier for graph in dataset.graphs()} == before
+    assert set(dataset.graph(NAMES[1])) == {A}
+
+
+def test_a_rollback_leaves_entries_and_their_cursor_together() -> None:
+    """What a feed wrote to an AuditableStore is not part of its user's transaction."""
+    store = AuditableStore(Memory())
+    graph = rdflib.Graph(store, NAMES[0])
+    graph.add(B)
+    write(graph, {(*A, NAMES[0]): 1}, keep={"cursor": "1"})
+    graph.rollback()
+    assert set(graph) == {A}
+    assert kept(store) == kept(store.store) == {"cursor": "1"}
+
+
+def test_an_auditable_store_over_one_that_cannot_be_written_says_so() -> None:
+    """Without a writable adapter inside, the error names it."""
+
+    class Half(SimpleMemory):
+        """A store whose adapter, of a plugin, cannot write."""
+
+    class HalfAdapter:
+        def __init__(self, store: Any) -> None:
+            self.store, self.capture = store, Capture()
+
+        def detach(self) -> None:
+            pass
+
+    adapters: dict[Any, HalfAdapter] = {}
+
+    class Plugin:
+        @rdflive.hookimpl(tryfirst=True)
+        def rdflive_attach(self, store: Any) -> Any:
+            return adapters.setdefault(store, HalfAdapter(store)) if isinstance(store, Half) else None
+
+    plugin = Plugin()
+    rdflive.register_plugin(plugin)
+    try:
+        with pytest.raises(rdflive.UnsupportedStoreError, match="HalfAdapter, has no method write"):
+            write(rdflib.Graph(AuditableStore(Half())))
+    finally:
+        rdflive.unregister_plugin(plugin)
+
+
+UPDATES = (
+    "INSERT DATA { :a :p :b . :a :p :n GRAPH :g1 { :a :p :n } }",
+    "DELETE DATA { :a :p :b }",
+    "DELETE DATA { :a :p :b . GRAPH :g2 { :d :p :e } }",
+    "DELETE WHERE { ?s :p :b }",
+    "DELETE { ?s :p ?o } INSERT { ?o :r ?s } WHERE { ?s :p ?o }",
+    "WITH :g1 DELETE { ?s :p ?o } INSERT { ?o :r ?s } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
+    "CLEAR DEFAULT",
+    "CLEAR NAMED",
+    "CLEAR ALL",
+    "DROP DEFAULT",
+    "DROP NAMED",
+    "CLEAR GRAPH :g1",
+    "COPY DEFAULT TO :g1",
+    "COPY :g1 TO DEFAULT",
+    "MOVE DEFAULT TO :g1",
+    "MOVE :g1 TO DEFAULT",
+    "ADD DEFAULT TO :g1",
+    "ADD :g1 TO DEFAULT",
+    "COPY :g1 TO :g2",
+    "INSERT { ?s :in ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
+)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_an_update_of_a_dataset_does_what_sparql_says(update: str) -> None:
+    """rdflib's engine, which takes a dataset for its union in places, gives what Oxigraph gives."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    contents = []
+    for store in (Memory(), rdflib.plugin.get("Oxigraph", rdflib.store.Store)()):
+        World(store).prepare()
+        dataset = rdflib.Dataset(store)
+        dataset.bind("", "urn:example:")
+        write(dataset, updates=[update])
+        contents.append({name: set(rdflib.Graph(store, name)) for name in (DATASET_DEFAULT_GRAPH_ID, *NAMES)})
+    assert contents[0] == contents[1]
+
+
+def test_updates_of_a_graph_subclass_are_those_of_a_graph() -> None:
+    """rdflib's engine takes a subclass of Graph for a dataset; a LiveGraph is updated all the same."""
+    graph = rdflive.LiveGraph(bind_namespaces="none")
+    graph.bind("mine", "urn:example:")
+    prefixes = set(graph.namespaces())
+    graph.add(A)
+    write(graph, updates=["DELETE { ?s ?p ?o } INSERT { ?o mine:r ?s } WHERE { ?s ?p ?o }"])
+    assert set(graph) == {term("b r a")}
+    assert set(graph.namespaces()) == prefixes

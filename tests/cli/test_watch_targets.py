@@ -1,0 +1,278 @@
+"""`rdflive watch --to`: files, patches and events."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import rdflib
+from rdflib import URIRef
+
+from support.cli import ON_DATA, PATCH, watch
+from support.sinks import listening
+
+CONSTRUCT = "PREFIX e: <http://e/> CONSTRUCT { ?o e:of ?s . ?s e:has ?o } { ?s e:p ?o FILTER(isIRI(?o)) }"
+EMPTY = "none.rdfp"
+
+
+def changes(*rows: str) -> str:
+    """A feed of one transaction per row."""
+    return "".join(f"TX .\n{row} .\nTC .\n" for row in rows)
+
+
+def test_a_patch_is_the_constructed_graph(capsys: pytest.CaptureFixture[str]) -> None:
+    """rdflib's reader makes of it what the query makes of the final data."""
+    Path("c.rdfp").write_text(
+        PATCH + changes("A <http://e/é> <http://e/p> <http://e/b>", "A _:x <http://e/p> <http://e/c>"),
+        "utf-8",
+    )
+    assert watch("--to", "patch", query=CONSTRUCT) == 0
+    dataset = rdflib.Dataset()
+    dataset.parse(data=capsys.readouterr().out, format="patch")
+    e = "http://e/"
+    b, c, of, has = (URIRef(e + name) for name in ("b", "c", "of", "has"))
+    assert set(dataset.default_graph) == {
+        (b, of, URIRef(e + "é")),
+        (URIRef(e + "é"), has, b),
+        (c, of, rdflib.BNode("x")),
+        (rdflib.BNode("x"), has, c),
+    }
+
+
+def test_a_patch_is_a_feed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Watching the output shows the deltas of the constructed graph, commit by commit."""
+    assert watch("--to", "patch", "--out", "made.rdfp", query=CONSTRUCT) == 0
+    capsys.readouterr()
+    assert watch(query="SELECT ?s { ?s <http://e/of> ?o }", data="", changes="made.rdfp") == 0
+    assert capsys.readouterr().out.splitlines() == ["+ ?s=<http://e/b>", "- ?s=<http://e/b>"]
+
+
+def test_nothing_need_be_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without DATA the feed begins with an empty store."""
+    assert watch(data="") == 0
+    assert capsys.readouterr().out.splitlines() == ['+ ?s=<http://e/c> ?o="x\\ny"@en']
+
+
+@pytest.mark.parametrize("target", ["ndjson", "patch"])
+def test_a_file_gets_what_standard_output_would(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--out writes the same bytes, and a second run does not add to a file that it knows nothing of."""
+    assert watch("--to", target, query=CONSTRUCT) == 0
+    out, _ = capsys.readouterr()
+    assert watch("--to", target, "--out", "o", query=CONSTRUCT) == 0
+    assert Path("o").read_bytes() == out.encode()
+    assert capsys.readouterr().out == ""
+    assert watch("--to", target, "--out", "o", query=CONSTRUCT) == 2
+    assert Path("o").read_bytes() == out.encode()
+
+
+RESUME = ["--resume", "r.sqlite", "--name", "n"]
+
+
+def test_a_resumed_file_goes_on_behind_what_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a line of a killed run is cut off, and what follows is numbered on."""
+    options = ["--to", "ndjson", "--out", "o", *RESUME, "--store-path", "store"]
+    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    assert watch(*options) == 0
+    whole = Path("o").read_bytes()
+    for half in (b"", b"{", b'{"sequence": 3, "ini', b'{"sequence": '):
+        Path("o").write_bytes(whole + half)
+        assert watch(*options) == 0
+        assert Path("o").read_bytes() == whole
+    with Path("c.rdfp").open("a") as feed:
+        feed.write(changes("A <http://e/d> <http://e/p> <http://e/d>"))
+    assert watch(*options) == 0
+    assert [json.loads(line)["sequence"] for line in Path("o").read_text("utf-8").splitlines()] == [1, 2, 3]
+    _, err = capsys.readouterr()
+    assert "store is loaded: data.ttl not loaded again" in err
+    assert f"store holds what {Path('c.rdfp').absolute()} said before: going on behind it" in err
+
+
+@pytest.mark.parametrize("foreign", [b"notes", b"notes\n", b'{"sequence": 1}\nnotes'])
+def test_a_resumed_run_leaves_a_foreign_file_alone(
+    foreign: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is not of an earlier run is neither cut nor added to."""
+    Path("o").write_bytes(foreign)
+    assert watch("--to", "ndjson", "--out", "o", *RESUME) == 2
+    assert "o: is not what an earlier run wrote" in capsys.readouterr().err
+    assert Path("o").read_bytes() == foreign
+
+
+def test_a_resumed_patch_loses_its_unfinished_transaction() -> None:
+    """A patch file is cut back to its last whole transaction."""
+    options = ["--to", "patch", "--out", "o", *RESUME]
+    Path(EMPTY).write_text("")
+    assert watch(*options, query=CONSTRUCT, changes=EMPTY) == 0
+    whole = Path("o").read_bytes()
+    assert whole.endswith(b"\nTC .\n")
+    for half in (b"T", b"TX .\nA <http://e/", b"TX .\nA <http://e/a> <http://e/b> <http://e/c> .\nTC ."):
+        Path("o").write_bytes(whole + half)
+        assert watch(*options, query=CONSTRUCT, changes=EMPTY) == 0
+        assert Path("o").read_bytes() == whole
+
+
+def test_a_full_disk_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """A delta that cannot be written is an error with exit code 2."""
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    assert watch("--to", "ndjson", "--out", "/dev/full") == 2
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_bad_records_can_be_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    """They go to the file of dead letters, and are counted."""
+    Path("c.rdfp").write_text("TX .\nA oops .\nTC .\n" + PATCH)
+    assert watch("--to", "ndjson", "--on-bad", "skip", "--dead-letters", "dead") == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert err.startswith("2 batches, 3 changes, 1 bad records skipped, 1 deltas in ")
+    assert "A oops ." in Path("dead").read_text()
+
+
+def test_rows_are_mapped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Feeds of rows are read with a mapping."""
+    mapping = {"customers": {"subject": "http://e/{id}", "predicates": {"name": "http://e/p"}}}
+    Path("m.json").write_text(json.dumps(mapping))
+    row = {"id": 7, "name": "Ä"}
+    event = {
+        "op": "c",
+        "before": None,
+        "after": row,
+        "source": {"db": "d", "schema": "s", "table": "customers"},
+    }
+    Path("c.jsonl").write_text(json.dumps(event) + "\n")
+    assert watch("--format", "debezium", "--mapping", "m.json", data="", changes="c.jsonl") == 0
+    assert capsys.readouterr().out == '+ ?s=<http://e/7> ?o="Ä"\n'
+
+
+class TestStorePath:
+    """A store on disk."""
+
+    @pytest.fixture(autouse=True)
+    def oxigraph(self) -> None:
+        pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+
+    def test_a_second_run_goes_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """It loads nothing, and takes of the feed what came since; a label still names its blank node."""
+        Path("c.rdfp").write_text(PATCH + changes("A _:x <http://e/p> <http://e/o>"))
+        assert watch("--store-path", "s") == 0
+        Path("data.ttl").unlink()
+        with Path("c.rdfp").open("a") as feed:
+            feed.write(changes("D _:x <http://e/p> <http://e/o>"))
+        capsys.readouterr()
+        assert watch("--store-path", "s", "--no-initial") == 0
+        out, err = capsys.readouterr()
+        assert out == "- ?s=_:x ?o=<http://e/o>\n"
+        assert "\n1 batches, 1 changes, 1 deltas in " in err
+
+    def test_a_load_that_was_cut_short_is_not_gone_on_with(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """A store that holds part of DATA, or something else, is refused; without DATA it is used."""
+        Path("bad.nt").write_text("<http://e/1> <http://e/p> <http://e/o> .\noops\n")
+        assert watch("--store-path", "s", data="bad.nt") == 2
+        assert watch("--store-path", "s") == 2
+        assert (
+            "s: holds data already, of another program or of a load that was cut short"
+            in capsys.readouterr().err
+        )
+        assert watch("--store-path", "s", data="") == 0
+        assert capsys.readouterr().out.splitlines()[0] == "+ ?s=<http://e/1> ?o=<http://e/o>"
+
+    def test_an_empty_load_counts_as_loaded(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """DATA without a triple is not asked for again either."""
+        Path("empty.nt").write_text("")
+        Path(EMPTY).write_text("")
+        assert watch("--store-path", "s", data="empty.nt", changes=EMPTY) == 0
+        assert watch("--store-path", "s", data="none.nt", changes=EMPTY) == 0
+        assert "s is loaded: none.nt not loaded again" in capsys.readouterr().err
+
+    def test_a_folder_that_is_no_store_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The error names it."""
+        assert watch("--store-path", "c.rdfp") == 2
+        assert "c.rdfp: cannot be opened as a store of Oxigraph: " in capsys.readouterr().err
+
+
+@contextmanager
+def serving() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Run `rdflive watch --to sse` on standard input; it is killed if a test leaves it."""
+    command = [sys.executable, *ON_DATA[:-1], "-", "--to", "sse", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        found = re.fullmatch(rb"serving events at (http://127\.0\.0\.1:\d+/)\n", process.stderr.readline())
+        assert found
+        yield process, found[1].decode()
+        process.kill()
+
+
+def test_events_are_served_until_control_c() -> None:
+    """Clients get the answer and each delta, after the feed has ended too; Ctrl-C ends all quietly."""
+    with serving() as (process, url):
+        assert process.stdin is not None
+        assert process.stderr is not None
+        with listening(url) as events:
+            assert next(events).kind == "initial"
+            process.stdin.write('A <http://e/a> <http://e/p> "é" .\nTX .\nTC .\n'.encode())
+            process.stdin.flush()
+            event = next(events)
+            assert event.data["added"][0]["o"]["value"] == "é"
+            process.stdin.close()
+            while b"the feed has ended" not in process.stderr.readline():
+                pass
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            with listening(url) as late:
+                assert len(next(late).data["added"]) == 3
+                process.send_signal(signal.SIGINT)
+                assert list(late) == list(events) == []
+        process.stdin = None
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == b""
+    assert b"Traceback" not in err
+
+
+def test_events_end_with_an_error_of_the_feed() -> None:
+    """A bad record ends the service, with exit code 2, after the clients got what was before it."""
+    with serving() as (process, url), listening(url) as events:
+        assert next(events).kind == "initial"
+        _, err = process.communicate(b"TX .\nA <http://e/a> <http://e/p> 'x' .\nTC .\n", timeout=20)
+        assert list(islice(events, 1)) == []
+    assert process.returncode == 2
+    assert b"rdflive: error: standard input, line 2: " in err
+
+
+def test_control_c_leaves_a_resumed_run_complete() -> None:
+    """Behind Ctrl-C the numbers go on; at most the delta that was being printed is printed again."""
+    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    command = [sys.executable, *ON_DATA[:-1], "-", "--to", "ndjson", "--store-path", "s", *RESUME]
+    sequences: list[int] = []
+    for number, last in ((1, 2), (2, 3)):
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(changes(f'A <http://e/a> <http://e/p> "{number}"').encode())
+            process.stdin.flush()
+            while last not in sequences:
+                sequences.append(json.loads(process.stdout.readline())["sequence"])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+    assert sequences in ([1, 2, 3], [1, 2, 2, 3])
+
+
+def test_a_slow_reader_of_a_pipe_gets_everything() -> None:
+    """Standard output that is full holds the run up, and loses nothing."""
+    Path("c.rdfp").write_text(changes(*(f'A <http://e/{n}> <http://e/p> "{"x" * 5000}"' for n in range(50))))
+    command = [sys.executable, *ON_DATA, "--to", "ndjson"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        lines = [json.loads(line) for line in process.stdout]
+    assert [line["sequence"] for line in lines] == list(range(51))

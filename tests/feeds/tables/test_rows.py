@@ -1,0 +1,446 @@
+"""Mappings of rows to quads, the values of columns, and the rows that support quads."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+
+from rdflive import Quad, RdfliveError
+from rdflive.feeds import FeedFormat, Line, RowError, read_entries
+from rdflive.feeds.tables.cells import Cell, to_cell, to_row
+from rdflive.feeds.tables.connect_schema import to_cell_by_schema
+from rdflive.feeds.tables.debezium import DEBEZIUM
+from rdflive.feeds.tables.delta_lake import DELTA_LAKE
+from rdflive.feeds.tables.mapping import MappingError, read_mapping
+from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, needs_mapping
+from rdflive.feeds.writing import write_quad
+
+E = "http://e/"
+SIMPLE = {"subject": "http://e/{id}", "predicates": {"n": "http://e/n"}}
+
+
+def quads(table: dict[str, Any], values: dict[str, Any]) -> list[Quad]:
+    mapped = read_mapping({"t": table}).tables["t"]
+    return list(mapped.quads(to_row(values, mapped.columns)))
+
+
+def objects(predicate: Any, values: dict[str, Any]) -> list[Any]:
+    return [quad.object for quad in quads({**SIMPLE, "predicates": {"n": predicate}}, {"id": 1, **values})]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("text", Literal("text")),
+        ("", Literal("")),
+        ("5", Literal("5")),
+        (5, Literal("5", datatype=XSD.integer)),
+        (-(10**40), Literal(str(-(10**40)), datatype=XSD.integer)),
+        (True, Literal("true", datatype=XSD.boolean)),
+        (False, Literal("false", datatype=XSD.boolean)),
+        (Decimal("1.50"), Literal("1.50", datatype=XSD.decimal)),
+        (Decimal("1E+30"), Literal("1e+30", datatype=XSD.double)),
+        (Decimal("1E-7"), Literal("1e-07", datatype=XSD.double)),
+    ],
+)
+def test_a_column_becomes_a_literal_of_its_type(value: Any, expected: Literal) -> None:
+    """Each JSON type has its datatype of XML Schema; NULL and a missing column have no triple."""
+    assert objects("http://e/n", {"n": value}) == [expected]
+    assert objects("http://e/n", {"n": None}) == objects("http://e/n", {}) == []
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ({"predicate": E}, Literal("x y")),
+        ({"predicate": E, "language": "en-GB"}, Literal("x y", lang="en-GB")),
+        ({"predicate": E, "datatype": str(XSD.token)}, Literal("x y", datatype=XSD.token)),
+        ({"predicate": E, "object": "urn:{n}/{id}"}, URIRef("urn:x%20y/1")),
+        ({"predicate": E, "object": "urn:fixed"}, URIRef("urn:fixed")),
+    ],
+)
+def test_options_of_a_predicate_shape_its_object(predicate: Any, expected: Any) -> None:
+    """A predicate may name a language, a datatype or a template; each has no object where it has a NULL."""
+    assert objects(predicate, {"n": "x y"}) == [expected]
+    assert objects(predicate, {"n": None}) == []
+
+
+def test_a_template_with_a_null_makes_no_triple() -> None:
+    """A NULL in the subject or the graph takes all triples away, one in an object only that triple."""
+    table = {
+        "subject": "http://e/{a}",
+        "class": ["http://e/C", "http://e/D"],
+        "predicates": {"n": {"predicate": "http://e/p", "object": "http://e/o/{b}"}},
+        "graph": "http://e/g/{g}",
+    }
+    row = {"a": 1, "b": 2, "g": 3, "n": 4}
+    graph = URIRef("http://e/g/3")
+    types = [Quad(URIRef("http://e/1"), RDF.type, URIRef(f"http://e/{c}"), graph) for c in "CD"]
+    about = Quad(URIRef("http://e/1"), URIRef("http://e/p"), URIRef("http://e/o/2"), graph)
+    assert quads(table, row) == [*types, about]
+    assert quads(table, {**row, "b": None}) == types
+    assert quads(table, {**row, "a": None}) == quads(table, {**row, "g": None}) == []
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=8))
+def test_a_template_makes_an_iri_of_any_text(text: str) -> None:
+    """Whatever a column holds, the IRI is one that N-Triples can hold, and different texts give others."""
+    (quad,) = quads({"subject": "http://e/{id}/x", "class": "http://e/C"}, {"id": text})
+    write_quad(quad)
+    assert quad.subject.startswith("http://e/")
+    assert not set(quad.subject.removeprefix("http://e/").removesuffix("/x")) & set("/?#[]@!$&'()*+,;= <>\"")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a b", "a%20b"), ("a/b?c=d&e#f", "a%2Fb%3Fc%3Dd%26e%23f"), ("é日😀-._~", "é日😀-._~"), ("%", "%25"),
+     ("\ufffe\x00\u0085", "%EF%BF%BE%00%C2%85"), ("\U000e0001", "%F3%A0%80%81")],
+)  # fmt: skip
+def test_a_template_encodes_as_r2rml_does(text: str, expected: str) -> None:
+    """All but the unreserved characters of RFC 3987 are percent-encoded in UTF-8."""
+    (quad,) = quads({"subject": "http://e/{id}", "class": "http://e/C"}, {"id": text})
+    assert quad.subject == URIRef(f"http://e/{expected}")
+
+
+TERMS = {"quads": {"subject": "s", "predicate": "p", "object": "o", "graph": "g"}}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"s": "<http://e/s>", "o": '"x"@en'}, (URIRef("http://e/s"), Literal("x", lang="en"), None)),
+        ({"s": "_:b", "o": " _:c "}, (BNode("b"), BNode("c"), None)),
+        ({"s": "_:b", "o": "_:c", "g": "<http://e/g>"}, (BNode("b"), BNode("c"), URIRef("http://e/g"))),
+    ],
+)
+def test_columns_may_hold_whole_terms(values: Any, expected: Any) -> None:
+    """A row of terms is one quad; without a graph it is in the default graph."""
+    subject, object_, graph = expected
+    values = {"p": "<http://e/p>", **values}
+    assert quads(TERMS, values) == [Quad(subject, URIRef("http://e/p"), object_, graph)]
+    assert quads(TERMS, {**values, "o": None}) == quads(TERMS, {**values, "s": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"s": '"x"'}, "the subject is the literal"),
+        ({"s": 5}, "the column 's' must hold a term as text, not 5"),
+        ({"p": "_:b"}, "the predicate is the blank node"),
+        ({"o": "x"}, "the object must be an IRI"),
+        ({"o": "<http://e/a> ."}, "the column 'o' goes on behind its term: '.'"),
+        ({"o": ""}, "the object is missing"),
+        ({"g": '"g"'}, "the graph is the literal"),
+        ({"g": ["x"]}, "the column 'g' holds an array; a mapped column must hold text"),
+        ({"g": {"x": 1}}, "the column 'g' holds an object"),
+    ],
+)
+def test_a_column_that_holds_no_term_is_refused(change: Any, reason: str) -> None:
+    """The error names the column or the role, and what it must hold."""
+    with pytest.raises(RowError) as caught:
+        quads(TERMS, {"s": "_:a", "p": "<http://e/p>", "o": "_:b", **change})
+    assert reason in str(caught.value)
+
+
+BAD_MAPPINGS = [
+    ({}, "it maps no table"),
+    ({"t": 5}, "table 't': it must be an object with subject and predicates, or quads, not 5"),
+    ({"t": {}}, "give either 'subject' or 'quads'"),
+    ({"t": {**SIMPLE, **TERMS}}, "give either 'subject' or 'quads'"),
+    ({"t": {**TERMS, "graph": "http://e/g"}}, "'graph' goes with 'subject', not with 'quads'"),
+    ({"t": {**TERMS, "class": "http://e/g"}}, "'class' goes with 'subject'"),
+    ({"t": {**SIMPLE, "predicate": {}}}, "'predicate' means nothing here; accepted: subject, class,"),
+    ({"t": {"subject": "http://e/{id}"}}, "its rows make no triples; give 'predicates' or 'class'"),
+    ({"t": {**SIMPLE, "subject": 5}}, "'subject' must be a template of an IRI, not 5"),
+    ({"t": {**SIMPLE, "subject": "http://e/{}"}}, "'subject' has a place without a column's name"),
+    ({"t": {**SIMPLE, "subject": "http://e/{a"}}, "must begin as an absolute IRI and have {column}"),
+    ({"t": {**SIMPLE, "subject": "http://e/{{a}}"}}, "must begin as an absolute IRI and have {column}"),
+    ({"t": {**SIMPLE, "subject": "{a}"}}, "must begin as an absolute IRI"),
+    ({"t": {**SIMPLE, "subject": "e/{a}"}}, "must begin as an absolute IRI"),
+    ({"t": {**SIMPLE, "subject": "http://e/ {a}"}}, "'subject' must be an absolute IRI"),
+    ({"t": {**SIMPLE, "subject": "http://e/one"}}, "no column identifies a row; name those of"),
+    ({"t": {**SIMPLE, "key": []}}, "no column identifies a row"),
+    ({"t": {**SIMPLE, "key": [5]}}, "'key' must be text or a list of texts"),
+    ({"t": {**SIMPLE, "class": "C"}}, "'class' must be an absolute IRI, not 'C'"),
+    ({"t": {**SIMPLE, "class": [None]}}, "'class' must be text or a list of texts"),
+    ({"t": {**SIMPLE, "graph": "g"}}, "'graph' must begin as an absolute IRI"),
+    ({"t": {**SIMPLE, "predicates": []}}, "'predicates': it must be an object with columns and predicates"),
+    ({"t": {**SIMPLE, "predicates": {"n": "p"}}}, "the predicate of column 'n' must be an absolute IRI"),
+    ({"t": {**SIMPLE, "predicates": {"n": 5}}}, "the predicate of column 'n': it must be an object"),
+    ({"t": {**SIMPLE, "predicates": {"n": {}}}}, "'predicate' must be an IRI, not None"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "lang": "en"}}}}, "'lang' means nothing here"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "e n"}}}}, "must be a language tag"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "datatype": "x"}}}}, "'datatype' must be"),
+    ({"t": {**SIMPLE, "predicates": {"n": {"predicate": E, "language": "en", "object": E}}}}, "exclude each"),
+    ({"t": {"quads": {"subject": "s"}}}, "'predicate' must be the name of a column, not None"),
+    ({"t": {"quads": {**TERMS["quads"], "graph": 5}}}, "'graph' must be the name of a column, not 5"),
+    ({"t": {"quads": {**TERMS["quads"], "g": "g"}}}, "'g' means nothing here; accepted: subject, predi"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "reason"), BAD_MAPPINGS)
+def test_a_bad_mapping_is_refused_when_it_is_read(given: Any, reason: str, tmp_path: Path) -> None:
+    """The error says where in the mapping, what was given and what is accepted; so it does for a file."""
+    with pytest.raises(MappingError) as caught:
+        read_mapping(given)
+    assert reason in str(caught.value)
+    path = tmp_path / "mapping.json"
+    path.write_text(json.dumps(given))
+    with pytest.raises(MappingError) as caught:
+        read_mapping(path)
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"t": 1, "t": 2}', b"NaN", b"[" * 100_000])
+def test_a_file_that_is_no_json_is_refused(content: bytes, tmp_path: Path) -> None:
+    """It is a mapping error that names the file."""
+    path = tmp_path / "mapping.json"
+    path.write_bytes(content)
+    with pytest.raises(MappingError, match=r"mapping\.json: "):
+        read_mapping(str(path))
+
+
+def test_a_mapping_is_found_by_the_longest_name() -> None:
+    """Database, schema and table are asked for together, then without those in front, then as `*`."""
+    tables = read_mapping(dict.fromkeys(("shop.public.t", "public.t", "t", "*"), SIMPLE))
+    for name, expected in [
+        (("shop", "public", "t"), "shop.public.t"),
+        (("other", "public", "t"), "public.t"),
+        (("other", "t"), "t"),
+        (("t", "u"), "*"),
+    ]:
+        assert tables.find(name) is tables.tables[expected]
+    assert read_mapping({"t": SIMPLE}).find(("t", "u")) is None
+
+
+def test_a_mapping_may_be_a_file_a_dict_or_itself(tmp_path: Path) -> None:
+    """The same mapping from each has the same digest; another mapping has another."""
+    path = tmp_path / "m.json"
+    path.write_text("\ufeff" + json.dumps({"t": SIMPLE}, indent=2), encoding="utf-8")
+    mapping = read_mapping(path)
+    assert mapping.digest == read_mapping({"t": dict(reversed(SIMPLE.items()))}).digest
+    assert read_mapping(mapping) is mapping
+    assert mapping.digest != read_mapping({"t": {**SIMPLE, "key": ["n"]}}).digest
+
+
+def name(key: str, table: str = "t") -> RowName:
+    return RowName((table,), key)
+
+
+def test_a_shared_quad_goes_with_its_last_row() -> None:
+    """It is inserted once, with the first of the rows that make it, and deleted once, with the last."""
+    rows = Rows(read_mapping({"*": {**SIMPLE, "key": ["k"]}}), "form")
+    row = {"id": Cell("1"), "n": Cell("x")}
+    signs = []
+    for edit_row in [
+        lambda edit: edit.put(name("a"), row),
+        lambda edit: edit.put(name("b", "u"), row),
+        lambda edit: edit.put(name("c"), row, 3),
+        lambda edit: edit.remove(name("a")),
+        lambda edit: edit.clear(("u",)),
+        lambda edit: edit.put(name("c"), row, 1),
+        lambda edit: edit.remove(name("c")),
+    ]:
+        edit = RowEdit(rows)
+        edit_row(edit)
+        decoded = edit.finish()
+        signs.append([sign for sign, _ in decoded.changes])
+    assert signs == [[1], [], [], [], [], [], [-1]]
+    assert decoded.kept == {name("c").to_kept(): None, "mapping": None}
+    assert not rows
+    assert not rows._support  # or a mirror of ever new rows would grow without end
+
+
+def test_an_edit_that_changes_nothing_says_so() -> None:
+    """Putting what is there, and removing what is not, is no change; nor is an edit never finished."""
+    rows = Rows(read_mapping({"t": SIMPLE}), "form")
+    row = {"id": Cell("1"), "n": Cell("x")}
+    for key, expected in [("a", True), ("a", False)]:
+        edit = RowEdit(rows)
+        edit.put(name(key), row)
+        edit.remove(name("z"))
+        assert (edit.finish() is not None) is expected
+    RowEdit(rows).clear(("t",))
+    assert rows.get(name("a")) is not None
+
+
+def test_a_cleared_table_is_empty_for_the_rest_of_the_edit() -> None:
+    """Rows put before in the same edit go too, those put later stay, and another table is not touched."""
+    rows = Rows(read_mapping({"*": SIMPLE}), "form")
+    edit = RowEdit(rows)
+    for key in ("a", "b"):
+        edit.put(name(key), {"id": Cell(key), "n": Cell("x")})
+        edit.put(name(key, "u"), {"id": Cell(f"u{key}"), "n": Cell("x")})
+        if key == "a":
+            edit.clear(("t",))
+    decoded = edit.finish()
+    assert sorted(str(quad.subject) for _, quad in decoded.changes) == [E + "b", E + "ua", E + "ub"]
+
+
+def test_rows_of_another_mapping_are_refused() -> None:
+    """A changed mapping would undo other quads than it did, so it cannot go on."""
+    rows = Rows(read_mapping({"t": SIMPLE}), "form")
+    edit = RowEdit(rows)
+    edit.put(name("a"), {"id": Cell("1"), "n": Cell("x")})
+    kept = edit.finish().kept
+    Rows(read_mapping({"t": SIMPLE}), "form").restore(kept)
+    for changed in (Rows(read_mapping({"t": TERMS}), "form"), Rows(read_mapping({"t": SIMPLE}), "other")):
+        with pytest.raises(MappingError, match="is not the one that the feed was mirrored with"):
+            changed.restore(kept)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["id", "n"]),
+        st.one_of(
+            st.text(st.characters(exclude_categories=("Cs",))),
+            st.integers(),
+            st.booleans(),
+            st.builds(Decimal, st.floats(allow_nan=False, allow_infinity=False)),
+        ),
+    ),
+    st.text(st.characters(exclude_categories=("Cs",))),
+)
+def test_a_kept_row_is_the_same_row(values: dict[str, Any], key: str) -> None:
+    """What is restored from the kept text makes the very same quads."""
+    mapping = read_mapping({"t": SIMPLE})
+    rows, again = Rows(mapping, "form"), Rows(mapping, "form")
+    edit = RowEdit(rows)
+    edit.put(name(key), to_row(values, ("id", "n")), 2)
+    again.restore(edit.finish().kept)
+    assert again.get(name(key)) == rows.get(name(key)) is not None
+
+
+def encoded(number: int) -> str:
+    return base64.b64encode(number.to_bytes(number.bit_length() // 8 + 1, signed=True)).decode()
+
+
+def logical(kind: str, **parameters: str) -> dict[str, Any]:
+    return {"type": "any", "name": kind, "parameters": parameters}
+
+
+VARIABLE = "io.debezium.data.VariableScaleDecimal"
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+TIME = "io.debezium.time"
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "expected"),
+    [
+        (encoded(12345), logical(DECIMAL, scale="2"), ("123.45", "decimal")),
+        (encoded(-5), logical(DECIMAL, scale="3"), ("-0.005", "decimal")),
+        (encoded(7), logical(DECIMAL, scale="-2"), ("700", "decimal")),
+        (encoded(0), logical(DECIMAL, scale="2"), ("0.00", "decimal")),
+        (encoded(10**60 + 1), logical(DECIMAL, scale="0"), (str(10**60 + 1), "decimal")),
+        ({"scale": 1, "value": encoded(15)}, logical(VARIABLE), ("1.5", "decimal")),
+        (0, logical(f"{TIME}.Date"), ("1970-01-01", "date")),
+        (-1, logical("org.apache.kafka.connect.data.Date"), ("1969-12-31", "date")),
+        (11016, logical(f"{TIME}.Date"), ("2000-02-29", "date")),
+        (2932897, logical(f"{TIME}.Date"), ("10000-01-01", "date")),
+        (-719529, logical(f"{TIME}.Date"), ("-0001-12-31", "date")),
+        (-719528, logical(f"{TIME}.Date"), ("0000-01-01", "date")),
+        (1529507596945, logical(f"{TIME}.Timestamp"), ("2018-06-20T15:13:16.945", "dateTime")),
+        (1529507596945104, logical(f"{TIME}.MicroTimestamp"), ("2018-06-20T15:13:16.945104", "dateTime")),
+        (10**9 + 1, logical(f"{TIME}.NanoTimestamp"), ("1970-01-01T00:00:01.000000001", "dateTime")),
+        (-1, logical("org.apache.kafka.connect.data.Timestamp"), ("1969-12-31T23:59:59.999", "dateTime")),
+        (1529507596000, logical(f"{TIME}.Timestamp"), ("2018-06-20T15:13:16", "dateTime")),
+        ("2018-06-20T13:13:16.9Z", logical(f"{TIME}.ZonedTimestamp"), ("2018-06-20T13:13:16.9Z", "dateTime")),
+        ("10:15:30Z", logical(f"{TIME}.ZonedTime"), ("10:15:30Z", "time")),
+        (54_796_000, logical(f"{TIME}.Time"), ("15:13:16", "time")),
+        (54_796_000_500, logical(f"{TIME}.MicroTime"), ("15:13:16.0005", "time")),
+        (86_400_000, logical("org.apache.kafka.connect.data.Time"), ("24:00:00", "time")),
+        (2024, logical(f"{TIME}.Year"), ("2024", "gYear")),
+        (1, {"type": "double"}, ("1.0", "double")),
+        (Decimal("1.5"), {"type": "float"}, ("1.5", "float")),
+        ("AQI=", {"type": "bytes"}, ("AQI=", "base64Binary")),
+        ("AQI=", {"type": "bytes", "name": "io.debezium.data.Bits"}, ("AQI=", "base64Binary")),
+        ("a-b", {"type": "string", "name": "io.debezium.data.Uuid"}, ("a-b", "")),
+        (5, {"type": "int64"}, ("5", "integer")),
+        (5, {}, ("5", "integer")),
+        (5, {"name": ["odd"], "type": {"odd": 1}}, ("5", "integer")),
+    ],
+)  # fmt: skip
+def test_a_schema_gives_a_value_its_meaning(value: Any, schema: Any, expected: tuple[str, str]) -> None:
+    """Decimals, dates and times become literals of XML Schema, exactly."""
+    assert to_cell_by_schema(value, schema) == Cell(*expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "reason"),
+    [
+        ("!", logical(DECIMAL, scale="2"), f"is no {DECIMAL}: it must be bytes in base 64, not '!'"),
+        (5, logical(DECIMAL, scale="2"), "it must be bytes in base 64, not 5"),
+        ("AQ==", logical(DECIMAL), "the scale None, which must be a short integer"),
+        ("AQ==", logical(DECIMAL, scale="x"), "the scale 'x', which must be a short integer"),
+        ("AQ==", logical(DECIMAL, scale="999999999"), "the scale is 999999999; accepted are -1000 to 1000"),
+        (base64.b64encode(b"\x7f" * 4000).decode(), logical(DECIMAL, scale="0"), "it has too many digits"),
+        ("AQ==", logical(VARIABLE), "it must be an object with 'scale'"),
+        ("x", logical(f"{TIME}.Date"), "it must be an integer of 64 bits, not 'x'"),
+        (True, logical(f"{TIME}.Date"), "it must be an integer of 64 bits, not True"),
+        (1 << 63, logical(f"{TIME}.Timestamp"), "it must be an integer of 64 bits"),
+        (-1, logical(f"{TIME}.Time"), "it must be a time of the day, from 0 to 86400000, not -1"),
+        (5, logical(f"{TIME}.ZonedTimestamp"), "it must be text, not 5"),
+        ("1.5", {"type": "double"}, "is no double: it must be a number, not '1.5'"),
+        (10**400, {"type": "double"}, "is beyond the range of xsd:double"),
+        (Decimal("1e400"), {}, "is beyond the range of xsd:double"),
+        ("!", {"type": "bytes"}, "it must be bytes in base 64"),
+        ([1], {"type": "array"}, "holds an array"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_schema_is_refused(value: Any, schema: Any, reason: str) -> None:
+    """The error says which type it should have and what was given."""
+    with pytest.raises(RowError) as caught:
+        to_cell_by_schema(value, schema)
+    assert reason in str(caught.value)
+
+
+@given(st.integers(-719_162, 2_932_896), st.integers(0, 86_399_999_999))
+def test_days_and_ticks_are_those_of_the_calendar(day: int, ticks: int) -> None:
+    """In the years that Python knows, its calendar gives the same dates and times."""
+    expected = date(1970, 1, 1) + timedelta(days=day)
+    assert to_cell_by_schema(day, logical(f"{TIME}.Date")).text == expected.isoformat()
+    moment = datetime.combine(expected, datetime.min.time()) + timedelta(microseconds=ticks)
+    text = to_cell_by_schema(86_400_000_000 * day + ticks, logical(f"{TIME}.MicroTimestamp")).text
+    assert datetime.fromisoformat(text) == moment
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(-20, 20))
+def test_a_decimal_is_exact(unscaled: int, scale: int) -> None:
+    """The bytes and the scale give the number that they were made of."""
+    text = to_cell_by_schema(encoded(unscaled), logical(DECIMAL, scale=str(scale))).text
+    assert Fraction(text) == Fraction(unscaled) / Fraction(10) ** scale
+    assert "E" not in text
+
+
+def test_nanoseconds_are_not_cut_off() -> None:
+    """A literal of a time keeps what rdflib would round away."""
+    assert str(Cell("2018-06-20T15:13:16.000000001", "dateTime").to_literal()).endswith(".000000001")
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False))
+def test_a_number_is_a_decimal_or_a_double_near_it(number: Decimal) -> None:
+    """No number is rounded as long as it is written without an exponent."""
+    assume(abs(number) < Decimal("1e300"))
+    cell = to_cell(number)
+    assert cell.datatype in ("decimal", "double")
+    assert cell.datatype == "double" or Decimal(cell.text) == number
+
+
+@pytest.mark.parametrize(("form", "factory"), [(DEBEZIUM, "debezium"), (DELTA_LAKE, "delta_lake")])
+def test_a_format_of_rows_says_that_it_needs_a_mapping(form: FeedFormat, factory: str) -> None:
+    """The bare format, as it is found by name, refuses with what to pass."""
+    with pytest.raises(RdfliveError, match=rf"--mapping FILE .*rdflive\.feeds\.{factory}\(mapping\)"):
+        list(read_entries(form, [Line("{}", 1)], "feed"))
+    with pytest.raises(MappingError, match="'any' needs a mapping"):
+        needs_mapping("any", "any")()

@@ -1,0 +1,247 @@
+"""Logs of SPARQL updates."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import BNode, Dataset, Literal, URIRef
+
+import rdflive
+from rdflive import Batch, Change, FeedError, Quad, feeds
+from rdflive.feeds.sparql_text import normalize, write_string
+from rdflive.feeds.sparql_update import SPARQL_UPDATE, encode_sparql_update
+from rdflive.feeds.writing import UnwritableError
+from support.decoders import GOLDEN, check_restarts, read, show
+from support.feeds import TEXTS
+from support.fuzz import check_any_bytes
+
+S, P, E, G = (URIRef(f"http://e/{name}") for name in "spog")
+INSERT = "INSERT DATA { <urn:s> <urn:p> 1 }"
+IRIS = st.sampled_from([S, P, E, G])  # few, and none that an engine refuses
+LITERALS = st.one_of(
+    st.builds(Literal, TEXTS), st.builds(Literal, st.integers()), st.builds(Literal, TEXTS, st.just("de-AT"))
+)
+QUADS = st.builds(Quad, IRIS, IRIS, st.one_of(IRIS, LITERALS), st.one_of(st.none(), IRIS))
+CHANGES = st.builds(Change, st.sampled_from([1, -1]), QUADS)
+
+
+def requests(text: str) -> list[str]:
+    """Give the requests of a log; a bad one as its reason."""
+    return [
+        str(entry.error.reason) if entry.error else entry.updates[0] for entry in read(SPARQL_UPDATE, text)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        INSERT,
+        f"{INSERT} ;\n\n{INSERT}",
+        f"{INSERT}\n;\n{INSERT}",
+        "PREFIX e: <urn:>\n\nBASE <urn:>\n\nINSERT DATA { e:s e:p 1 }",
+        "INSERT DATA {\n\n<urn:s> <urn:p> 1\n\n}",
+        'INSERT DATA { <urn:s> <urn:p> """a\n\n{ b } """ }',
+        "INSERT DATA { <urn:s> <urn:p> '''a\n\n{ \\''' b''' }",
+        "INSERT DATA\n\n{ <urn:s> <urn:p> 1 }",
+        "WITH <urn:g>\n\nDELETE { ?s ?p 1 }\n\nINSERT { ?s ?p 2 }\n\nWHERE\n\n{ ?s ?p 1 }",
+        "DELETE WHERE\n\n{ ?s ?p 1 }",
+        "COPY GRAPH <urn:g>\n\nTO\n\nDEFAULT",
+        "CLEAR SILENT\n\nGRAPH\n\n<urn:g>",
+        "CREATE GRAPH <urn:g>",
+        "DROP ALL",
+        "INSERT DATA { <urn:s> <urn:p> '{', \"}\", <urn:{> }".replace("<urn:{>", "'a;'"),
+        "PREFIX e: <urn:>\nINSERT DATA { e:a\\;b e:c\\'d e:e\\#f }",
+    ],
+)
+def test_empty_line_inside_of_a_request_does_not_end_it(text: str) -> None:
+    """Between two others the request is one unit, wherever there are empty lines in it."""
+    before, found, after = requests(f"{INSERT}\n\n{text}\n\n{INSERT}")
+    assert before == after == INSERT
+    assert len(found) >= len(text) - 20
+
+
+@pytest.mark.parametrize("empty", ["\n\n", "\r\n\r\n", "\n \t\n", "\n\n\n# why\n\n", "\n\n# { why\n# ; \n"])
+def test_empty_line_ends_a_request(empty: str) -> None:
+    """Any number of empty lines and comments stand between requests, and mean nothing."""
+    assert requests(f"{empty}{INSERT}{empty}{INSERT}{empty}") == [INSERT, INSERT]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("INSERT DATA { <urn:s> <urn:p> }", 3, "not a SPARQL update: "),
+        ("SELECT * { ?s ?p ?o }", 3, "not a SPARQL update: "),
+        ("<urn:s> <urn:p> 1 .", 3, "not a SPARQL update: "),
+        ("}", 3, "not a SPARQL update: "),
+        (f"{INSERT}\n{INSERT}", 3, "not a SPARQL update: "),
+        ("CLEAR ALL ;\nLOAD <urn:x>", 4, "LOAD cannot be replayed, because it fetches what may have changed"),
+        ("CLEAR ALL ;\nload silent <urn:x> into graph <urn:g>", 4, "LOAD cannot be replayed"),
+        ("INSERT { ?s <urn:p> 1 }\nWHERE { SERVICE <urn:x> { ?s ?p ?o } }", 4, "SERVICE cannot be replayed"),
+        ("INSERT { ?s <urn:p> ?n } WHERE { ?s ?p ?o BIND(now() AS ?n) }", 3, "NOW cannot be replayed"),
+        ("INSERT { ?s <urn:p> ?n } WHERE { ?s ?p ?o BIND(UUID() AS ?n) }", 3, "UUID cannot be replayed"),
+        ("INSERT DATA { ?s <urn:p> 1 }", 3, "?s stands in DATA, which holds no variables"),
+        ("DELETE DATA { GRAPH $g { <urn:s> <urn:p> 1 } }", 3, "$g stands in DATA"),
+        ("DELETE DATA { _:b <urn:p> 1 }", 3, "a blank node stands in what is deleted"),
+        ("DELETE WHERE { [] <urn:p> ?o }", 3, "a blank node stands in what is deleted"),
+        ("DELETE { ?s <urn:p> (1) } WHERE { ?s ?p ?o }", 3, "a blank node stands in what is deleted"),
+        ("INSERT DATA { <s> <urn:p> 1 }", 3, "<s> is a relative IRI, and the request has no BASE"),
+        ("INSERT DATA { <urn:\\u0020> <urn:p> 1 }", 3, "<urn:\\u0020> is not a valid IRI"),
+        ("INSERT DATA { <urn:s> <urn:p> '\\q' }", 3, "the escape \\q is unknown"),
+        ("INSERT DATA { <urn:s> <urn:p> '\\uD800' }", 3, "the escape \\uD800 is no character"),
+        ("INSERT DATA { <urn:s> <urn:p> '\\U00110000' }", 3, "the escape \\U00110000 is no character"),
+        (
+            "PREFIX e: <urn:>\nINSERT DATA { e:\\u0061 e:p 1 }",
+            4,
+            "an escape stands outside of strings and IRIs",
+        ),
+        ("CLEAR ALL ; LO\\u0041D <urn:x>", 3, "an escape stands outside of strings and IRIs"),
+        (f"INSERT {{}} WHERE {'{' * 3000}{'}' * 3000}", 3, "the SPARQL update is nested too deeply"),
+    ],
+)
+def test_bad_request_names_its_line_and_reason(text: str, line: int, reason: str) -> None:
+    """It does nothing, and the requests around it are read."""
+    entries = read(SPARQL_UPDATE, f"{INSERT}\n\n{text}\n\n{INSERT}\n")
+    errors = [entry.error for entry in entries]
+    assert [error is None for error in errors] == [True, False, True]
+    assert errors[1] is not None
+    assert errors[1].reason.startswith(reason)
+    assert errors[1].line == line
+    assert entries[1].updates == entries[1].batch.changes == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{INSERT} ;", "PREFIX e: <urn:>", "INSERT DATA {", "INSERT {} ", "COPY <urn:g>", "DELETE", "CLEAR"],
+)
+def test_request_that_the_feed_cuts_short_is_refused(text: str) -> None:
+    """What may be half of a request is not applied, also where it is a request by itself."""
+    good, reason = requests(f"{INSERT}\n\n{text}")
+    assert (good, reason) == (INSERT, "the request is not complete, so it is not applied")
+
+
+def test_line_that_is_no_text_costs_its_own_request_only() -> None:
+    """The next empty line ends the request, whatever is open."""
+    content = f"INSERT DATA {{\n\xff\n\n{INSERT}\n".encode("latin-1")
+    first, second = feeds.read_entries(SPARQL_UPDATE, feeds.to_lines(io.BytesIO(content), "feed"), "feed")
+    assert first.error is not None
+    assert (first.error.line, first.error.offset) == (2, 14)
+    assert second.updates == (INSERT,)
+
+
+def test_prefix_of_the_graph_is_not_asked_for() -> None:
+    """A request may use a prefix that only the graph binds."""
+    assert requests("INSERT DATA { e:s e:p 1 }") == ["INSERT DATA { e:s e:p 1 }"]
+    graph = Dataset()
+    graph.bind("e", "http://e/")
+    rdflive.mirror(graph, io.BytesIO(b"INSERT DATA { e:s e:p e:o }"), SPARQL_UPDATE)
+    assert list(graph.default_graph) == [(S, P, E)]
+
+
+def test_request_is_given_with_the_empty_line_behind_it() -> None:
+    """Nothing further is read."""
+    lines = feeds.to_lines(io.BytesIO(f"{INSERT}\n\n{INSERT}".encode()), "feed")
+    next(feeds.read_entries(SPARQL_UPDATE, lines, "feed"))
+    assert next(lines).number == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (r"'\u00e9abcd'", "éabcd"),
+        (r"'\\u0041'", r"\u0041"),
+        (r"'\\\\U00000041\\u'", r"\\U00000041\u"),
+        (r"'\u005Cu0041'", r"\u0041"),
+        (r"'\u0022 } ; CLEAR ALL #'", '" } ; CLEAR ALL #'),
+        ("'a\tb'", "a\tb"),
+        (r"'''a''b\t\n'''", "a''b\t\n"),
+        ('"""a\n"\n#b"""', 'a\n"\n#b'),
+    ],
+)
+@pytest.mark.parametrize("engine", ["default", "Oxigraph"])
+def test_every_engine_reads_a_string_alike(written: str, expected: str, engine: str) -> None:
+    """Escapes, tabs and line ends in strings come through as the log means them."""
+    graph = Dataset(store=engine)
+    rdflive.mirror(graph, io.BytesIO(f"INSERT DATA {{ <urn:s> <urn:p> {written} }}".encode()), SPARQL_UPDATE)
+    assert [str(quad[2]) for quad in graph.quads()] == [expected]
+
+
+def test_comment_cannot_become_an_operation() -> None:
+    """An escape in a comment, which some engines would expand first, goes with the comment."""
+    assert normalize(f"{INSERT} # \\u000A ; CLEAR ALL") == f"{INSERT} "
+
+
+@given(TEXTS)
+def test_string_is_normalized_to_itself(text: str) -> None:
+    """Writing a string and reading it back as a log does gives the same spelling."""
+    assert normalize(f"INSERT DATA {{ <urn:s> <urn:p> {write_string(text)} }}").endswith(
+        f"{write_string(text)} }}"
+    )
+
+
+def test_batch_is_written_as_its_net_changes() -> None:
+    """The last change of a quad counts, deletes come first, and graphs are kept apart."""
+    first, second = Quad(S, P, Literal("a\n")), Quad(S, P, E, G)
+    changes = [Change(1, first), Change(-1, second), Change(-1, first), Change(1, first)]
+    assert encode_sparql_update(Batch(tuple(changes))) == (
+        "DELETE DATA {\nGRAPH <http://e/g> {\n<http://e/s> <http://e/p> <http://e/o> .\n}\n} ;\n"
+        'INSERT DATA {\n<http://e/s> <http://e/p> "a\\n" .\n}\n\n'
+    )
+    assert encode_sparql_update(Batch(())) == ""
+
+
+@pytest.mark.parametrize("quad", [Quad(BNode("b"), P, E), Quad(S, P, BNode("b")), Quad(S, P, E, BNode("b"))])
+def test_blank_node_is_refused_with_advice(quad: Quad) -> None:
+    """An update cannot name it."""
+    with pytest.raises(
+        UnwritableError, match=r"the blank node _:b cannot be written in a SPARQL update.*RDF Patch"
+    ):
+        encode_sparql_update(Batch((Change(1, quad),)))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(CHANGES, max_size=4), max_size=3), st.sampled_from(["default", "Oxigraph"]))
+def test_log_of_batches_leads_to_their_state(batches: list[list[Change]], engine: str) -> None:
+    """Random batches, written and mirrored, leave the quads that applying them in order leaves."""
+    log = "".join(encode_sparql_update(Batch(tuple(changes))) for changes in batches)
+    graph, model = Dataset(store=engine), Dataset(store=engine)
+    done = rdflive.mirror(graph, io.BytesIO(log.encode()), SPARQL_UPDATE)
+    for changes in batches:
+        for sign, quad in changes:
+            target = model.graph(quad.graph) if quad.graph else model.default_graph
+            (target.add if sign > 0 else target.remove)(tuple(quad[:3]))
+    assert done.entries == sum(bool(changes) for changes in batches)
+    assert set(graph.quads()) == set(model.quads())
+    check_restarts(SPARQL_UPDATE, log)
+
+
+@given(st.text(alphabet=" \t\n\"'\\<>{};#?_:.@au0INSERTDAWHLOBCG", max_size=60))
+def test_any_text_gives_requests_or_a_feed_error(text: str) -> None:
+    """No text makes the decoder fail in another way."""
+    check_any_bytes(SPARQL_UPDATE, text.encode())
+    with suppress(FeedError):
+        list(feeds.decode(SPARQL_UPDATE, text.split("\n")))
+
+
+@given(st.data())
+def test_damaged_log_is_refused_or_read(data: st.DataObject) -> None:
+    """Cutting a piece out of a good log gives requests and feed errors."""
+    text = Path(GOLDEN, "sparql-update.ru").read_text(encoding="utf-8")
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    check_any_bytes(SPARQL_UPDATE, (text[:start] + text[end:]).encode())
+
+
+def test_golden_files() -> None:
+    """The log decodes to what was checked by hand, and a batch is written as it was."""
+    text = Path(GOLDEN, "sparql-update.ru").read_text(encoding="utf-8")
+    assert show(read(SPARQL_UPDATE, text)) == Path(GOLDEN, "sparql-update.expected").read_text(
+        encoding="utf-8"
+    )
+    quads = [Quad(S, P, Literal("\\u0041\t", lang="en")), Quad(S, P, Literal(5), G)]
+    written = encode_sparql_update(Batch((Change(1, quads[0]), Change(-1, quads[1]))))
+    assert written == Path(GOLDEN, "sparql-update.written").read_text(encoding="utf-8")

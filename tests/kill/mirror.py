@@ -1,0 +1,161 @@
+"""Kills a mirror at random moments, and checks after each kill that the store is at a whole batch.
+
+    python tests/kill/mirror.py --kills 50 --batches 10000 --seed 1
+
+A child process mirrors a patch with blank nodes and named graphs into a store on disk. After each SIGKILL
+the store must hold exactly what the batches up to its cursor lead to, and at the end what all of them do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import rdflib
+from rdflib import BNode, Literal, URIRef
+
+import rdflive
+from rdflive import Batch, Change, Quad
+from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.target import GraphTarget
+
+__all__ = ["Outcome", "run"]
+
+E = "http://example.org/"
+LONGEST = 0.004
+"""Seconds between a commit and the kill, at most; a commit takes a quarter of a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to: every figure is a count."""
+
+    kills: int
+    batches: int
+    quads: int
+    blank_nodes: int
+
+
+def make_batches(count: int, seed: int) -> list[list[Change]]:
+    """Make random batches: a fifth of the changes are redundant, half of the terms blank nodes."""
+    chance = random.Random(seed)
+    nodes = [*(URIRef(f"{E}n{i}") for i in range(40)), *(BNode(f"b{i}") for i in range(60))]
+    graphs = [None, None, URIRef(E + "g"), BNode("graph")]
+    held: dict[Quad, None] = {}
+    batches = []
+    for number in range(count):
+        changes = []
+        for _ in range(chance.randint(1, 6)):
+            quad = Quad(
+                chance.choice(nodes),
+                URIRef(f"{E}p{chance.randrange(5)}"),
+                chance.choice([*nodes, Literal(f"line\n{number}", lang="en")]),
+                chance.choice(graphs),
+            )
+            if held and chance.random() < 0.45:
+                quad = next(iter(held)) if chance.random() < 0.5 else chance.choice(list(held)[:50])
+                held.pop(quad)
+                changes.append(Change(-1, quad))
+            else:
+                held[quad] = None
+                changes.append(Change(1, quad))
+        batches.append(changes)
+    return batches
+
+
+def mirror(store: Path, feed: Path) -> None:
+    """Follow the feed in this process, and say where each commit led."""
+    dataset = rdflib.Dataset(store="Oxigraph")
+    dataset.open(str(store))
+    rdflive.mirror(dataset, feed, on_entry=lambda entry: print(entry.cursor, flush=True))
+    dataset.close()
+
+
+class Model:
+    """The states that the batches lead to, one after the other."""
+
+    def __init__(self, batches: list[list[Change]], ends: list[int]) -> None:
+        self.batches, self.ends = batches, ends
+        self.state: set[Quad] = set()
+        self.done = 0
+
+    def check(self, store: Path, feed: Path) -> int:
+        """Compare a store that nobody has open with the state that its cursor names; give the batches."""
+        dataset = rdflib.Dataset(store="Oxigraph")
+        dataset.open(str(store))
+        target = GraphTarget(dataset)
+        cursor = target.kept(str(feed)).get("cursor", "0:0:0")
+        count = bisect.bisect_right(self.ends, int(cursor.split(":")[0]))
+        assert count >= self.done, f"the cursor went back from batch {self.done} to {count}"
+        for changes in self.batches[self.done : count]:
+            for sign, quad in changes:
+                (self.state.add if sign > 0 else self.state.discard)(quad)
+        self.done = count
+        held = set(target.quads())
+        assert held == self.state, f"behind batch {count}: {held ^ self.state} differ"
+        dataset.close()
+        return count
+
+
+def run(*, kills: int, batches: int, seed: int) -> Outcome:
+    """Kill and restart, then let it finish; an AssertionError says what went wrong."""
+    chance = random.Random(seed)
+    history = make_batches(batches, seed)
+    ends: list[int] = []
+    with tempfile.TemporaryDirectory() as folder:
+        feed, store = Path(folder, "feed.rdfp"), Path(folder, "store")
+        with feed.open("wb") as stream:
+            for changes in history:
+                stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
+                ends.append(stream.tell())
+        model = Model(history, ends)
+        for target in sorted(chance.sample(range(batches), kills)):
+            _run_until(ends[target], store, feed, chance.uniform(0, LONGEST))
+            model.check(store, feed)
+        mirror(store, feed) if kills == 0 else _run_until(None, store, feed, 0)
+        assert model.check(store, feed) == batches
+    blank = {term for quad in model.state for term in quad if isinstance(term, BNode)}
+    return Outcome(kills, batches, len(model.state), len(blank))
+
+
+def _run_until(end: int | None, store: Path, feed: Path, wait: float) -> None:
+    """Run a child until it has committed up to a byte of the feed, then kill it; None lets it finish."""
+    command = [sys.executable, __file__, "--child", str(store), str(feed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        if end is None:
+            child.communicate()
+            assert child.returncode == 0
+            return
+        for line in child.stdout:
+            if int(line.split(":")[0]) >= end:
+                break
+        time.sleep(wait)
+        child.kill()
+
+
+def main() -> None:
+    """Run as a program."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--batches", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--child", nargs=2, metavar=("STORE", "FEED"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        mirror(*map(Path, args.child))
+    else:
+        print(run(kills=args.kills, batches=args.batches, seed=args.seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Kills a subscriber again and again while batches are written, then adds up what it was told.
+
+Run it as `python tests/kill/subscriber.py --kills 50 --batches 10000 --seed 1`. A child process holds an
+Oxigraph store on disk and a resumed subscription, whose callback appends each delta to a log and syncs
+it. At random moments the child gets SIGKILL and is started again; each time it changes the store before
+it subscribes, as somebody else might. In the end every number from 1 on must be in the log, always with
+the same content, and all of it must add up to what Oxigraph itself answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+QUERY: Final = "SELECT ?x ?z { ?x <urn:p> ?y . ?y <urn:q> ?z }"
+_AT: Final = "urn:at"
+_STARTING: Final = 0.25
+"""The share of kills that come while the child starts, wherever it is by then."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a subscriber: lives, deltas, those told more than once, and torn lines of the log."""
+
+    lives: int
+    deltas: int
+    repeated: int
+    torn: int
+    answers: int
+
+
+def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
+    """Let a subscriber live through so many kills and batches, and check what it was told."""
+    chance = random.Random(seed)
+    targets = sorted(chance.randrange(batches) for _ in range(kills))
+    for target in targets:
+        with _child(folder, batches, seed) as child:
+            _kill(child, target, chance)
+    with _child(folder, batches, seed) as child:
+        _end(child)
+    return check(folder, lives=kills + 1)
+
+
+def check(folder: Path, *, lives: int) -> Outcome:
+    """Add up the log, ignoring numbers seen before, and compare with what the store answers."""
+    told: dict[int, dict[str, int]] = {}
+    lines = repeated = torn = 0
+    for line in (folder / "told.log").read_bytes().splitlines():
+        if not line:
+            continue
+        try:
+            number, weights = json.loads(line)
+        except ValueError:
+            torn += 1
+            continue
+        lines += 1
+        repeated += number in told
+        if told.setdefault(number, weights) != weights:
+            raise AssertionError(f"number {number} was told with two contents: {told[number]} and {weights}")
+    if sorted(told) != list(range(1, len(told) + 1)):
+        raise AssertionError(f"{len(told)} deltas, but not numbered 1 to {len(told)}")
+    total: Counter[str] = Counter()
+    for weights in told.values():
+        total.update(weights)
+    answers = _answers(folder)
+    if {row: weight for row, weight in total.items() if weight} != answers:
+        raise AssertionError(f"too much: {total - answers}, too little: {answers - total}")
+    return Outcome(lives, len(told), repeated, torn, answers.total())
+
+
+def follow(folder: Path, *, batches: int, seed: int) -> None:
+    """Be the child: subscribe, write the batches that are left, and print each number when it is written."""
+    import rdflib
+
+    import rdflive
+
+    dataset = rdflib.Dataset(store="Oxigraph")
+    dataset.open(str(folder / "store"))
+    at, none = rdflib.URIRef(_AT), rdflib.RDF.nil
+    start = max((int(number) for number in dataset.objects(none, at)), default=0)
+    _write(dataset, seed, -start - 1)
+    with open(folder / "told.log", "ab", buffering=0) as log:
+
+        def tell(delta: Any) -> None:
+            weights = {_text(solution.x, solution.z): w for solution, w in delta.weights().items()}
+            log.write(f"\n{json.dumps([delta.sequence, weights])}\n".encode())
+            os.fsync(log.fileno())
+
+        with rdflive.subscribe(
+            dataset, QUERY, tell, name="killed", resume=folder / "resume.db"
+        ) as subscription:
+            for number in range(start, batches):
+                with rdflive.batch(dataset):
+                    _write(dataset, seed, number)
+                    dataset.add((none, at, rdflib.Literal(number + 1)))
+                    dataset.remove((none, at, rdflib.Literal(number)))  # behind: a kill may come between
+                print(number, flush=True)
+                if subscription.last_error is not None:
+                    raise subscription.last_error
+    dataset.close()
+
+
+def _write(dataset: Any, seed: int, number: int) -> None:
+    """Write the batch of a number: it depends on nothing else, and blank nodes keep their labels."""
+    import rdflib
+
+    chance = random.Random(f"{seed} {number}")
+    nodes = [rdflib.BNode(f"b{i}") for i in range(8)] + [rdflib.URIRef(f"urn:n{i}") for i in range(8)]
+    for _ in range(chance.randint(1, 4)):
+        triple = (
+            chance.choice(nodes),
+            rdflib.URIRef(chance.choice(["urn:p", "urn:q"])),
+            chance.choice([*nodes, rdflib.BNode(f"fresh{number}"), rdflib.Literal(number % 5)]),
+        )
+        (dataset.add if chance.random() < 0.5 else dataset.remove)(triple)
+
+
+def _answers(folder: Path) -> Counter[str]:
+    """Ask Oxigraph itself."""
+    import pyoxigraph
+
+    solutions: Any = pyoxigraph.Store(str(folder / "store")).query(QUERY)
+    return Counter(f"{solution['x']} {solution['z']}" for solution in solutions)
+
+
+def _text(*terms: Any) -> str:
+    """Write terms as pyoxigraph does."""
+    from oxrdflib._converter import to_ox
+
+    return " ".join(str(to_ox(term)) for term in terms)
+
+
+@contextlib.contextmanager
+def _child(folder: Path, batches: int, seed: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, __file__, "--follow", str(folder)]
+    command += ["--batches", str(batches), "--seed", str(seed)]
+    pipes: dict[str, IO[str] | int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as child:  # type: ignore[call-overload]  # pipes
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> None:
+    """Kill the child when it has written the batch `target`, or somewhere while it starts."""
+    if chance.random() < _STARTING:
+        time.sleep(chance.uniform(0, 1.5))
+    else:
+        assert child.stdout is not None
+        while (line := child.stdout.readline()) and int(line) < target:
+            pass
+        time.sleep(chance.uniform(0, 0.02))
+    child.kill()
+    _end(child)
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Wait for the child, which ends by itself when all is written; any error of its own is raised."""
+    _, complaints = child.communicate()
+    if child.returncode not in (0, -signal.SIGKILL):
+        raise AssertionError(f"the child failed by itself:\n{complaints}")
+
+
+def main() -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--batches", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--follow", type=Path, metavar="FOLDER", help="be the child process")
+    given = parser.parse_args()
+    if given.follow:
+        follow(given.follow, batches=given.batches, seed=given.seed)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        print(run(Path(folder), kills=given.kills, batches=given.batches, seed=given.seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""A mirror that is killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kill import mirror
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_mirror_loses_nothing_and_applies_nothing_twice(seed: int) -> None:
+    """After each kill the store is at the batch its cursor names, and at the end at the last."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    outcome = mirror.run(kills=2, batches=300, seed=seed)
+    assert (outcome.kills, outcome.batches) == (2, 300)
+    assert outcome.blank_nodes > 10

@@ -1,0 +1,64 @@
+"""Readings of feeds in text: whole ones, ones that go on from any entry, and how golden files show them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from rdflive.feeds import Entry, FeedFormat, read_entries, to_lines
+from support.feeds import write_quad
+
+GOLDEN = Path(__file__).resolve().parents[1] / "feeds" / "golden"
+
+
+def read(form: FeedFormat, text: str, kept: Mapping[str, str] | None = None) -> list[Entry]:
+    """Decode a feed from its beginning."""
+    return list(read_entries(form, to_lines(io.BytesIO(text.encode()), "feed"), "feed", kept=kept))
+
+
+def read_on(form: FeedFormat, text: str, cursor: str, kept: Mapping[str, str]) -> list[Entry]:
+    """Decode what is behind a cursor."""
+    end, number, check = cursor.split(":")
+    rest = io.BytesIO(text.encode()[int(end) :])
+    lines = to_lines(rest, "feed", number=int(number), end=int(end), check=int(check, 16))
+    return list(read_entries(form, lines, "feed", kept=kept))
+
+
+def check_restarts(form: FeedFormat, text: str) -> None:
+    """Behind every entry of a good feed, a new reading gives what the first one gave, cursors included."""
+    entries = read(form, text)
+    kept: dict[str, str] = {}
+    for number, entry in enumerate(entries, start=1):
+        assert entry.error is None
+        _merge(kept, entry)
+        rest = read_on(form, text, entry.cursor, kept)
+        assert list(map(_meaning, rest)) == list(map(_meaning, entries[number:]))
+        if form.replayable:
+            again = read(form, text, kept)
+            assert list(map(_meaning, again)) == list(map(_meaning, entries[number:]))
+
+
+def show(entries: list[Entry]) -> str:
+    """Write entries as golden files have them: rows of RDF Patch, updates, what is kept, and errors."""
+    rows: list[str] = []
+    for entry in entries:
+        rows.append(f"entry {entry.batch.sequence} at {entry.cursor}")
+        rows += [f"U {json.dumps(update)}" for update in entry.updates]
+        rows += [f"{'A' if sign > 0 else 'D'} {write_quad(quad)}" for sign, quad in entry.batch.changes]
+        rows += [f"K {key} {text}" for key, text in entry.kept.items()]
+        if entry.error is not None:
+            rows.append(f"E {entry.error}")
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _merge(kept: dict[str, str], entry: Entry) -> None:
+    for key, text in entry.kept.items():
+        kept.pop(key, None)
+        if text is not None:
+            kept[key] = text
+
+
+def _meaning(entry: Entry) -> object:
+    return entry.batch.changes, entry.updates, dict(entry.kept), entry.cursor

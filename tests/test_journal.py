@@ -1,0 +1,305 @@
+"""The file of resumed subscriptions: whose it is, whether it is one, and what happens when it fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import RDF, URIRef
+
+import rdflive
+from rdflive import journal as journal_module
+from rdflive.journal import Journal, ResumeError
+from support.resume import EX, QUERY, TRAIN, Ledger, add, names, node, resumed
+
+
+@pytest.fixture
+def graph() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    add(graph, "ic1")
+    return graph
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trains.db"
+
+
+def test_a_name_is_open_once(graph: rdflib.Graph, path: Path) -> None:
+    """A second live subscription of a name is refused while the first is open; other names share the file."""
+    first = Ledger()
+    with resumed(graph, path, first):
+        os.symlink(path, path.with_name("link.db"))
+        for same in (path, path.with_name("link.db"), str(path), os.fsencode(path)):
+            with pytest.raises(ResumeError, match="is open; close it first"):
+                resumed(graph, same, Ledger())
+        other = Ledger()
+        with rdflive.subscribe(graph, "ASK {}", other.take, name="other", resume=path):
+            add(graph, "ic2")
+        assert (first.calls, other.calls) == ([1, 2], [1])
+    resumed(graph, path, first).close()
+    assert first.calls == [1, 2]
+
+
+def test_of_two_processes_the_later_has_the_name(
+    graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A subscription whose name another process took stops at its next delta, and nothing is told twice."""
+    old, new = Ledger(), Ledger()
+    first = resumed(graph, path, old, on_error="ignore")
+    monkeypatch.setattr(journal_module, "_opened", set())  # as in another process
+    copy = rdflib.Graph()
+    copy += graph
+    with resumed(copy, path, new):
+        add(graph, "ic2")
+        add(copy, "ic3")
+    assert first.closed
+    assert isinstance(first.last_error, ResumeError)
+    assert "taken over" in str(first.last_error)
+    assert (old.calls, new.calls, names(new.told[2].added)) == ([1], [2], ["ic3"])
+
+
+def test_a_program_killed_while_it_holds_the_file_locks_nobody_out(path: Path) -> None:
+    """The lock of a killed process ends with it."""
+    program = """if True:
+        import sqlite3, sys, time
+        connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        print("held", flush=True)
+        time.sleep(60)
+    """
+    graph, ledger = rdflib.Graph(), Ledger()
+    resumed(graph, path, ledger).close()
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with resumed(graph, path, ledger):
+        add(graph, "ic1")
+    assert ledger.calls == [1, 2]
+
+
+@pytest.mark.parametrize("by", ["callback", "iterator"])
+def test_a_locked_file_stops_the_subscription_and_loses_nothing(
+    graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """What cannot be written down is not told; the write stands, and the restart tells it."""
+    monkeypatch.setattr(journal_module, "BUSY", 0.01)
+    ledger, errors = Ledger(), []
+    callback = ledger.take if by == "callback" else None
+    subscription = rdflive.subscribe(
+        graph, QUERY, callback, name="board", resume=path, on_error=lambda _, error: errors.append(error)
+    )
+    deltas = None if callback else subscription.deltas(timeout=0)
+    if deltas is not None:
+        ledger.take(next(deltas))
+        with pytest.raises(TimeoutError):
+            next(deltas)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    add(graph, "ic2")
+    if deltas is not None:
+        with pytest.raises(ResumeError, match="another program holds the file"):
+            next(deltas)
+    else:
+        assert "another program holds the file" in str(errors[0])
+    holder.close()
+    assert subscription.closed
+    assert isinstance(subscription.last_error, ResumeError)
+    assert ledger.calls == [1]
+    with resumed(graph, path, ledger) as subscription:
+        assert ledger.state() == Counter(subscription.answers())
+
+
+def test_a_full_disk_stops_the_subscription_and_loses_nothing(
+    graph: rdflib.Graph, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When a delta does not fit, it is not told, and the restart tells it."""
+    ledger = Ledger()
+    subscription = resumed(graph, path, ledger)
+    connection = subscription._outbox._journal._connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with rdflive.batch(graph):
+        add(graph, *(f"ic{i}-{'x' * 100}" for i in range(200)))
+    assert subscription.closed
+    assert "full" in str(subscription.last_error)
+    assert "board" in caplog.text
+    assert len(graph) == 201
+    with resumed(graph, path, ledger) as subscription:
+        assert ledger.calls == [1, 2]
+        assert ledger.state() == Counter(subscription.answers())
+
+
+def test_a_failed_first_delivery_is_raised(
+    graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes wrong with the file before subscribe returns is raised by it."""
+
+    def full(journal: Journal, *args: Any, **options: Any) -> None:
+        raise journal._error("database or disk is full")
+
+    plain = type(graph.store)
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", full)
+        with pytest.raises(ResumeError, match="full"):
+            resumed(graph, path, Ledger(), on_error="ignore")
+    assert type(graph.store) is plain
+    ledger = Ledger()
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1]
+
+
+def test_what_no_file_can_hold_stops_the_subscription(graph: rdflib.Graph, path: Path) -> None:
+    """A formula as a term has no text: the error names it, and the write stands."""
+    formula = rdflib.graph.QuotedGraph(graph.store, node("f"))
+    ledger = Ledger()
+    query = "SELECT ?o { ?s <urn:says> ?o }"
+    subscription = resumed(graph, path, ledger, query=query, on_error="ignore")
+    graph.add((node("ic1"), URIRef("urn:says"), formula))
+    assert subscription.closed
+    assert "neither an IRI nor a blank node nor a literal" in str(subscription.last_error)
+    assert len(graph) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"query": "SELECT ?t { ?t a <urn:other> }"}, "another query"),
+        ({"query": "SELECT ?t { ?t a ex:Train }", "initNs": {"ex": "urn:other:"}}, "another query"),
+        ({"initBindings": {"t": node("ic1")}}, "another query"),
+    ],
+)
+def test_another_query_is_refused(graph: rdflib.Graph, path: Path, change: dict[str, Any], says: str) -> None:
+    """A name belongs to one query, with its prefixes and bindings; the error says what to do."""
+    query = "SELECT ?t { ?t a ex:Train }" if "initNs" in change else QUERY
+    first = {"query": query, "initNs": {"ex": EX}}
+    resumed(graph, path, Ledger(), **first).close()
+    with pytest.raises(ResumeError, match=rf"{says}.*another name, or delete"):
+        resumed(graph, path, Ledger(), **(first | change))
+    ledger = Ledger()
+    resumed(graph, path, ledger, **first).close()
+    assert ledger.calls == []
+
+
+def test_the_same_query_is_recognised(graph: rdflib.Graph, path: Path) -> None:
+    """Spaces, comments and prefixes that the query does not use or declares itself make no other query."""
+    ledger = Ledger()
+    text = f"PREFIX rdf: <{RDF}> SELECT ?t {{ ?t rdf:type ex:Train }}"
+    resumed(graph, path, ledger, query=text, initNs={"ex": EX}).close()
+    graph.bind("new", "urn:new:")
+    graph.bind("rdf", "urn:rdf:", replace=True)
+    graph.bind("ex", EX)
+    resumed(graph, path, ledger, query=text.replace("?t ", "?t # the train\n  ")).close()
+    assert ledger.calls == [1]
+
+
+def _other_program(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+
+
+def _newer(path: Path) -> None:
+    Journal(path, "n", "").close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def _garbled(path: Path) -> None:
+    resumed(rdflib.Graph().add((node("ic1"), RDF.type, TRAIN)), path, Ledger()).close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE answer SET row = 'what?'")
+    connection.commit()
+    connection.close()
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "text": (lambda path: path.write_bytes(b"no database " * 100), "no SQLite file"),
+    "another program's": (_other_program, "belongs to another program"),
+    "a newer layout": (_newer, "its layout is 99"),
+    "a folder": (lambda path: path.mkdir(), "check the path"),
+    "unreadable rows": (_garbled, "cannot be one of this store"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_file_is_refused_and_left_alone(graph: rdflib.Graph, path: Path, kind: str) -> None:
+    """A file that is not ours is refused by name with the next step, and not written to."""
+    make, says = WRONG[kind]
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    plain = type(graph.store)
+    with pytest.raises(ResumeError, match=says) as raised:
+        resumed(graph, path, Ledger())
+    assert str(path) in str(raised.value)
+    assert type(graph.store) is plain
+    if kind in ("text", "another program's"):
+        assert path.read_bytes() == before
+
+
+def test_the_file_holds_the_answers_and_nothing_else(graph: rdflib.Graph, path: Path) -> None:
+    """What is no answer any more, and what was acknowledged, is not in the file."""
+    with resumed(graph, path, Ledger()):
+        add(graph, "ic2")
+        graph.remove((None, None, None))
+        add(graph, "ic3")
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT row, spelling, weight FROM answer").fetchall() == [
+        (f"<{EX}ic3>", None, 1)
+    ]
+    assert connection.execute("SELECT * FROM pending").fetchall() == []
+    connection.close()
+
+
+def test_a_refused_subscription_leaves_the_name_free(graph: rdflib.Graph, path: Path) -> None:
+    """What is refused for another reason has not opened the file."""
+    formula = rdflib.graph.QuotedGraph(graph.store, node("f"))
+    with pytest.raises(rdflive.UnsupportedStoreError) as kept:
+        resumed(formula, path, Ledger())
+    ledger = Ledger()
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1]
+    assert "QuotedGraph" in str(kept.value)
+
+
+def test_a_folder_that_is_not_there_is_named(graph: rdflib.Graph, tmp_path: Path) -> None:
+    """A path in no folder is refused with the path."""
+    with pytest.raises(ResumeError, match="nowhere"):
+        resumed(graph, tmp_path / "nowhere" / "x.db", Ledger())
+
+
+def test_an_empty_file_is_a_new_one(graph: rdflib.Graph, path: Path) -> None:
+    """A file without a byte, as a kill at the very first moment leaves it, is begun."""
+    path.touch()
+    ledger = Ledger()
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1]
+
+
+@pytest.mark.parametrize("name", [None, "", 3])
+def test_resume_needs_a_name(graph: rdflib.Graph, path: Path, name: Any) -> None:
+    """Without a name the subscriber cannot be found again."""
+    with pytest.raises(ValueError, match="needs the name"):
+        rdflive.subscribe(graph, QUERY, name=name, resume=path)
+    assert not path.exists()
+
+
+def test_a_memory_path_is_a_file(
+    graph: rdflib.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's special names are file names here, since what is in memory cannot be resumed."""
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "file:x?mode=memory", "100% #1.db"):
+        rdflive.subscribe(graph, QUERY, name="n", resume=name).close()
+        assert (tmp_path / name).exists()

@@ -1,0 +1,381 @@
+"""Resumed subscriptions: what a restart tells, and a kill at any step of a delivery."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+
+import rdflive
+from support.resume import POINTS, QUERY, TRAIN, Killed, Ledger, add, killed_at, names, node, resumed
+from support.resume_world import QUERIES, STEPS, World
+
+
+@pytest.fixture
+def graph() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    add(graph, "ic1")
+    return graph
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trains.db"
+
+
+MISSED: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
+    "nothing": ([], [], [], []),
+    "inserts": (["ic3", "ic4"], [], ["ic3", "ic4"], []),
+    "deletes": ([], ["ic1", "ic2"], [], ["ic1", "ic2"]),
+    "both": (["ic3"], ["ic1"], ["ic3"], ["ic1"]),
+    "changed back": (["ic1"], ["ic1"], [], []),
+}
+
+
+@pytest.mark.parametrize("missed", MISSED)
+def test_a_restart_tells_what_was_missed(graph: rdflib.Graph, path: Path, missed: str) -> None:
+    """After a restart the subscriber gets one delta with what changed meanwhile, and none if nothing did."""
+    came, went, added, removed = MISSED[missed]
+    ledger = Ledger()
+    with resumed(graph, path, ledger):
+        add(graph, "ic2")
+    for name in went:
+        graph.remove((node(name), None, None))
+    add(graph, *came)
+    with resumed(graph, path, ledger) as subscription:
+        assert ledger.calls == ([1, 2, 3] if added or removed else [1, 2])
+        last = ledger.told[len(ledger.told)]
+        if added or removed:
+            assert (names(last.added), names(last.removed), last.initial) == (added, removed, False)
+        assert ledger.state() == Counter(subscription.answers())
+        add(graph, "ic9")
+    assert names(ledger.told[len(ledger.told)].added) == ["ic9"]
+    assert ledger.state() == Counter(dict.fromkeys(rdflive.subscribe(graph, QUERY).answers(), 1))
+
+
+def test_the_first_delta_holds_the_answers_and_others_are_counted_on(graph: rdflib.Graph, path: Path) -> None:
+    """The first delta is initial and number 1; numbers go on over restarts, whatever the commits are."""
+    ledger = Ledger()
+    with resumed(graph, path, ledger):
+        graph.add((node("x"), node("y"), node("z")))
+        add(graph, "ic2")
+    with resumed(graph, path, ledger):
+        add(graph, "ic3")
+    assert [(n, d.initial, names(d.added)) for n, d in ledger.told.items()] == [
+        (1, True, ["ic1"]),
+        (2, False, ["ic2"]),
+        (3, False, ["ic3"]),
+    ]
+
+
+def test_an_empty_answer_is_told_once(path: Path) -> None:
+    """Of an empty graph the first delta is empty, and a restart brings none."""
+    graph, ledger = rdflib.Graph(), Ledger()
+    for _ in range(2):
+        resumed(graph, path, ledger).close()
+    assert ledger.calls == [1]
+    assert ledger.told[1].initial
+    assert not ledger.told[1]
+
+
+def test_without_initial_the_answers_are_recorded_and_not_told(graph: rdflib.Graph, path: Path) -> None:
+    """With initial=False nothing is told at first, and a restart tells only what changed since."""
+    ledger = Ledger()
+    resumed(graph, path, ledger, initial=False).close()
+    assert ledger.calls == []
+    add(graph, "ic2")
+    with resumed(graph, path, ledger, initial=False):
+        graph.remove((node("ic1"), None, None))
+    assert [(names(d.added), names(d.removed), d.initial) for d in ledger.told.values()] == [
+        (["ic2"], [], False),
+        ([], ["ic1"], False),
+    ]
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("when", ["at first", "at a write", "at a restart"])
+def test_killed_at_any_step_nothing_is_lost(graph: rdflib.Graph, path: Path, point: str, when: str) -> None:
+    """A delta whose delivery was killed comes again with its number and content; then what was missed."""
+    ledger = Ledger()
+    if when != "at first":
+        subscription = resumed(graph, path, ledger)
+        if when == "at a restart":
+            subscription.close()
+        with killed_at(point, ledger):
+            add(graph, "ic2")
+            if when == "at a restart":
+                resumed(graph, path, ledger)
+        subscription.close()
+    else:
+        with killed_at(point, ledger):
+            resumed(graph, path, ledger)
+    graph.remove((node("ic1"), None, None))
+    add(graph, "ic3")
+    with resumed(graph, path, ledger) as subscription:
+        assert ledger.state() == Counter(subscription.answers())
+        assert ledger.calls.count(len(ledger.told) - (point != "before writing")) == 1 + (point == "taken")
+
+
+def test_a_pending_delta_comes_again_as_it_was(graph: rdflib.Graph, path: Path) -> None:
+    """What was written for a number is told again under it, although the store has moved on."""
+    ledger = Ledger()
+    with killed_at("taken", ledger):
+        resumed(graph, path, ledger)
+    graph.remove((None, None, None))
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1, 1, 2]  # that the second 1 equals the first is asserted by the ledger
+    assert ledger.told[1].initial
+    assert names(ledger.told[2].removed) == ["ic1"]
+
+
+def test_what_went_comes_again_too(graph: rdflib.Graph, path: Path) -> None:
+    """A pending delta is told again with what it removed."""
+    ledger = Ledger()
+    with resumed(graph, path, ledger), killed_at("taken", ledger), rdflive.batch(graph):
+        graph.remove((node("ic1"), None, None))
+        add(graph, "ic2")
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1, 2, 2]
+    assert names(ledger.told[2].removed) == ["ic1"]
+
+
+def test_a_program_that_exits_in_its_callback_gets_the_delta_again(path: Path, tmp_path: Path) -> None:
+    """A process that ends without any clean-up inside the callback is told the same again."""
+    program = """if True:
+        import os, sys, rdflib, rdflive
+        graph = rdflib.Graph().parse(data="<urn:a> a <urn:T> .")
+        def told(delta):
+            print(delta.sequence, delta.initial, len(delta.added), flush=True)
+            if sys.argv[2] == "die":
+                os._exit(3)
+        rdflive.subscribe(graph, "SELECT ?t { ?t a <urn:T> }", told, name="n", resume=sys.argv[1])
+    """
+    runs = [
+        subprocess.run([sys.executable, "-c", program, str(path), word], capture_output=True, text=True)
+        for word in ("die", "die", "live", "live")
+    ]
+    assert [run.returncode for run in runs] == [3, 3, 0, 0], runs
+    assert [run.stdout.split() for run in runs] == [["1", "True", "1"]] * 3 + [[]]
+
+
+def test_an_interrupted_callback_gets_its_delta_again_before_the_next(
+    graph: rdflib.Graph, path: Path
+) -> None:
+    """KeyboardInterrupt leaves the delta pending; the next write delivers it first, and its own then."""
+    ledger = Ledger()
+    with resumed(graph, path, ledger):
+        for _ in range(2):
+            with killed_at("before taking", ledger):
+                add(graph, "ic2", "ic3")
+                add(graph, "ic4")
+        add(graph, "ic5")
+    assert [(n, names(d.added)) for n, d in ledger.told.items()] == [
+        (1, ["ic1"]),
+        (2, ["ic2", "ic3"]),
+        (3, ["ic4", "ic5"]),
+    ]
+
+
+def test_an_interrupted_subscribe_leaves_nothing_open(graph: rdflib.Graph, path: Path) -> None:
+    """When the first delivery is interrupted, subscribe raises and the store is as it was."""
+    plain = type(graph.store)
+    ledger = Ledger()
+    ledger.die_at = "taken"
+    with pytest.raises(Killed):
+        resumed(graph, path, ledger)
+    assert type(graph.store) is plain
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1, 1]
+
+
+def test_a_failing_callback_has_had_its_delta(graph: rdflib.Graph, path: Path) -> None:
+    """An exception of the callback is treated by on_error, and the delta is not told again."""
+    numbers: list[int] = []
+
+    def fail(delta: rdflive.Delta) -> None:
+        numbers.append(delta.sequence)
+        raise KeyError("mine")
+
+    for name in ("ic2", "ic3"):
+        with rdflive.subscribe(graph, QUERY, fail, name="n", resume=path, on_error="ignore") as subscription:
+            add(graph, name)
+        assert isinstance(subscription.last_error, KeyError)
+    assert numbers == [1, 2, 3]
+
+
+def test_closing_in_the_callback_acknowledges(graph: rdflib.Graph, path: Path) -> None:
+    """A callback that closes its subscription and returns has had its delta."""
+    ledger = Ledger()
+    subscription = resumed(graph, path, ledger)
+    ledger.take = lambda delta: subscription.close()  # type: ignore[method-assign]
+    subscription.close()
+    subscription = rdflive.subscribe(
+        graph, QUERY, lambda delta: subscription.close(), name="board", resume=path
+    )
+    add(graph, "ic2")
+    assert subscription.closed
+    again = Ledger()
+    resumed(graph, path, again).close()
+    assert again.calls == []
+
+
+def test_resync_tells_the_difference(graph: rdflib.Graph, path: Path) -> None:
+    """resync gives a resumed subscription what changed unseen, and no second initial delta."""
+    ledger = Ledger()
+    with resumed(graph, path, ledger) as subscription:
+        store: Any = graph.store
+        type(store).__bases__[0].add(store, (node("ic2"), RDF.type, TRAIN), graph)
+        subscription.resync()
+        subscription.resync()
+        assert (ledger.calls, names(ledger.told[2].added), ledger.told[2].initial) == ([1, 2], ["ic2"], False)
+        assert ledger.state() == Counter(subscription.answers())
+        assert subscription.stats.deltas == 2
+
+
+FORMS = {
+    "duplicates": "SELECT ?c { ?t a ?c }",
+    "unbound": "SELECT ?t ?l { ?t a ?c OPTIONAL { ?t <urn:example:line> ?l } }",
+    "ordered": "SELECT ?t ?l { ?t <urn:example:line> ?l } ORDER BY DESC(?l) LIMIT 2",
+    "distinct": "SELECT DISTINCT ?c { ?t a ?c }",
+    "counted": "SELECT (COUNT(*) AS ?n) { ?t a ?c }",
+    "ask": "ASK { ?t <urn:example:line> ?l }",
+    "construct": "CONSTRUCT { ?l <urn:example:of> ?t } { ?t <urn:example:line> ?l }",
+    "none": "SELECT * { <urn:example:ic1> a <urn:example:Train> }",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_query_is_resumed(graph: rdflib.Graph, path: Path, form: str) -> None:
+    """Multisets, unbound variables, slices, ASK and CONSTRUCT survive restarts exactly."""
+    query, ledger = FORMS[form], Ledger()
+    line = node("line")
+    steps: list[Any] = [
+        lambda: add(graph, "ic2", "ic3"),
+        lambda: graph.add((node("ic2"), line, BNode("b"))),
+        lambda: graph.add((node("ic3"), line, Literal("S1", lang="DE"))),
+        lambda: graph.add((node("ic3"), line, Literal("01", datatype=XSD.integer, normalize=False))),
+        lambda: graph.remove((node("ic2"), None, None)),
+        lambda: graph.remove((None, None, None)),
+    ]
+    for step in steps:
+        with resumed(graph, path, ledger, query=query):
+            pass
+        step()
+        with resumed(graph, path, ledger, query=query) as subscription:
+            assert ledger.state() == Counter(subscription.answers())
+    assert [n for n in ledger.calls if ledger.calls.count(n) > 1] == []
+
+
+def test_a_graph_of_construct_is_whole_after_a_restart(graph: rdflib.Graph, path: Path) -> None:
+    """`subscription.graph` holds all triples, not only those since the restart."""
+    query = "CONSTRUCT { ?t <urn:is> ?c } { ?t a ?c }"
+    resumed(graph, path, Ledger(), query=query).close()
+    with resumed(graph, path, Ledger(), query=query) as subscription:
+        add(graph, "ic2")
+        assert len(subscription.graph) == 2
+
+
+def test_languages_are_the_same_in_any_case(graph: rdflib.Graph, path: Path) -> None:
+    """A literal that is replaced by an equal one of another spelling is no change; its spelling is kept."""
+    ledger, query = Ledger(), "SELECT ?l { ?t <urn:l> ?l }"
+    graph.add((node("ic1"), URIRef("urn:l"), Literal("Zug", lang="DE")))
+    resumed(graph, path, ledger, query=query).close()
+    graph.remove((None, URIRef("urn:l"), None))
+    graph.add((node("ic1"), URIRef("urn:l"), Literal("Zug", lang="de")))
+    resumed(graph, path, ledger, query=query).close()
+    assert ledger.calls == [1]
+    graph.remove((None, URIRef("urn:l"), None))
+    resumed(graph, path, ledger, query=query).close()
+    assert ledger.told[2].removed[0].l.language == "DE"
+
+
+def test_subscribing_in_a_batch_resumes_at_its_end(graph: rdflib.Graph, path: Path) -> None:
+    """Inside a batch the missed delta and that of the batch are delivered when it ends."""
+    ledger = Ledger()
+    resumed(graph, path, ledger).close()
+    add(graph, "ic2")
+    with rdflive.batch(graph):
+        add(graph, "ic3")
+        subscription = resumed(graph, path, ledger)
+        assert ledger.calls == [1]
+    assert [names(ledger.told[n].added) for n in (2, 3)] == [["ic2"], ["ic3"]]
+    subscription.close()
+
+
+def test_writers_in_threads_and_a_close_lose_nothing(graph: rdflib.Graph, path: Path) -> None:
+    """While threads write, subscriptions open and close at any moment; the deltas add up."""
+    ledger = Ledger()
+    done = threading.Event()
+
+    def write(part: int) -> None:
+        for i in range(15):
+            add(graph, f"t{part}-{i}")
+
+    threads = [threading.Thread(target=write, args=(part,)) for part in range(3)]
+    for thread in threads:
+        thread.start()
+    while not done.is_set():
+        if not any(thread.is_alive() for thread in threads):
+            done.set()
+        resumed(graph, path, ledger).close()
+    with resumed(graph, path, ledger) as subscription:
+        assert ledger.state() == Counter(subscription.answers())
+    assert len(graph) == 46
+
+
+def test_a_live_store_is_resumed(path: Path) -> None:
+    """A LiveStore's own terms, triple terms among them, survive a restart and a kill."""
+    ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+    live, ledger = rdflive.LiveStore(), Ledger()
+    query = "SELECT ?s ?o { ?s <urn:p> ?o }"
+    predicate = ox.NamedNode("urn:p")
+    triple = ox.Triple(
+        ox.BlankNode("b"), predicate, ox.Literal("x", language="en", direction=ox.BaseDirection.LTR)
+    )
+    live.add(ox.Quad(ox.BlankNode("b"), predicate, triple))
+    with killed_at("taken", ledger):
+        resumed(live, path, ledger, query=query)
+    live.add(
+        ox.Quad(ox.NamedNode("urn:a"), predicate, ox.Literal("01", datatype=ox.NamedNode(str(XSD.integer))))
+    )
+    with resumed(live, path, ledger, query=query) as subscription:
+        assert ledger.calls == [1, 1, 2]
+        assert ledger.state() == Counter(subscription.answers())
+        live.remove(ox.Quad(ox.BlankNode("b"), predicate, triple))
+        assert ledger.told[3].removed[0].o == triple
+
+
+@pytest.mark.parametrize("by", ["callback", "iterator"])
+@pytest.mark.parametrize("kind", ["Memory", "Oxigraph"])
+def test_deltas_of_any_history_with_restarts_and_kills_add_up(
+    kind: str, by: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever is written, missed or killed where, numbers have no gap and the deltas make the answers."""
+    if kind == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+    @given(QUERIES, st.lists(STEPS, max_size=7))
+    @settings(max_examples=40 if kind == "Memory" else 10, suppress_health_check=list(HealthCheck))
+    def run(query: str, steps: list[Any]) -> None:
+        world = World(kind, tmp_path_factory.mktemp("world"), query, by)
+        try:
+            for step in steps:
+                world.run(step)
+                if world.subscription is not None:
+                    assert world.ledger.state() == Counter(world.subscription.answers())
+            world.restart()
+            world.subscribe()
+            assert world.ledger.state() == Counter(world.subscription.answers())
+        finally:
+            world.close()
+
+    run()
