@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,22 @@ def test_a_wrong_call_is_refused(
     with pytest.raises((rdflive.RdfliveError, ValueError, TypeError, OSError), match=reason):
         rdflive.mirror(Dataset(), source, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_callback_runs_outside_the_stores_lock(dataset: Any) -> None:
+    """Another thread can use the graph while a callback of the mirror's commit waits for it."""
+    asked: list[bool] = []
+
+    def ask(delta: rdflive.Delta) -> None:
+        other = threading.Thread(target=subscription.answers)
+        other.start()
+        other.join(5)
+        asked.append(not other.is_alive())
+
+    subscription = rdflive.subscribe(dataset, QUERY, ask, initial=False)
+    rdflive.mirror(dataset, io.BytesIO(f"+ {row('1')}\n".encode()), "nquads")
+    rdflive.mirror(dataset, io.BytesIO(), "nquads", snapshot=lambda: [literal(1, "2").quad])
+    assert asked == [True, True]
 
 
 class Scripted:

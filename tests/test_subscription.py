@@ -8,6 +8,7 @@ import pickle
 import threading
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
 from rdflive import subscription as subscription_module
+from support.worlds import KINDS
 
 EX = "urn:example:"
 TRAIN = URIRef(EX + "Train")
@@ -592,3 +594,29 @@ def test_init_ns_adds_to_the_prefixes_of_the_graph(graph: rdflib.Graph) -> None:
     """Prefixes of the graph stay usable beside initNs."""
     graph.add((node("ic1"), URIRef("urn:v:line"), Literal(1)))
     assert rdflive.subscribe(graph, "ASK { ?t a ex:Train . ?t v:line ?l }", initNs={"v": "urn:v:"}).answers()
+
+
+@pytest.mark.parametrize("kind", ["graph", "dataset", "oxigraph dataset"])
+def test_a_graph_that_is_dropped_takes_its_subscriptions_with_it(kind: str) -> None:
+    """A subscription that nobody closed does not keep the store alive."""
+    graph = KINDS[kind]()
+    rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", lambda delta: None)
+    graph.add((rdflib.URIRef("urn:a"), rdflib.URIRef("urn:b"), rdflib.URIRef("urn:c")))
+    store = weakref.ref(graph.store)
+    del graph
+    gc.collect()
+    assert store() is None
+
+
+def test_a_store_on_disk_is_free_when_it_is_closed(tmp_path: Path) -> None:
+    """Nothing of a closed subscription holds the directory, also before garbage is collected."""
+    gc.disable()
+    try:
+        for _ in range(2):
+            dataset = KINDS["oxigraph dataset"]()
+            dataset.open(str(tmp_path))
+            subscription = rdflive.subscribe(dataset, "SELECT ?s { ?s ?p ?o }", lambda delta: None)
+            subscription.close()
+            dataset.close()
+    finally:
+        gc.enable()

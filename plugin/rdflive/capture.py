@@ -73,8 +73,8 @@ class Capture:
     """
 
     __slots__ = (
-        "_batching", "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners", "lock", "on_batch",
-        "sequence",
+        "__weakref__", "_batching", "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners",
+        "lock", "on_batch", "sequence",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -44,7 +44,8 @@ def locked(store: Any) -> Iterator[Adapter]:
     while True:
         adapter = attach(store)
         with adapter.capture.lock:
-            if attach(store).capture is not adapter.capture:
+            known, adapter = adapter, attach(store)
+            if adapter.capture is not known.capture:
                 continue  # between the two lines another thread closed the last subscription
             try:
                 yield adapter

@@ -47,22 +47,20 @@ class GraphTarget:
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
-        with manager.locked(self._store) as adapter:
+        with manager.batch(self._store), manager.locked(self._store) as adapter:
             net: dict[QuadTerms, Literal[1, -1]] = {}
             for sign, quad in changes:
                 net[self._to_native(adapter, quad)] = sign
             _writable(adapter).write(self._graph, net, updates=updates, name=name, keep=keep)
-        adapter.capture.deliver()
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
         """Make the quads all that the graph holds, and keep something, in one commit."""
-        with manager.locked(self._store) as adapter:
+        with manager.batch(self._store), manager.locked(self._store) as adapter:
             wanted = {self._to_native(adapter, quad) for quad in quads}
             held = set(self._held(adapter))
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
             net.update(dict.fromkeys(wanted - held, 1))
             _writable(adapter).write(self._graph, net, name=name, keep=keep)
-        adapter.capture.deliver()
 
     def quads(self) -> Iterator[Quad]:
         """List what the graph holds now, in rdflib's terms; the default graph is None."""
@@ -93,8 +91,11 @@ class GraphTarget:
         return ((s, p, o, self._default) for s, p, o in adapter.triples(self._default, (None, None, None)))
 
     def _to_native(self, adapter: Adapter, quad: Quad) -> QuadTerms:
-        s, p, o = map(adapter.to_native, quad[:3])
-        key = self._default if quad.graph is None else adapter.to_native(quad.graph)
+        try:
+            s, p, o = map(adapter.to_native, quad[:3])
+            key = self._default if quad.graph is None else adapter.to_native(quad.graph)
+        except ValueError as error:
+            raise ValueError(f"{' '.join(repr(term) for term in quad if term is not None)}: {error}") from error
         if self._single and key != self._default:
             raise ValueError(
                 f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give it "

@@ -120,6 +120,7 @@ class Choice:
         self._counts = (0, 0, 1, 2) if writer.can_update() else (0,)
 
     def triple(self, *, blank: bool = True) -> Any:
+        """Choose a triple, with blank nodes in place of some terms."""
         choose = self._random.choice
         s, p, o = term(f"{choose('abc')} {choose('pq')} {choose('abc12')}")
         parts = [
@@ -128,10 +129,12 @@ class Choice:
         return parts[0], p, parts[1]
 
     def changes(self) -> Changes:
+        """Choose inserts and deletes of quads, or none."""
         choose = self._random.choice
         return {(self.triple(), choose(self._graphs)): choose((1, 1, -1)) for _ in range(choose((0, 1, 6)))}
 
     def updates(self) -> list[str]:
+        """Choose SPARQL updates, or none."""
         return [self._update() for _ in range(self._random.choice(self._counts))]
 
     def _update(self) -> str:
@@ -141,5 +144,6 @@ class Choice:
         return text
 
     def keep(self) -> dict[str, str | None]:
+        """Choose what is to be kept and forgotten."""
         choose = self._random.choice
         return {choose(ODD): choose((*ODD, None)) for _ in range(choose((0, 1, 2)))}

@@ -23,6 +23,7 @@ from rdflive_stores.rdflib_graphs import (
     default_graph,
     graph_key,
     open_batches,
+    put_away,
     reduce_as,
 )
 
@@ -144,7 +145,11 @@ class LiveStoreAdapter:
             return self._open().kept(name)
 
     def detach(self) -> None:
-        """Leave the stand-in as it is: its user holds it, and unheard it passes everything on."""
+        """Let go of the stand-in, which goes on by itself: unheard it passes everything on."""
+        with _swap:
+            live, self._live = self._live, None
+            if live is not None and live.adapter is self:
+                live.adapter = None
 
 
 class OxigraphStoreAdapter(LiveStoreAdapter):
@@ -225,6 +230,8 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             del vars(store)[ADAPTER]
             vars(store)["_store"] = self._inner
             store.__class__ = self._plain
+            put_away(store, self.capture)
+            self._live = self._inner = None
 
     def release(self) -> None:
         """Let go of the native store, so that closing a store on disk unlocks its directory."""

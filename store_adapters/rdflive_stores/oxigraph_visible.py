@@ -102,7 +102,8 @@ class Visible:
         self, query: str, base_iri: str | None, prefixes: Mapping[str, str] | None, default_graph: Any
     ) -> tuple[Any, Any]:
         """Give the graphs of a query where its own say would show the reserved one; None leaves it that."""
-        if "GRAPH" not in query.upper() and "FROM" not in query.upper():
+        words = str(query).upper()  # the store itself refuses what is no string
+        if "GRAPH" not in words and "FROM" not in words:
             return default_graph, None
         given = list(named_graphs(query, base_iri=base_iri, prefixes=prefixes))
         defaults = [name for keyword, name in given if keyword == "FROM"]

@@ -31,6 +31,7 @@ __all__ = [
     "default_graph",
     "graph_key",
     "open_batches",
+    "put_away",
     "reduce_as",
 ]
 
@@ -78,7 +79,10 @@ def batch_of_store(store: Any) -> AbstractContextManager[Any]:
     return nullcontext() if adapter is None else adapter.capture
 
 
-_captures: weakref.WeakKeyDictionary[Any, Capture] = weakref.WeakKeyDictionary()
+_captures: Final[weakref.WeakKeyDictionary[Any, Capture]] = weakref.WeakKeyDictionary()
+"""The captures of stores that were watched and are not now."""
+_watching: Final[weakref.WeakKeyDictionary[Any, weakref.ref[Capture]]] = weakref.WeakKeyDictionary()
+"""Those of watched stores, which their adapters hold: they lead to the store, and must not keep it alive."""
 
 
 def capture_of(store: Any) -> Capture:
@@ -86,7 +90,15 @@ def capture_of(store: Any) -> Capture:
 
     A write can wait for its lock while the last subscription goes and a new one comes.
     """
-    return _captures.setdefault(store, Capture())
+    known = _watching.get(store)
+    capture = (None if known is None else known()) or _captures.pop(store, None) or Capture()
+    _watching[store] = weakref.ref(capture)
+    return capture
+
+
+def put_away(store: Any, capture: Capture) -> None:
+    """Keep the capture of a store that is no longer watched."""
+    _captures[store] = capture
 
 
 def reduce_as(plain: Any, store: Any, protocol: Any) -> Any:

@@ -28,6 +28,7 @@ from rdflive_stores.rdflib_graphs import (
     default_graph,
     graph_key,
     open_batches,
+    put_away,
     reduce_as,
 )
 from rdflive_stores.rdflib_writes import (
@@ -144,6 +145,7 @@ class SimpleMemoryAdapter:
         """Give the store its own class back."""
         if vars(self.store).pop(ADAPTER, None) is not None:
             self.store.__class__ = self._plain
+            put_away(self.store, self.capture)
 
     def _undo(self, changes: Mapping[QuadTerms, Literal[1, -1]]) -> None:
         apply_changes(self.store, changes, self._context, direction=-1)

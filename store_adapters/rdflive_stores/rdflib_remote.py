@@ -17,6 +17,6 @@ def rdflive_attach(store: Any) -> None:
     """Explain why a remote store cannot be watched."""
     if isinstance(store, SPARQLStore):
         raise UnsupportedStoreError(
-            f"a {type(store).__name__} cannot be watched: others can write to its endpoint unseen. Copy the "
-            "endpoint's data into a local graph, subscribe to that, and apply the endpoint's changes to it"
+            f"a {type(store).__name__} cannot be watched: others can write to its endpoint unseen. Mirror "
+            "it into a local graph, rdflive.mirror(graph, rdflive.endpoint(URL)), and subscribe to that"
         )

@@ -39,8 +39,9 @@ def test_the_same_adapter_comes_back_while_the_store_is_watched() -> None:
     live = LiveStore()
     mine = rdflive_attach(store=live)
     assert mine is not None
-    mine.detach()
     assert rdflive_attach(store=live) is mine
+    mine.detach()
+    assert rdflive_attach(store=live) is not mine
 
 
 class Mine(OxigraphStore):

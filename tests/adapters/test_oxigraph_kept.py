@@ -393,6 +393,10 @@ def test_the_name_of_a_graph_that_is_no_graph_name_is_refused_natively() -> None
             store.quads_for_pattern("a", None, None, None)
         with pytest.raises(SyntaxError):
             store.query("SELECT")
+        with pytest.raises(TypeError):
+            store.query(7)
+        with pytest.raises(TypeError):
+            store.update(7)
     assert NamedNode("urn:x-rdflive:kept") == KEPT
 
 

@@ -85,7 +85,7 @@ TOUCHED: dict[str, list[str]] = {
     ],
     "BASE <http://e/a/> BASE <b/> INSERT DATA { <c> e:p <http://e/d> }": ["http://e/a/b/c p http://e/d -"],
     'VERSION "1.2" INSERT DATA { e:a e:p e:b }': ["a p b -"],
-    r"INSERT DATA { e:a\,b e:p <urn:example:\u0062> }": ["* p * -"],
+    r"INSERT DATA { e:a\,b e:p <urn:example:\u0062> }": ["a,b p * -"],
     "": [],
     ";": [],
     "# INSERT DATA { e:a e:p e:b }": [],

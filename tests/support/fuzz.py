@@ -26,6 +26,8 @@ def check_any_bytes(form: FeedFormat, content: bytes) -> int:
             kept.pop(key, None)
             if text is not None:
                 kept[key] = text
+        if entry.error is not None and form.replayable:
+            continue  # what such a decoder learned from units before a bad one is kept with the next good one
         if number <= 3 or number == len(entries):
             end, line, check = entry.cursor.split(":")
             rest = _read(form, content[int(end) :], dict(kept), int(line), int(end), int(check, 16))

@@ -64,9 +64,8 @@ def decode(form: FeedFormat, lines: Iterable[str | Line], source: str = "<lines>
     """Decode lines of text to batches, up to the first bad one; SPARQL updates cannot be shown so.
 
     >>> from rdflive.feeds import feed_format
-    >>> list(decode(feed_format("nquads"), ["- <http://e/s> <http://e/p> 5 ."]))
-    Traceback (most recent call last):
-    rdflive.errors.FeedError: <lines>, line 1: the object must be an IRI in angle brackets, ...
+    >>> [batch.changes[0].sign for batch in decode(feed_format("nquads"), ["- _:a <urn:p> _:b ."])]
+    [-1]
     """
     numbered = (
         line if isinstance(line, Line) else Line(line, number) for number, line in enumerate(lines, start=1)

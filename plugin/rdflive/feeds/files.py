@@ -34,7 +34,7 @@ class FileFeed:
         self._given = os.fspath(source) if isinstance(source, str | os.PathLike) else source
         self._form = form
         self.source = _name(self._given)
-        self.is_stream = not isinstance(self._given, str) or self._given == STDIN
+        self.is_stream = not isinstance(self._given, str) or _is_pipe(self._given)
         """True where nothing says that the next reading is of the same feed."""
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
@@ -77,6 +77,10 @@ def _read_cursor(cursor: str) -> Line:
             f"{cursor!r} is no cursor of a file: it would be byte:line:check, as mirror gives it"
         )
     return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
+
+
+def _is_pipe(path: str) -> bool:
+    return path == STDIN or (os.path.exists(path) and not os.path.isfile(path))
 
 
 def _name(given: str | BinaryIO) -> str:

@@ -1,0 +1,30 @@
+"""A SPARQL endpoint as a feed: the hook behind `rdflive.endpoint`.
+
+This module is what the plugin manager loads; SPARQLWrapper need not be installed for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from rdflive.errors import RdfliveError
+from rdflive.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from rdflive.feeds import Feed
+
+__all__ = ["rdflive_endpoint"]
+
+
+@hookimpl
+def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
+    """Make the feed of an http(s) URL; the options are those of `EndpointFeed`."""
+    if not url.lower().startswith(("http://", "https://")):
+        return None
+    if find_spec("SPARQLWrapper") is None:
+        raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: pip install 'rdflive[endpoint]'")
+    from rdflive_stores.endpoint_feed import EndpointFeed
+
+    return EndpointFeed(url, **options)

@@ -1,0 +1,155 @@
+"""The change log of an endpoint as server-sent events, each with RDF Patch in its data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from http.client import HTTPResponse
+from itertools import chain
+from typing import Final, NamedTuple
+
+from rdflive.errors import FeedError, ResyncNeeded
+from rdflive.feeds import Entry, Frame, Line, read_entries, to_lines
+from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.model import Batch
+from rdflive_stores.endpoint_http import Http, ServerFault
+
+__all__ = ["EVENT_STREAM", "Event", "EventLog", "read_events"]
+
+EVENT_STREAM: Final = "text/event-stream"
+
+_PATCHES: Final = frozenset({"", "message", "patch"})
+_RESYNC: Final = "resync"
+_GONE: Final = frozenset({404, 410, 412})
+_PAUSE: Final = 3.0
+"""Seconds to wait before connecting again, unless the server says otherwise."""
+
+
+class Event(NamedTuple):
+    """An event of a stream, also one that only says an id or how long to wait."""
+
+    id: str
+    """The last id that was said."""
+    kind: str
+    frame: Frame
+    """The lines of its data, with their places in the stream."""
+    pause: float
+    """Seconds to wait before connecting again."""
+
+
+class EventLog:
+    """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor behind it.
+
+    The server must say its present id when somebody connects, or soon after: an event with nothing but
+    an `id` will do. Events of another name than `message` and `patch` are passed over; `resync` asks for
+    a new snapshot, as do the statuses 404, 410 and 412. Silence for longer than the timeout is taken for
+    a lost connection, so a server with nothing to say should send a comment now and then.
+    """
+
+    def __init__(self, http: Http, url: str) -> None:
+        self._http = http
+        self._url = url
+
+    def position(self) -> str:
+        """Give the id that the server says first."""
+        return self._http.attempt(self._url, self._first_id)
+
+    def behind(self, cursor: str) -> Iterator[Entry]:
+        """Decode the events behind a cursor, up to the one that is the last now."""
+        end = self.position()
+        entries = self._http.attempt(self._url, lambda: list(self._until(cursor, end)))
+        yield from entries
+
+    def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:  # noqa: ARG002 - they come by themselves
+        """Decode events as they come, connecting again whenever the connection is lost; None before that."""
+        pause = 0.0
+        failed, begin = 0, time.monotonic()
+        while True:
+            self._http.wait(pause)
+            yield None
+            pause = _PAUSE
+            try:
+                with self._http.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
+                    if response.status == 204:
+                        return
+                    failed, begin = 0, time.monotonic()
+                    for event in self._events(response, cursor):
+                        cursor, pause = event.id, event.pause
+                        yield from self._entries(event)
+            except ServerFault as fault:
+                failed += 1
+                pause = max(pause, self._http.pause(self._url, failed, begin, fault))
+
+    def _first_id(self) -> str:
+        try:
+            with self._http.stream(self._url, self._headers(""), (200,)) as response:
+                for event in self._events(response, ""):
+                    if event.id:
+                        return event.id
+        except ServerFault as fault:
+            raise ServerFault(
+                f"{fault} before the log said the id of its last event", fault.retry_after
+            ) from fault
+        raise ServerFault("the log ended before it said the id of its last event")
+
+    def _until(self, cursor: str, end: str) -> Iterator[Entry]:
+        if cursor == end:
+            return
+        with self._http.stream(self._url, self._headers(cursor), (200, *_GONE)) as response:
+            for event in self._events(response, cursor):
+                yield from self._entries(event)
+                if event.id == end:
+                    return
+        raise ServerFault(f"the log ended before the event {end!r}")
+
+    def _headers(self, cursor: str) -> dict[str, str]:
+        return {"Accept": EVENT_STREAM, **({"Last-Event-ID": cursor} if cursor else {})}
+
+    def _events(self, response: HTTPResponse, cursor: str) -> Iterator[Event]:
+        if response.status in _GONE:
+            raise ResyncNeeded(self._url, f"the log is gone, or does not reach back (HTTP {response.status})")
+        if (kind := response.headers.get_content_type()) != EVENT_STREAM:
+            raise ServerFault(f"the log is {kind}, not {EVENT_STREAM}")
+        try:
+            for event in read_events(to_lines(response, self._url), cursor):
+                if event.kind == _RESYNC:
+                    raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
+                yield event
+        except FeedError as error:  # of to_lines, which reads from the network here
+            raise ServerFault(f"the connection was lost: {error.reason}") from error
+
+    def _entries(self, event: Event) -> Iterator[Entry]:
+        """Make one entry of an event, however many transactions are in it: its id stands for all of them."""
+        if event.kind not in _PATCHES or not event.frame:
+            return
+        entries = list(read_entries(RDF_PATCH, event.frame, self._url))
+        error = next((entry.error for entry in entries if entry.error is not None), None)
+        changes = () if error else tuple(chain.from_iterable(entry.batch.changes for entry in entries))
+        yield Entry(Batch(changes), event.id, frame=event.frame, error=error)
+
+
+def read_events(lines: Iterable[Line], last: str = "") -> Iterator[Event]:
+    """Parse a stream of events; one that the stream does not end with an empty line is dropped.
+
+    >>> text = ["id: 7", "data: A", "data: B", "", "data: lost"]
+    >>> [(event.id, len(event.frame)) for event in read_events(Line(line, 0) for line in text)]
+    [('7', 2)]
+    """
+    kind, pause, said = "", _PAUSE, False
+    frame: list[Line] = []
+    for line in lines:
+        if not line.text and not line.fault:
+            if frame or said or kind:
+                yield Event(last, kind, tuple(frame), pause)
+            kind, said, frame = "", False, []
+            continue
+        name, _, text = line.text.partition(":")
+        text = text.removeprefix(" ")
+        if line.fault or name == "data":
+            frame.append(line._replace(text=text))
+        elif name == "event":
+            kind = text
+        elif name == "id" and "\0" not in text:
+            last, said = text, True
+        elif name == "retry" and text.isascii() and text.isdigit():
+            pause, said = int(text) / 1000, True

@@ -1,0 +1,40 @@
+"""The hook makes a feed of any http URL, and of nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdflive.errors import RdfliveError
+from rdflive.feeds import Feed
+from rdflive_stores.endpoint import rdflive_endpoint
+from support.held import EVERYTHING, Held, triple
+from support.misbehaving import Server, rows
+
+
+def test_hook_rdflive_endpoint_makes_a_feed(server: Server) -> None:
+    """The options are those of the feed, and what comes out is one."""
+    server.answer(rows(["<urn:s0001> <urn:p> <urn:o1> ."]))
+    feed = rdflive_endpoint(server.url, {"patterns": EVERYTHING, "every": None})
+    assert isinstance(feed, Feed)
+    assert feed.source == server.url
+    assert not server.asked
+    (entry,) = feed.entries(None, {}, Held())
+    assert entry.batch.added == (triple(1),)
+
+
+def test_hook_leaves_other_urls_to_others() -> None:
+    """What is no http URL is not ours."""
+    assert rdflive_endpoint("kafka://host/topic", {}) is None
+
+
+def test_hook_refuses_unknown_options() -> None:
+    """An option that is misspelled is not ignored."""
+    with pytest.raises(TypeError, match="evry"):
+        rdflive_endpoint("http://127.0.0.1/", {"evry": 1})
+
+
+def test_hook_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without SPARQLWrapper the error has the command that installs it."""
+    monkeypatch.setattr("rdflive_stores.endpoint.find_spec", lambda name: None)
+    with pytest.raises(RdfliveError, match=r"pip install 'rdflive\[endpoint\]'"):
+        rdflive_endpoint("http://127.0.0.1/", {})
