@@ -72,6 +72,10 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], name: str, query: str) -> None:
         self.path = os.path.abspath(os.fsdecode(path))
         self.name = name
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the subscriber's name {name!r} is no text: {error.reason}") from error
         self._lock = threading.RLock()
         opened = (os.path.realpath(self.path), name)
         self._take(opened)

@@ -77,7 +77,7 @@ def subscribe(
         if resume is not None:
             journal = Journal(resume, str(name), query_identity(parsed, _namespaces(graph, initNs)))
             undo.callback(journal.close)
-        with manager.locked(_store(graph)) as adapter:
+        with manager.locked(manager.store_of(graph)) as adapter:
             subscription = Subscription(
                 adapter,
                 graph,
@@ -90,7 +90,7 @@ def subscribe(
             )
             undo.callback(subscription.close)
             if manager.listens("rdflive_batch"):
-                adapter.capture.on_batch = partial(_announce, _store(graph))
+                adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
         adapter.capture.deliver()
         if isinstance(subscription.last_error, ResumeError) and subscription.closed:
             raise subscription.last_error
@@ -109,7 +109,7 @@ def batch(graph: Any) -> Iterator[None]:
     >>> with batch(graph):
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
-    with manager.batch(_store(graph)):
+    with manager.batch(manager.store_of(graph)):
         yield
 
 
@@ -184,10 +184,6 @@ def _namespaces(graph: Any, init_ns: Mapping[str, Any] | None) -> dict[str, Any]
     """Give the prefixes bound on the graph, and those of `init_ns` before them."""
     bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
     return {**bound, **(init_ns or {})}
-
-
-def _store(graph: Any) -> Any:
-    return graph.store if isinstance(graph, rdflib.Graph) else graph
 
 
 def _announce(store: Any, captured: Any) -> None:

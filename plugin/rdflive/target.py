@@ -95,7 +95,9 @@ class GraphTarget:
             s, p, o = map(adapter.to_native, quad[:3])
             key = self._default if quad.graph is None else adapter.to_native(quad.graph)
         except ValueError as error:
-            raise ValueError(f"{' '.join(repr(term) for term in quad if term is not None)}: {error}") from error
+            raise ValueError(
+                f"{' '.join(repr(term) for term in quad if term is not None)}: {error}"
+            ) from error
         if self._single and key != self._default:
             raise ValueError(
                 f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give it "

@@ -18,6 +18,7 @@ from rich.console import Console
 from bench import (
     section_adds,
     section_engine,
+    section_feeds,
     section_fresh,
     section_load,
     section_masks,
@@ -39,6 +40,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "operators": section_operators.run,
     "queries": section_queries.run,
     "paths": section_paths.run,
+    "feeds": section_feeds.run,
 }
 
 

@@ -39,6 +39,8 @@ class Sizes:
     """(i) Nodes of the graphs that a path leads through."""
     edges: int
     """(i) Edges deleted per graph, each inserted again."""
+    batches: int
+    """(j) Batches of ten changes."""
     repeat: int = 5
 
 
@@ -57,6 +59,7 @@ FULL = Sizes(
     sets=20,
     nodes=10_000,
     edges=200,
+    batches=3_000,
 )
 QUICK = Sizes(
     updates=4_000,
@@ -73,5 +76,6 @@ QUICK = Sizes(
     sets=1,
     nodes=300,
     edges=20,
+    batches=100,
     repeat=2,
 )

@@ -31,6 +31,7 @@ TINY = replace(
     faults=1,
     nodes=60,
     edges=4,
+    batches=20,
     repeat=1,
 )
 
@@ -40,7 +41,7 @@ def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
     if name == "queries":
         shared("data", "trainbenchmark")
-    if name in ("adds", "fresh", "memory", "load", "queries", "paths"):
+    if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds"):
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
     section = SECTIONS[name](TINY)
     assert section.rows
@@ -48,7 +49,7 @@ def test_every_section_gives_figures(name: str) -> None:
         assert set(row) <= set(section.columns)
         assert all(figure >= 0 for figure in row.values() if isinstance(figure, int | float))
     ratios = [key for key in section.columns if key.startswith(("ratio", "over_", "of_"))]
-    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths"):
+    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths", "feeds"):
         assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
 
