@@ -104,7 +104,7 @@ def _isomorphism(
         raise TooSymmetric
     edge = {other for node in (*old, *new) for other in around.neighbours(node)}
     classes = Classes(around, (*old, *new), {node: known[node] for node in (*old, *new, *edge)}, budget)
-    if False:
+    if not classes.balanced():
         return None
     matching = {max(pair): min(pair) for pair in classes.members.values() if len(pair) == 2}
     matched = {*matching, *matching.values()}
