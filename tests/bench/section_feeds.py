@@ -49,7 +49,7 @@ def run(sizes: Sizes) -> Section:
         section.rows += _mirroring(what, batches, sizes.repeat)
     section.notes += [
         "Decoding: bytes to batches. rdflib's own patch parser applies the triples to a Dataset while it "
-        "reads, so its peer is `mirror` without a cursor. Where batches are applied, the mirror also decodes.",
+        "reads, so its peer is `mirror` without a cursor. Where batches are applied, mirror also decodes.",
         "Plain writes: the changes one by one through the store's own methods, a batch known to nobody, no "
         "cursor, nothing undone after a fault. On disk they are not atomic either.",
     ]
