@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import queue
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -238,6 +240,10 @@ def test_a_single_graph_takes_its_own_triples(tmp_path: Path) -> None:
         (io.StringIO(), {"format": "nquads"}, "holds text; open it as binary"),
         (5, {"format": "nquads"}, "a feed is a path, an open binary file or a Feed, got 5"),
         ("missing.nq", {}, "No such file"),
+        (io.BytesIO(), {"format": "nquads", "snapshot": "base.ttl"}, r"base\.ttl: a snapshot is a file of N-Tr"),
+        ("log.nq.gz", {"follow": 1}, "cannot be followed: follow= is for files that grow"),
+        ("-", {"follow": 1, "format": "nquads"}, "standard input cannot be followed"),
+        ("log.nq", {"follow": 0}, "follow must be a number of seconds above 0, got 0"),
     ],
 )
 def test_a_wrong_call_is_refused(
@@ -425,6 +431,55 @@ def test_a_mirror_that_is_stopped_anywhere_ends_with_the_feeds_state(
             assert set(GraphTarget(dataset).quads()) == expected
             answers = subscription.answers()
             assert {s: w for s, w in total.items() if w} == {s: answers.count(s) for s in answers}
+
+
+class Followed:
+    """A mirror that follows a growing file in a thread of its own."""
+
+    def __init__(self, dataset: Any, path: str) -> None:
+        self.entries: queue.Queue[Entry | None] = queue.Queue()
+        self.failure: BaseException | None = None
+        self.thread = threading.Thread(target=self._run, args=(dataset, path))
+        self.thread.start()
+
+    def _run(self, dataset: Any, path: str) -> None:
+        try:
+            rdflive.mirror(dataset, path, follow=0.01, on_entry=self.entries.put)
+        except rdflive.ResyncNeeded as error:
+            self.failure = error
+            self.entries.put(None)
+
+    def take(self) -> Any:
+        return self.entries.get(timeout=20)
+
+
+def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
+    """What is half written waits for its end, and the next call goes on where the first one was."""
+    log = tmp_path / "log.rdfp"
+    path = append(log, patch("A " + row("1")), "TX .\nA ")
+    followed = Followed(dataset, path)
+    assert followed.take().batch.sequence == 1
+    append(log, row("2"))
+    append(log, "\nTC ")
+    assert objects(dataset) == {"1"}
+    append(log, ".\n")
+    assert followed.take().batch.sequence == 2
+    assert objects(dataset) == {"1", "2"}
+    os.truncate(log, 10)
+    assert followed.take() is None
+    followed.thread.join()
+    assert "was cut while it was followed" in str(followed.failure)
+
+
+def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:
+    """A rotated log is another feed."""
+    log, other = tmp_path / "log.nq", tmp_path / "new"
+    followed = Followed(Dataset(), append(log, f"+ {row('1')}\n"))
+    followed.take()
+    os.replace(append(other, f"+ {row('2')}\n"), log)
+    assert followed.take() is None
+    followed.thread.join()
+    assert "was replaced while it was followed" in str(followed.failure)
 
 
 def test_hooked_formats_are_mirrored(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ SnapshotSource: TypeAlias = "str | os.PathLike[str] | Callable[[], Iterable[Quad
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
 """In front of the keys that a feed chose itself, so that none of them is `cursor`."""
+_NQUADS: Final = re.compile(r"\.(nt|nq|ntriples|nquads)(\.gz)?$", re.IGNORECASE)
 _PATIENCE: Final = 3
 """Snapshots without an entry in between, until a feed that asks for another is given up."""
 _running: Final[set[tuple[int, str]]] = set()
@@ -71,6 +73,7 @@ def mirror(
     snapshot: SnapshotSource | None = None,
     on_bad: Literal["stop", "skip"] = "stop",
     dead_letters: str | os.PathLike[str] | None = None,
+    follow: float | None = None,
     on_entry: Callable[[Entry], object] | None = None,
 ) -> Mirrored:
     """Apply a feed to a graph until the feed ends, each of its entries as one commit.
@@ -88,7 +91,9 @@ def mirror(
 
     The first bad record raises `FeedError`; the entries in front of it stay applied. With
     `on_bad="skip"` the unit it is in (a transaction, a line) is appended to the file `dead_letters`.
-    `on_entry` is called after each commit. Also raises `ResyncNeeded`, and `UnsupportedStoreError`.
+    `follow` goes on at the end of a file, which is looked at for more every so many seconds; the call ends
+    with an exception, such as that of Ctrl-C. `on_entry` is called after each commit. Also raises
+    `ResyncNeeded`, and `UnsupportedStoreError`.
 
     >>> import io, rdflib
     >>> graph = rdflib.Graph()
@@ -96,7 +101,7 @@ def mirror(
     (1, 1)
     """
     letters = _dead_letters(on_bad, dead_letters)
-    feed = _open(source, format)
+    feed = _open(source, format, follow)
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
     return _Mirror(GraphTarget(graph), feed, name, snapshot, letters, on_entry).run(cursor)
@@ -260,17 +265,19 @@ class _Mirror:
         return {key.removeprefix(_OWN): text for key, text in kept.items() if key.startswith(_OWN)}
 
 
-def _open(source: Source, form: str | FeedFormat | None) -> Feed:
+def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -> Feed:
     if isinstance(source, Feed):
-        if form is not None:
-            raise ValueError(f"format is for files: the feed {source.source} decodes what it reads itself")
+        if form is not None or follow is not None:
+            raise ValueError(f"format and follow are for files: the feed {source.source} knows by itself")
         return source
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
     if form is None:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if path is None or path == STDIN:
             raise ValueError("a feed without a file name needs a format, such as format='rdf-patch'")
         form = feed_format_of(path)
-    return FileFeed(source, feed_format(form) if isinstance(form, str) else form)
+    return FileFeed(source, feed_format(form) if isinstance(form, str) else form, follow=follow)
 
 
 def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLetters | None:
@@ -285,5 +292,10 @@ def _read_snapshot(source: SnapshotSource) -> Snapshot:
     """Read quads; the feed is read from its beginning behind them."""
     if callable(source):
         return Snapshot(tuple(source()), "")
+    if not _NQUADS.search(os.fspath(source)):
+        raise ValueError(
+            f"{os.fspath(source)}: a snapshot is a file of N-Triples or N-Quads (.nt, .nq, also .gz), or a "
+            "function that gives quads"
+        )
     with open_lines(os.fspath(source)) as lines:
         return Snapshot(tuple(read_nquads(lines, os.fspath(source))), "")
