@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import BNode, Dataset, Graph, Literal, URIRef
+from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad, ResyncNeeded
@@ -240,7 +240,7 @@ def test_a_single_graph_takes_its_own_triples(tmp_path: Path) -> None:
         (io.StringIO(), {"format": "nquads"}, "holds text; open it as binary"),
         (5, {"format": "nquads"}, "a feed is a path, an open binary file or a Feed, got 5"),
         ("missing.nq", {}, "No such file"),
-        (io.BytesIO(), {"format": "nquads", "snapshot": "base.ttl"}, r"base\.ttl: a snapshot is a file of N-Tr"),
+        (io.BytesIO(), {"format": "nquads", "snapshot": "base.ttl"}, r"base\.ttl: a snapshot is a file"),
         ("log.nq.gz", {"follow": 1}, "cannot be followed: follow= is for files that grow"),
         ("-", {"follow": 1, "format": "nquads"}, "standard input cannot be followed"),
         ("log.nq", {"follow": 0}, "follow must be a number of seconds above 0, got 0"),
@@ -365,6 +365,16 @@ def test_patterns_are_those_of_the_open_subscriptions(dataset: Any) -> None:
         None, URIRef(E + "p"), URIRef(E + "q"),
     }  # fmt: skip
     assert target.patterns() == []
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("dataset", "01"), ("oxigraph dataset", "1")])
+def test_quads_are_spelt_as_the_graph_gives_them_back(kind: str, kept: str) -> None:
+    """A store with spellings of its own is asked for them, and what it cannot hold stays as it is."""
+    target = GraphTarget(KINDS[kind]())
+    number = literal(1, "01").quad._replace(object=Literal("01", datatype=XSD.integer, normalize=False))
+    odd = number._replace(object=URIRef("http://["))
+    spelt = target.spelled(iter([number, odd]))
+    assert [str(quad.object) for quad in spelt] == [kept, "http://["]
 
 
 class Stop(BaseException):

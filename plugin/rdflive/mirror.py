@@ -118,7 +118,7 @@ def endpoint(
 
     Only what matches the triple patterns of `queries` is fetched; without them, of the subscriptions that
     are open on the mirrored graph at each poll. `options` are those of the plugin that knows the URL; see
-    docs/feeds.md for the built-in ones. Nothing is asked of the endpoint yet.
+    docs/endpoints.md for the built-in ones. Nothing is asked of the endpoint yet.
     """
     if queries is not None:
         if isinstance(queries, str):

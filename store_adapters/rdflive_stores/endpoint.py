@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from rdflive.errors import RdfliveError
@@ -27,4 +28,10 @@ def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
         raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: pip install 'rdflive[endpoint]'")
     from rdflive_stores.endpoint_feed import EndpointFeed
 
+    known = [name for name in signature(EndpointFeed).parameters if name not in ("url", "patterns")]
+    unknown = options.keys() - {*known, "patterns"}
+    if unknown:
+        raise TypeError(
+            f"an endpoint has no option {min(unknown)!r}; it has: queries, initNs, {', '.join(known)}"
+        )
     return EndpointFeed(url, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from rdflib.term import BNode
 
@@ -18,7 +18,7 @@ from rdflive_stores.endpoint_pages import Pages
 from rdflive_stores.endpoint_patches import PATCH_TYPES, PatchLog
 from rdflive_stores.endpoint_queries import Needed, matches
 
-__all__ = ["EndpointFeed", "Spelling"]
+__all__ = ["EndpointFeed"]
 
 _POLLED: Final = "polled"
 """The cursor of a feed that is polled: the graph itself is where it goes on from."""
@@ -32,15 +32,6 @@ class _Log(Protocol):
 
 
 _KINDS: Final[dict[str, Callable[[Http, str], _Log]]] = {"patch": PatchLog, "event": EventLog}
-
-
-@runtime_checkable
-class Spelling(Protocol):
-    """A target that keeps terms in spellings of its own, as Oxigraph does."""
-
-    def spelled(self, quad: Quad) -> Quad:
-        """Spell a quad as the target would give it back."""
-        ...
 
 
 class EndpointFeed:
@@ -149,7 +140,7 @@ class EndpointFeed:
         if kept.get(_PATTERNS) != str(needed):
             raise ResyncNeeded(self.source, "other patterns are needed than were mirrored")
         for entry in _KINDS[kind](self._http, self._log_url).follow(place, self._every):
-            if self._patterns is None and False:
+            if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
                 raise ResyncNeeded(self.source, "more patterns are needed than were mirrored")
             if entry is not None:
                 yield replace(self._matching(entry, needed), cursor=f"{kind} {entry.cursor}")
@@ -175,7 +166,7 @@ class EndpointFeed:
             return None
         if self._log_url is not None:
             self._refuse_blank_nodes(quads)
-        spelled = [target.spelled(quad) for quad in quads] if isinstance(target, Spelling) else list(quads)
+        spelled = target.spelled(quads)
         if self._stable_labels:
             return spelled
         try:
@@ -199,8 +190,8 @@ class EndpointFeed:
     def _refuse_blank_nodes(self, quads: Iterable[Quad]) -> None:
         if not self._stable_labels and any(isinstance(term, BNode) for quad in quads for term in quad):
             raise EndpointError(
-                f"{self.source}: it has blank nodes, and nothing says that log and answers label them the same "
-                "way; say stable_labels=True if they do; else skolemise them, or poll without log="
+                f"{self.source}: it has blank nodes, and nothing says that log and answers name them alike; "
+                "say stable_labels=True if they do; else skolemise them, or poll without log="
             )
 
     def _open_log(self) -> tuple[str, _Log]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store, serialize
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, serialize
 
 from rdflive_stores.oxigraph_kept import KEPT, has_kept, kept_quads
 from rdflive_stores.oxigraph_names import named_graphs
@@ -143,5 +143,5 @@ def _without_kept(quads: Iterable[Quad]) -> Iterator[Quad]:
 
 def _others(graphs: Any) -> list[Any]:
     """Leave the reserved graph out of one or several."""
-    names = [graphs] if isinstance(graphs, NamedNode | type(_DEFAULT)) else graphs
+    names = [graphs] if isinstance(graphs, NamedNode | BlankNode | DefaultGraph) else graphs
     return [name for name in names if name != KEPT]

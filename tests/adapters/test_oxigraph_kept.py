@@ -433,3 +433,10 @@ def test_a_long_feed_lists_the_reserved_graph_once() -> None:
     assert live.kept("feed") == {**{str(n): "x" for n in range(10)}, "cursor": "last", "größe": "new"}
     live.write({}, name="feed", keep=dict.fromkeys(live.kept("feed")))
     assert set(live.native.quads_for_pattern(None, None, None, KEPT)) == {SECRET}
+
+
+def test_a_graph_of_oxrdflib_with_a_blank_node_as_name_is_counted() -> None:
+    """`len` asks for one graph by name, which may be a blank node."""
+    graph = rdflib.Graph(store="Oxigraph")
+    rdflive.mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads", name="log")
+    assert len(graph) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflib import URIRef
@@ -21,6 +21,9 @@ class Held:
     def __init__(self, *quads: Quad, patterns: list[Quad] = EVERYTHING) -> None:
         self.held = set(quads)
         self.needed = patterns
+
+    def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
+        return list(quads)
 
     def quads(self) -> Iterator[Quad]:
         return iter(list(self.held))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol, runtime_checkable
@@ -35,6 +35,10 @@ class Target(Protocol):
 
     def quads(self) -> Iterator[Quad]:
         """List what the graph holds now, in rdflib's terms; the default graph is None."""
+        ...
+
+    def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
+        """Spell quads as `quads` would give them back; one that the graph cannot hold stays as it is."""
         ...
 
     def patterns(self) -> list[Quad]:

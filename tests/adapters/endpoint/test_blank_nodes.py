@@ -76,6 +76,17 @@ def people(count: int) -> list[Quad]:
     return quads
 
 
+FRUCHT = [-5, -2, -4, 2, 5, -2, 2, 5, -2, -5, 4, 2]
+"""The chords of a graph whose nodes all have three neighbours, and no two are alike (LCF notation)."""
+
+
+def ring(chords: list[int]) -> list[Quad]:
+    """Give the graph that is a ring with a chord from each node (LCF notation)."""
+    size = len(chords)
+    pairs = {frozenset((i, (i + step) % size)) for i, chord in enumerate(chords) for step in (1, chord)}
+    return both_ways((a, b) for a, b in map(sorted, pairs))
+
+
 SYMMETRIC: dict[str, Callable[[], list[Quad]]] = {
     "one": lambda: [Quad(HUB, P, node(0))],
     "twins": lambda: [Quad(HUB, P, node(i)) for i in range(50)],
@@ -101,10 +112,11 @@ SYMMETRIC: dict[str, Callable[[], list[Quad]]] = {
         + [(100 + i, 100 + (i + 1) % 8) for i in range(8)]
         + [(100 + i, 104 + i) for i in range(4)]
     ),
+    "Frucht": lambda: ring(FRUCHT),
     "named graphs": lambda: [Quad(node(0), P, node(1), node(2)), Quad(node(1), P, node(0), node(3))],
 }
 
-LATTICES = {"grid", "cube and prism"}
+LATTICES = {"grid", "cube and prism", "Frucht"}
 """What looks the same from everywhere: with an edit, the closest match costs more than trying one by one."""
 
 
@@ -124,6 +136,25 @@ def test_relabel_gives_a_small_delta_for_a_small_edit(kind: str) -> None:
         new = fresh(edited)
         assert_relabelled(new, relabel(new, quads))
         assert delta(fresh(edited), quads) <= 5
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ([3, -3] * 4, [4] * 8),
+        ([4] * 8, [2, 4, -2, 3, 3, 4, -3, -3]),
+        ([2, 2, -2, -2] * 2, [4, -2, 4, 2] * 2),
+        (FRUCHT, [6] * 12),
+        ([6] * 12, [-5, 5] * 6),
+        (FRUCHT, [3, -3] * 6),
+    ],
+)
+def test_relabel_keeps_apart_graphs_that_refinement_cannot_tell_apart(new: list[int], old: list[int]) -> None:
+    """Graphs with three neighbours at each node look the same to colours, and are not taken for the same."""
+    for one, other in ((new, old), (old, new)):
+        answer = fresh(ring(one))
+        assert_relabelled(answer, relabel(answer, ring(other)))
+        assert delta(answer, ring(other)) > 0
 
 
 def test_relabel_finds_the_edits_of_nodes_that_can_be_told_apart() -> None:

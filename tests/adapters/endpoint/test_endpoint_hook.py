@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import rdflib
 
+import rdflive
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Feed
 from rdflive_stores.endpoint import rdflive_endpoint
@@ -28,9 +30,21 @@ def test_hook_leaves_other_urls_to_others() -> None:
 
 
 def test_hook_refuses_unknown_options() -> None:
-    """An option that is misspelled is not ignored."""
-    with pytest.raises(TypeError, match="evry"):
+    """An option that is misspelled is named, with those there are."""
+    with pytest.raises(TypeError, match="no option 'evry'; it has: queries, initNs, every, page"):
         rdflive_endpoint("http://127.0.0.1/", {"evry": 1})
+
+
+def test_endpoint_is_mirrored_through_the_plugin(server: Server) -> None:
+    """`rdflive.endpoint` finds the hook, and turns queries into the patterns that are fetched."""
+    server.answer(rows(["<urn:s0001> <urn:p> <urn:o1> ."]))
+    graph = rdflib.Graph()
+    feed = rdflive.endpoint(server.url, queries=["ASK { ?s <urn:p> ?o }"], every=None)
+    assert rdflive.mirror(graph, feed).entries == 1
+    assert set(graph) == {tuple(triple(1))[:3]}
+    assert "<urn:p>" in server.asked[0].query
+    with pytest.raises(TypeError, match="queries is a list"):
+        rdflive.endpoint(server.url, queries="ASK { ?s ?p ?o }")
 
 
 def test_hook_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

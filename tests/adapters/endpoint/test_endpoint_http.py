@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.message import Message
 from email.utils import format_datetime
@@ -250,9 +250,11 @@ def test_feed_says_that_nothing_is_needed(server: Server) -> None:
 class Canonical(Held):
     """A target that has one spelling of each number, as Oxigraph has."""
 
-    def spelled(self, quad: Quad) -> Quad:
-        number = quad.object
-        return quad._replace(object=rdflib.Literal(int(number))) if number.isdigit() else quad
+    def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
+        return [
+            quad._replace(object=rdflib.Literal(int(quad.object))) if quad.object.isdigit() else quad
+            for quad in quads
+        ]
 
 
 def test_feed_compares_in_the_spelling_of_the_target(server: Server) -> None:

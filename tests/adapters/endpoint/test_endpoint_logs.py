@@ -255,6 +255,21 @@ def test_log_names_the_place_of_a_bad_record(server: Server) -> None:
     assert set(graph) == logged.expected()
 
 
+def test_log_refuses_a_transaction_that_nothing_ended(server: Server) -> None:
+    """Where another transaction begins before the end of one, the first is not dropped without a word."""
+    logged = Logged(server, "patch")
+    logged.change(1)
+    feed = logged.feed(every=None)
+    graph = rdflib.Graph()
+    rdflive.mirror(graph, feed)
+    logged.change(2)
+    logged.units[-1] = logged.units[-1].removesuffix("TC .\n")
+    logged.change(3)
+    with pytest.raises(FeedError, match="neither TC nor TA"):
+        rdflive.mirror(graph, feed)
+    assert set(graph) == {triple(1)[:3]}
+
+
 def test_log_with_blank_nodes_needs_stable_labels(server: Server) -> None:
     """Labels of a log name nodes of answers only where the endpoint says so."""
     logged = Logged(server, "patch")

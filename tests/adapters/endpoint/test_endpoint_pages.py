@@ -85,6 +85,17 @@ def test_pages_are_never_torn(every: int, moves: int, size: int) -> None:
     assert target.held in [held(range(move, move + size)) for move in range(moves + 1)]
 
 
+def test_pages_that_count_differently_are_refused(server: Server) -> None:
+    """A server whose pages come from different copies is found out, though each page stands still."""
+
+    def answer(asked: Asked) -> Reply:
+        return rows([line(number) for number in range(25 + (window(asked.query)[1] > 0))])(asked)
+
+    server.answer(answer)
+    with pytest.raises(EndpointError, match="changed while its pages of 10 rows were read"):
+        Held().follow(feed(server, page=10))
+
+
 def test_pages_that_never_stand_still_are_refused(server: Server) -> None:
     """An endpoint that changes all the time gives an error with advice, and nothing of it is applied."""
     server.answer(changing([[line(number) for number in range(i, i + 25)] for i in range(200)], 1))
