@@ -21,6 +21,7 @@ from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.subscription import Stats, Subscription
+from rdflive.target import to_feed
 
 __all__ = [
     "ALGORITHMS",
@@ -53,5 +54,6 @@ __all__ = [
     "mirror",
     "register_plugin",
     "subscribe",
+    "to_feed",
     "unregister_plugin",
 ]

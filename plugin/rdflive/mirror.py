@@ -17,6 +17,7 @@ from rdflive.feeds import (
     Entry,
     Feed,
     FeedFormat,
+    Frame,
     Line,
     Snapshot,
     feed_format,
@@ -26,6 +27,7 @@ from rdflive.feeds import (
 )
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
+from rdflive.interrupts import interrupt_later
 from rdflive.model import Change, Quad
 from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
@@ -75,6 +77,7 @@ def mirror(
     dead_letters: str | os.PathLike[str] | None = None,
     follow: float | None = None,
     on_entry: Callable[[Entry], object] | None = None,
+    on_resync: Callable[[Snapshot], object] | None = None,
 ) -> Mirrored:
     """Apply a feed to a graph until the feed ends, each of its entries as one commit.
 
@@ -92,19 +95,20 @@ def mirror(
     The first bad record raises `FeedError`; the entries in front of it stay applied. With
     `on_bad="skip"` the unit it is in (a transaction, a line) is appended to the file `dead_letters`.
     `follow` goes on at the end of a file, which is looked at for more every so many seconds; the call ends
-    with an exception, such as that of Ctrl-C. `on_entry` is called after each commit. Also raises
-    `ResyncNeeded`, and `UnsupportedStoreError`.
+    with an exception, such as that of Ctrl-C, which waits for the commit that is under way. `on_entry` is
+    called after each commit, `on_resync` after one that replaced all. Also raises `ResyncNeeded`, and
+    `UnsupportedStoreError`.
 
     >>> import io, rdflib
     >>> graph = rdflib.Graph()
     >>> mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads").changes, len(graph)
     (1, 1)
     """
-    letters = _dead_letters(on_bad, dead_letters)
+    letters = _dead_letters(on_bad, dead_letters, source)
     feed = _open(source, format, follow)
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
-    return _Mirror(GraphTarget(graph), feed, name, snapshot, letters, on_entry).run(cursor)
+    return _Mirror(GraphTarget(graph), feed, name, snapshot, letters, on_entry, on_resync).run(cursor)
 
 
 def endpoint(
@@ -152,7 +156,10 @@ class _Mirror:
     snapshot: SnapshotSource | None
     letters: DeadLetters | None
     on_entry: Callable[[Entry], object] | None
+    on_resync: Callable[[Snapshot], object] | None
     done: Mirrored = Mirrored()
+    refused: Frame = ()
+    """What the store refused last: it may come again where a cursor cannot point behind it."""
 
     def run(self, cursor: str | None) -> Mirrored:
         """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
@@ -163,19 +170,16 @@ class _Mirror:
             if cursor is None and self.snapshot is not None:
                 self._resync(_read_snapshot(self.snapshot))
             barren = 0
-            while barren < _PATIENCE:
+            while True:
                 entries = self.done.entries
-                try:
-                    self._follow()
-                except ResyncNeeded:
-                    barren = 0 if self.done.entries > entries else barren + 1
-                    snapshot = self._snapshot()
-                    if snapshot is None or barren == _PATIENCE:
-                        raise
-                    self._resync(snapshot)
-                else:
-                    break
-            return self.done
+                need = self._follow()
+                if need is None:
+                    return self.done
+                barren = 0 if self.done.entries > entries else barren + 1
+                snapshot = self._snapshot()
+                if snapshot is None or barren == _PATIENCE:
+                    raise need
+                self._resync(snapshot)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -194,33 +198,51 @@ class _Mirror:
         finally:
             _running.discard(key)
 
-    def _follow(self) -> None:
+    def _follow(self) -> ResyncNeeded | None:
+        """Apply what comes, to the end of the feed or to where it needs a resync."""
         entries = self.feed.entries(self.done.cursor, self._own(), self.target)
         try:
-            for entry in entries:
-                self._apply(entry)
+            while True:
+                try:
+                    entry = next(entries)
+                except StopIteration:
+                    return None
+                except ResyncNeeded as need:
+                    return need
+                if self._apply(entry):
+                    return self._follow()
         finally:
             close = getattr(entries, "close", None)  # a generator may hold a file or a connection
             if close is not None:
                 close()
 
-    def _apply(self, entry: Entry) -> None:
-        error = entry.error
+    def _apply(self, entry: Entry) -> bool:
+        """Apply an entry or skip it; true where its feed must be taken up again from what is kept.
+
+        So it is when the store refuses what the decoder has taken for done.
+        """
+        error, anew = entry.error, False
         if error is None:
             try:
                 self._write(entry)
-            except (OSError, UnsupportedStoreError):
-                raise
-            except Exception as cause:  # noqa: BLE001 - whatever a store says of what it cannot take
+            except Exception as cause:
+                if not _is_refusal(cause, entry):
+                    raise
                 error = self._refusal(entry, cause)
+                anew = bool(entry.kept) and entry.frame != self.refused
+                if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
+                    raise error from cause
+                self.refused = entry.frame
         if error is not None:
             self._skip(entry, error)
         if self.on_entry is not None:
             self.on_entry(entry)
+        return anew
 
     def _write(self, entry: Entry) -> None:
         keep = {_OWN + key: text for key, text in entry.kept.items()}
-        self._keep(entry.batch.changes, entry.updates, {**keep, _CURSOR: entry.cursor})
+        with interrupt_later():
+            self._keep(entry.batch.changes, entry.updates, {**keep, _CURSOR: entry.cursor})
         done = self.done
         changes = done.changes + len(entry.batch.changes)
         self.done = replace(done, entries=done.entries + 1, changes=changes, cursor=entry.cursor)
@@ -256,13 +278,26 @@ class _Mirror:
         old = {} if self.name is None else self.target.kept(self.name)
         new = {_OWN + key: text for key, text in snapshot.kept.items()}
         keep = {**dict.fromkeys(old), **new, _CURSOR: snapshot.cursor}
-        self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
+        with interrupt_later():
+            self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
         self.done = replace(self.done, resyncs=self.done.resyncs + 1, cursor=snapshot.cursor)
+        if self.on_resync is not None:
+            self.on_resync(snapshot)
 
     def _own(self) -> dict[str, str]:
         """Give what the feed itself has kept."""
         kept = {} if self.name is None else self.target.kept(self.name)
         return {key.removeprefix(_OWN): text for key, text in kept.items() if key.startswith(_OWN)}
+
+
+def _is_refusal(cause: Exception, entry: Entry) -> bool:
+    """Tell what a store says of an entry from what has happened to the store."""
+    if isinstance(cause, OSError | UnsupportedStoreError):
+        return False
+    if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):
+        return True
+    # rdflib's engine raises what it likes for an update
+    return bool(entry.updates) and not isinstance(cause, RuntimeError | MemoryError)
 
 
 def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -> Feed:
@@ -280,18 +315,25 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
     return FileFeed(source, feed_format(form) if isinstance(form, str) else form, follow=follow)
 
 
-def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLetters | None:
+def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Source) -> DeadLetters | None:
     if on_bad not in ("stop", "skip"):
         raise ValueError(f"on_bad must be 'stop' or 'skip', got {on_bad!r}")
     if (on_bad == "skip") is (path is None):
         raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
-    return None if path is None else DeadLetters(path)
+    if path is None:
+        return None
+    if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(path):
+        raise ValueError(f"dead_letters={os.fspath(path)!r} is the feed itself; give another file")
+    return DeadLetters(path)
 
 
 def _read_snapshot(source: SnapshotSource) -> Snapshot:
     """Read quads; the feed is read from its beginning behind them."""
     if callable(source):
-        return Snapshot(tuple(source()), "")
+        try:
+            return Snapshot(tuple(Quad(*quad) for quad in source()), "")
+        except TypeError as error:
+            raise TypeError(f"the snapshot function must give quads: {error}") from error
     if not _NQUADS.search(os.fspath(source)):
         raise ValueError(
             f"{os.fspath(source)}: a snapshot is a file of N-Triples or N-Quads (.nt, .nq, also .gz), or a "

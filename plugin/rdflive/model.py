@@ -160,6 +160,11 @@ class Delta:
         fill(self, "initial", initial)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order, also those that no solution binds; else none."""
+        return self._header.names if self._header.form == "SELECT" else ()
+
+    @property
     def added(self) -> tuple[Any, ...]:
         """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
         return self._repeat(1)

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
 from rdflive import manager, membership
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds.feed import NAMED_GRAPHS
-from rdflive.model import Change, Quad
+from rdflive.feeds.terms import normal
+from rdflive.model import Batch, Change, Quad
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Writable
 
-__all__ = ["GraphTarget", "to_quad"]
+__all__ = ["GraphTarget", "to_feed", "to_quad"]
 
 
 class GraphTarget:
@@ -103,9 +106,13 @@ class GraphTarget:
         return ((s, p, o, self._default) for s, p, o in adapter.triples(self._default, (None, None, None)))
 
     def _to_native(self, adapter: Adapter, quad: Quad) -> QuadTerms:
+        s, p, o, graph = quad
         try:
-            s, p, o = map(adapter.to_native, quad[:3])
-            key = self._default if quad.graph is None else adapter.to_native(quad.graph)
+            if adapter.to_rdflib() is None:
+                o = normal(o)
+            s, p, o = map(adapter.to_native, (s, p, o))
+            is_default = graph is None or (graph == DATASET_DEFAULT_GRAPH_ID and not self._single)
+            key = self._default if is_default else adapter.to_native(graph)
         except ValueError as error:
             raise ValueError(
                 f"{' '.join(repr(term) for term in quad if term is not None)}: {error}"
@@ -127,6 +134,27 @@ class GraphTarget:
         if key == self._default:
             return None
         return key if convert is None else convert(key)
+
+
+def to_feed(store: Any, batch: Batch) -> Batch:
+    """Say a captured batch as feeds do: in rdflib's terms, with None for the default graph.
+
+    `store` and `batch` are what the hook `rdflive_batch` gets. A term that rdflib cannot hold, such as a
+    triple, raises ValueError.
+    """
+    convert = manager.attach(store).to_rdflib()
+
+    def say(quad: Quad) -> Quad:
+        s, p, o, graph = quad
+        if convert is None:
+            return Quad(s, p, o, None if graph == DATASET_DEFAULT_GRAPH_ID else graph)
+        try:
+            name = convert(graph)
+        except ValueError:  # Oxigraph's default graph has no name, and is no term
+            name = None
+        return Quad(convert(s), convert(p), convert(o), name)
+
+    return Batch(tuple(Change(sign, say(quad)) for sign, quad in batch.changes), batch.sequence)
 
 
 def to_quad(pattern: TriplePattern, graph: Any) -> Quad:

@@ -59,15 +59,15 @@ class Entry:
         went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
         forgotten, remembered = held.replaced(native, self._name, self._keep)
-        execute(
-            native,
-            texts,
-            [*went, *forgotten],
-            [*came, *remembered],
-            hide_kept=hide_kept,
-            prefixes=prefixes,
-        )
-        held.follow(forgotten, remembered)
+        with held.following(forgotten, remembered):
+            execute(
+                native,
+                texts,
+                [*went, *forgotten],
+                [*came, *remembered],
+                hide_kept=hide_kept,
+                prefixes=prefixes,
+            )
         return went, came
 
 

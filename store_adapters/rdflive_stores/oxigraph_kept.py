@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -40,12 +41,9 @@ def kept_quads(native: Store) -> list[Quad]:
 
 
 def kept_entries(native: Store, name: str) -> dict[str, str]:
-    """Give the texts kept under a name, by their keys."""
-    entries: Iterator[Any] = native.quads_for_pattern(_iri(_NAME, name), None, None, KEPT)
-    return {
-        _unquoted(entry.predicate.value.removeprefix(_KEY)): json.loads(entry.object.value)
-        for entry in entries
-    }
+    """Give the texts kept under a name, by their keys; raises WriteRefusedError where a key has two."""
+    quads: Iterable[Any] = native.quads_for_pattern(_iri(_NAME, name), None, None, KEPT)
+    return {key: json.loads(quad.object.value) for (_, key), quad in _by_place(quads).items()}
 
 
 class Held:
@@ -73,19 +71,44 @@ class Held:
                 came += [] if new is None else [new]
         return went, came
 
-    def follow(self, went: Iterable[Quad], came: Iterable[Quad]) -> None:
-        """Take what was replaced, once the store has."""
-        if self._quads is not None:
+    @contextmanager
+    def following(self, went: Iterable[Quad], came: Iterable[Quad]) -> Iterator[None]:
+        """Take what was replaced when the block has written it; if it raises, the quads are read again.
+
+        Ctrl-C can come at any moment: between the two assignments nothing is taken for known.
+        """
+        quads, self._quads = self._quads, None
+        yield
+        if quads is not None:
             for quad in went:
-                del self._quads[_place(quad)]
-            self._quads.update((_place(quad), quad) for quad in came)
+                del quads[_place(quad)]
+            quads.update((_place(quad), quad) for quad in came)
+        self._quads = quads
+
+    def forget(self) -> None:
+        """Have the quads read again: another stand-in may have written some."""
+        self._quads = None
 
     def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Quad]:
         """Give all quads, read again where one of these places is not as it was left."""
         quads = self._quads
         if quads is None or any(quads[place] not in native for place in places if place in quads):
-            quads = self._quads = {_place(quad): quad for quad in kept_quads(native)}
+            quads = self._quads = _by_place(kept_quads(native))
         return quads
+
+
+def _by_place(quads: Iterable[Any]) -> dict[tuple[str, str], Any]:
+    """Sort the quads by name and key; refuse two at one place, of which one is not what was kept last."""
+    places: dict[tuple[str, str], Any] = {}
+    for quad in quads:
+        if (other := places.setdefault(_place(quad), quad)) is not quad:
+            name, key = _place(quad)
+            raise WriteRefusedError(
+                f"the store keeps two texts of {name!r} for {key!r}, {other.object.value} and "
+                f"{quad.object.value}: several stand-ins wrote to one store; remove the older quad from the "
+                f"graph {KEPT} of the native store, or mirror anew under another name"
+            )
+    return places
 
 
 def _place(quad: Any) -> tuple[str, str]:
@@ -105,17 +128,16 @@ def refuse_kept(graph: Any) -> None:
 def may_meet_kept(
     native: Store, update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
 ) -> bool:
-    """True where a SPARQL update may come upon the reserved graph that is there, without naming it.
+    """True where a SPARQL update may come upon the reserved graph, or make it, without naming it.
 
     Raises WriteRefusedError for one that names it.
     """
-    is_there = has_kept(native)
-    if not is_there and _HINT not in str(update):  # the store itself refuses what is no string
+    if not has_kept(native) and _HINT not in str(update):  # the store itself refuses what is no string
         return False
     names = {name for _, name in named_graphs(update, base_iri=base_iri, prefixes=prefixes)}
     for name in names:
         refuse_kept(name)
-    return is_there and None in names
+    return None in names
 
 
 def _iri(prefix: str, text: str) -> NamedNode:

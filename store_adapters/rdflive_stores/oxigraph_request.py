@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from rdflive_stores.oxigraph_joining import join_updates
 from rdflive_stores.oxigraph_kept import KEPT, kept_quads
@@ -61,12 +61,15 @@ def _run(
     native: Store, updates: str, went: list[Quad], came: list[Quad], spell: _Spell, options: Mapping[str, Any]
 ) -> None:
     numbered: list[Quad] = []
+    changes = (*_changes("DELETE", went, spell, numbered), *_changes("INSERT", came, spell, numbered))
+    triples = {Literal(number): quad.triple for number, quad in enumerate(numbered)}
+    graphs = {Literal(number): quad.graph_name for number, quad in enumerate(numbered)}
     functions = {
         **(options.get("custom_functions") or {}),
-        _TRIPLE: lambda number: numbered[int(number.value)].triple,
-        _GRAPH: lambda number: numbered[int(number.value)].graph_name,
+        # no lambdas: Ctrl-C inside one leaves a quad out, and the rest of the transaction is committed
+        _TRIPLE: triples.__getitem__,
+        _GRAPH: graphs.__getitem__,
     }
-    changes = (*_changes("DELETE", went, spell, numbered), *_changes("INSERT", came, spell, numbered))
     native.update(updates + " ;\n".join(changes), **{**options, "custom_functions": functions})
 
 

@@ -112,7 +112,10 @@ class LiveStore:
         """Parse a document and add its quads, all or none."""
         refuse_kept(to_graph)
         options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        if not self._unchecked(self.native.load, input, format, to_graph=to_graph, **options):
+        has_one_graph = format is not None and not format.supports_datasets
+        if not (
+            has_one_graph and self._unchecked(self.native.load, input, format, to_graph=to_graph, **options)
+        ):
             self._insert(self.native.extend, self._parsed(input, format, to_graph, options))
 
     def bulk_load(
@@ -182,7 +185,8 @@ class LiveStore:
                 record(native, capture, *entry.write(native, held))
 
     def kept(self, name: str) -> dict[str, str]:
-        """Give the texts that `write` kept under a name."""
+        """Give the texts that `write` kept under a name, as they are in the store now."""
+        self._held.forget()
         return kept_entries(self.native, name)
 
     def clear(self, /) -> None:
@@ -235,9 +239,22 @@ class LiveStore:
         return False
 
     def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
-        """Do the same with quads nobody has looked at, unless they might get into the reserved graph."""
+        """Do the same with quads nobody has looked at, unless something is kept in the reserved graph.
+
+        Where they turn out to have made that graph it is dropped, and the error says so.
+        """
         with self.capture.lock:
-            return not has_kept(self.native) and self._unheard(write, *args, **options)
+            if has_kept(self.native):
+                return False
+            try:
+                is_done = self._unheard(write, *args, **options)
+            finally:
+                is_met = has_kept(self.native)
+                if is_met:
+                    self.native.remove_graph(KEPT)
+            if is_met:
+                refuse_kept(KEPT)
+            return is_done
 
     def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
         """Write one quad, and record it if that changed something."""
@@ -276,13 +293,15 @@ class LiveStore:
                     capture.record(sign, s, p, o, UNION)
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
-        if self._unchecked(write, quads):
+        for graph in {
+            getattr(quad, "graph_name", None) for quad in quads
+        }:  # the store refuses what is no quad
+            refuse_kept(graph)
+        if self._unheard(write, quads):
             return
         with self.capture:
             native = self.native
             absent = [quad for quad in quads if quad not in native]
-            for graph in {quad.graph_name for quad in absent}:
-                refuse_kept(graph)
             try:
                 write(quads)
             finally:  # a bulk operation may have got half way

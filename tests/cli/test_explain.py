@@ -93,10 +93,10 @@ def test_an_algorithm_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["none.rq"], "none.rq: no such file, and not the text of a query (it would have braces)"),
-        (["SELECT ?s { ?s ?p }"], "the query, line 1: not SPARQL"),
+        (["SELECT ?s { ?s ?p }"], "the query, line 1, column 13: not SPARQL: Expected"),
         (
             ["SELECT ?s {\n ?s ?p ?o\n FILTER(?o > NOW()) }"],
-            "the query, line 3: NOW() (line 3, column 14) cannot",
+            "the query, line 3, column 14: NOW() cannot be maintained: ",
         ),
         ([PATH, "--svg", "no/such/folder.svg"], "no/such/folder.svg: No such file or directory"),
     ],

@@ -26,7 +26,7 @@ def test_lines_show_the_answer_and_what_changes(capsys: pytest.CaptureFixture[st
         "- ?s=<http://e/a> ?o=<http://e/b>",
         '+ ?s=<http://e/c> ?o="x\\ny"@en',
     ]
-    assert re.fullmatch(r"2 batches, 3 changes, 1 deltas in \d+\.\d\d s\n", err)
+    assert re.fullmatch(r"2 entries, 3 changes, 1 delta in \d+\.\d\d s\n", err)
 
 
 def test_ndjson_has_one_object_per_delta(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +47,27 @@ def test_ndjson_has_one_object_per_delta(capsys: pytest.CaptureFixture[str]) -> 
             {"s": {"type": "uri", "value": "http://e/a"}, "o": {"type": "uri", "value": "http://e/b"}}
         ],
     }
+
+
+@pytest.mark.parametrize("store", ["memory", "oxigraph"])
+@pytest.mark.parametrize("datatype", ["", "^^<http://www.w3.org/2001/XMLSchema#string>"])
+def test_a_string_has_no_datatype(store: str, datatype: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plain literal and an xsd:string are the same, and every store shows them as a plain one."""
+    if store == "oxigraph":
+        pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    Path("c.rdfp").write_text(f'A <http://e/a> <http://e/p> "x"{datatype} .\n')
+    assert watch("--store", store, data="") == 0
+    assert capsys.readouterr().out == '+ ?s=<http://e/a> ?o="x"\n'
+    assert watch("--store", store, "--to", "ndjson", "--no-initial", data="") == 0
+    assert json.loads(capsys.readouterr().out)["added"][0]["o"] == {"type": "literal", "value": "x"}
+
+
+def test_variables_may_be_called_as_the_parts_of_a_triple(capsys: pytest.CaptureFixture[str]) -> None:
+    """A SELECT is not mistaken for a CONSTRUCT."""
+    query = "SELECT ?subject ?predicate ?object { ?subject ?predicate ?object FILTER(isIRI(?object)) }"
+    assert watch("--no-initial", query=query) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "- ?subject=<http://e/a> ?predicate=<http://e/p> ?object=<http://e/b>"
 
 
 def test_ask_shows_each_new_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +102,7 @@ def test_both_stores_print_the_same(store: str, capsys: pytest.CaptureFixture[st
     railway = {"data": str(EXAMPLES / "railway.ttl"), "query": str(EXAMPLES / "delayed.rq")}
     assert watch("--store", store, changes=str(EXAMPLES / "railway.rdfp"), **railway) == 0
     out, err = capsys.readouterr()
-    assert err.startswith("25 batches, 50 changes, 20 deltas")
+    assert err.startswith("25 entries, 50 changes, 20 deltas")
     net = Counter[str]()
     for line in out.splitlines():
         net[line[2:]] += 1 if line[0] == "+" else -1
@@ -125,7 +146,7 @@ def test_several_files_are_loaded_together(capsys: pytest.CaptureFixture[str]) -
     assert watch(data="data.ttl more.nt.gz more.nq", changes="none.rdfp") == 0
     out, err = capsys.readouterr()
     assert Counter(re.findall(r"\?s=<http://e/(\w+)>", out)) == {"a": 2, "x": 1, "z": 1}
-    assert err.startswith("0 batches, 0 changes, 0 deltas")
+    assert err.startswith("0 entries, 0 changes, 0 deltas")
 
 
 def test_a_feed_names_the_blank_nodes_of_nquads(capsys: pytest.CaptureFixture[str]) -> None:

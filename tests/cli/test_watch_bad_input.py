@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rdflive.cli import main
 from support.cli import DATA, PATCH, watch
 
 BAD = [
@@ -26,16 +27,28 @@ BAD = [
     ({"data": "page.html"}, "page.html: the ending names no RDF syntax"),
     ({"query": "none.rq"}, "none.rq: no such file, and not the text of a query"),
     ({"query": "latin.nt"}, "latin.nt, line 2: not UTF-8"),
-    ({"query": "bad.rq"}, "bad.rq, line 2: not SPARQL"),
-    ({"query": "SELECT ?s { ?s e:p }"}, "the query, line 1: not SPARQL"),
+    ({"query": "bad.rq"}, "bad.rq, line 2, column 3: not SPARQL: Expected"),
+    ({"query": "SELECT ?s { ?s e:p }"}, "the query, line 1, column 13: not SPARQL: Expected"),
     (
         {"query": "SELECT ?s { ?s nope:p ?o }"},
-        "the query, line 1: not a valid SPARQL query: Unknown namespace prefix",
+        "the query, line 1, column 16: not a valid SPARQL query: Unknown namespace prefix",
     ),
-    ({"query": "service.rq"}, "service.rq, line 3: SERVICE"),
+    ({"query": "service.rq"}, "service.rq, line 3, column 2: SERVICE cannot"),
     ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),
     ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: debezium, "),
     ({"changes": "."}, ".: no change-feed format ends in ''"),
+    ({"changes": "c.jsonl"}, "c.jsonl: several feeds are JSON Lines; say with --format which: debezium, "),
+    ({"changes": "c.json.gz"}, "c.json.gz: several feeds are JSON Lines"),
+    (
+        {"changes": "http://e/sparql"},
+        "http://e/sparql: --changes takes a file; a SPARQL endpoint is followed",
+    ),
+    ({"query": "SELECT ?s {\n ?s ?p ?o"}, "the query, line 1, column 11: the brace { is never closed"),
+    (
+        {"query": "SELECT ?s {\n ?s ?p '{' OPTIONAL {?s ?x ?y } OPTIONAL { ?s # }\n"},
+        "the query, line 2, column 42: the brace { is never closed",
+    ),
+    ({"query": "SELECT ?s { ?s ?p ?o }}"}, "the query, line 1, column 23: not SPARQL: Expected"),
 ]
 
 
@@ -75,7 +88,8 @@ def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[s
         ["--store", "redis"],
         ["--pace", "-1"],
         ["--pace", "soon"],
-        ["--nope"],
+        ["--pace"],
+        ["--st", "memory"],
         ["--to", "kafka"],
         ["--on-bad", "ignore"],
         ["--to", "sse", "--listen", "8000"],
@@ -88,11 +102,48 @@ def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[s
     ],
 )
 def test_bad_options_end_with_code_2(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """An option that cannot be is refused with the usage."""
+    """A value that cannot be is refused in one line, which points to the help."""
     with pytest.raises(SystemExit) as caught:
         watch(*options)
     assert caught.value.code == 2
-    assert "usage: rdflive" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rdflive: error: a")
+    assert err.endswith("; see rdflive watch --help\n")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["watch", "--querry", "q.rq"], "unknown option --querry, did you mean --query?; see rdflive watch"),
+        (["watch", "--xyz=1"], "unknown option --xyz; see rdflive watch --help"),
+        (["watch", "-q", "q.rq", "--changes", "c.rdfp"], "unknown option -q; see rdflive watch --help"),
+        (
+            ["explain", "--mermade", "q.rq"],
+            "unknown option --mermade, did you mean --mermaid?; see rdflive e",
+        ),
+        (["--nope"], "unknown option --nope; see rdflive --help"),
+        (["watch"], "the following arguments are required: --query, --changes; see rdflive watch --help"),
+        (["wach"], "argument COMMAND: invalid choice: 'wach'"),
+    ],
+)
+def test_an_unknown_option_names_itself(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named before the required options that it left out."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(f"rdflive: error: {message}")
+
+
+@pytest.mark.parametrize(
+    "given", [["--quer=q.rq"], ["--query", "q.rq", "--pace", "-0"], ["--query", "q.rq", "--"]]
+)
+def test_what_argparse_takes_is_not_unknown(given: list[str]) -> None:
+    """Shortened options, negative numbers and what stands behind -- are taken."""
+    assert main(["watch", "--changes", "c.rdfp", *given]) == 0
 
 
 CONTRADICTIONS = [
@@ -117,6 +168,11 @@ CONTRADICTIONS = [
     (["--resume", "r", "--name", "\udcff"], "--name takes printable characters"),
     (["--on-bad", "skip"], "--on-bad skip and --dead-letters FILE go together"),
     (["--dead-letters", "d"], "--on-bad skip and --dead-letters FILE go together"),
+    (["--follow"], "standard input is read until it is closed: leave --follow out"),
+    (["--feed-name", "f"], "--feed-name goes with --store-path DIR"),
+    (["--store-path", "s", "--feed-name", "rdflive watch"], "'rdflive watch' is that of the load itself"),
+    (["--store-path", "s", "--feed-name", ""], "--feed-name takes printable characters, at least one"),
+    (["--snapshot", "s.nq"], "--snapshot is the whole state in front of the feed: leave DATA out"),
     (["--store", "memory", "--store-path", "s"], "leave --store memory out"),
     (["--mapping", "m"], "--mapping FILE and --format debezium or delta-lake go together"),
     (["--format", "debezium"], "--mapping FILE and --format debezium or delta-lake go together"),
@@ -137,7 +193,7 @@ def test_options_that_make_no_sense_are_refused_before_the_load(
 ) -> None:
     """One line says what goes with what, and nothing is loaded or written."""
     before = {path: path.read_bytes() for path in Path().iterdir()}
-    assert watch(*options, data="none.ttl") == 2
+    assert watch(*options, data="none.ttl", changes="-" if options == ["--follow"] else "c.rdfp") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("rdflive: error: ")
@@ -163,7 +219,7 @@ def test_a_bad_patch_leaves_the_last_whole_transaction(capsys: pytest.CaptureFix
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 4
     summary, error = err.splitlines()
-    assert summary.startswith("stopped: 2 batches, 3 changes, 1 deltas in ")
+    assert summary.startswith("stopped: 2 entries, 3 changes, 1 delta in ")
     assert error.startswith("rdflive: error: c.rdfp, line 9: the object must be an IRI in angle brackets")
 
 
@@ -174,6 +230,31 @@ def test_an_unfinished_transaction_is_not_applied(capsys: pytest.CaptureFixture[
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
     assert "c.rdfp, line 6: neither TC nor TA ends the transaction of line 5" in err
+
+
+def test_data_that_the_store_refuses_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A term that Oxigraph cannot hold is told of in one line."""
+    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    Path("bad.nt").write_text('<http://e/f> <http://e/p> "x"@abcdefghij .\n')
+    assert watch("--store", "oxigraph", data="bad.nt") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rdflive: error: bad.nt: the store refuses a term: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["s.ttl", "-", "s.nq.bz2"])
+def test_a_snapshot_is_nquads(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other endings are refused before anything is read."""
+    assert watch("--snapshot", path, data="") == 2
+    assert "--snapshot takes N-Triples or N-Quads (.nt .nq .nt.gz .nq.gz): " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["c.rdfp.gz", "."])
+def test_only_files_that_grow_are_followed(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A compressed file and a folder are refused."""
+    assert watch("--follow", changes=path) == 2
+    assert "--follow is for files that grow" in capsys.readouterr().err
 
 
 def test_a_term_that_the_store_refuses_names_its_place(capsys: pytest.CaptureFixture[str]) -> None:

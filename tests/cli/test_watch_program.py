@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def test_ill_typed_literals_pass_quietly() -> None:
         'A <http://e/a> <http://e/p> "x"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     )
     done = subprocess.run([sys.executable, *ON_DATA], capture_output=True, check=True)
-    assert done.stderr.startswith(b"1 batches")
+    assert done.stderr.startswith(b"1 entry, 1 change, 1 delta in ")
     assert b'?o="x"^^<http://www.w3.org/2001/XMLSchema#integer>' in done.stdout
 
 
@@ -84,7 +85,7 @@ def test_control_c_ends_with_a_summary(program: subprocess.Popen[bytes]) -> None
     _, err = program.communicate(timeout=20)
     assert program.returncode == 130
     # a delta counts when it has been sent, and Ctrl-C may come between the two
-    assert re.fullmatch(rb"stopped: [12] batches, 1 changes, [01] deltas in \d+\.\d\d s\n", err)
+    assert re.fullmatch(rb"stopped: (1 entry|2 entries), 1 change, (0 deltas|1 delta) in \d+\.\d\d s\n", err)
 
 
 def test_a_closed_output_ends_quietly() -> None:
@@ -110,6 +111,38 @@ def test_a_closed_output_ends_quietly() -> None:
             process.stdout.close()
             assert process.stderr.read() == b""
             assert process.wait(20) == 141
+
+
+@pytest.mark.parametrize("options", [[], ["--to", "ndjson", "--out", "o"]])
+def test_a_growing_file_is_followed(options: list[str]) -> None:
+    """What is appended is sent while the feed stays open, and Ctrl-C ends the run with a summary."""
+    command = [sys.executable, *ON_DATA, "--follow", "--no-initial", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        lines = tail(Path("o")) if options else process.stdout
+        with Path("c.rdfp").open("a") as feed:
+            for number in range(3):
+                feed.write(f'TX .\nA <http://e/a> <http://e/p> "more {number}" .\nTC .\n')
+                feed.flush()
+                while f"more {number}".encode() not in next(lines):
+                    pass
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert re.fullmatch(rb"stopped: 5 entries, 6 changes, [34] deltas in \d+\.\d\d s\n", err)
+
+
+def tail(path: Path) -> Iterator[bytes]:
+    """Give the whole lines of a file as it grows."""
+    deadline = time.monotonic() + 20
+    begin = 0
+    while time.monotonic() < deadline:
+        content = path.read_bytes() if path.exists() else b""
+        end = content.rfind(b"\n") + 1
+        yield from content[begin:end].splitlines()
+        begin = end
+        time.sleep(0.02)
+    raise AssertionError(f"{path} does not grow")
 
 
 def on_terminal(arguments: list[str], columns: int) -> str:
@@ -141,7 +174,8 @@ def test_a_terminal_shows_a_table() -> None:
     """Rows have the commit, a sign and compact terms, green for + and red for -."""
     shown = on_terminal(ON_DATA, 80)
     rows = [line.rstrip() for line in without_colours(shown).splitlines()]
-    assert rows[:5] == [
+    assert rows[0] == "watching the query on data.ttl; changes: c.rdfp (rdf-patch); store: memory"
+    assert rows[1:6] == [
         "commit  ±  ?s   ?o",
         " start  +  e:a  1",
         "        +  e:a  e:b",
@@ -159,7 +193,7 @@ def test_a_table_keeps_to_the_width(columns: int) -> None:
         f'A <http://e/a> <http://e/p> "{"long " * 50}" .\nA <http://e/a> <http://e/p> "\x1b[2J" .\n'
     )
     shown = on_terminal(ON_DATA, columns)
-    table = [line for line in without_colours(shown).splitlines() if "batches" not in line]
+    table = [line for line in without_colours(shown).splitlines() if not re.match("watching|\\d+ entr", line)]
     assert max(map(len, table)) <= columns
     assert "…" in shown
     assert "\\u001B[2J" in shown
@@ -170,9 +204,40 @@ def test_a_terminal_shows_ask_and_an_empty_answer() -> None:
     """ASK shows each new answer; a SELECT without solutions says so."""
     command = ["-m", "rdflive", "watch", "data.ttl", "--changes", "c.rdfp", "--query"]
     ask = without_colours(on_terminal([*command, "ASK { ?s <http://e/q> ?o }"], 80))
-    assert ask.splitlines()[:2] == [" start  false", "     2  true"]
+    assert ask.splitlines()[1:3] == [" start  false", "     2  true"]
     select = without_colours(on_terminal([*command, "SELECT ?s { ?s <http://e/none> ?o }"], 80))
-    assert select.startswith(" start  no solutions\n")
+    assert select.splitlines()[1] == " start  no solutions"
+
+
+def test_a_table_has_a_column_for_every_variable() -> None:
+    """Also for one that no solution binds yet; the header does not come again when one does."""
+    Path("c.rdfp").write_text("A <http://e/a> <http://e/q> <http://e/z> .\n")
+    optional = "OPTIONAL { ?s e:q ?z } OPTIONAL { ?s e:r ?never }"
+    query = f"PREFIX e: <http://e/> SELECT ?z ?o ?never {{ ?s e:p ?o {optional} }}"
+    command = ["-m", "rdflive", "watch", "data.ttl", "--changes", "c.rdfp", "--query", query]
+    rows = [line.rstrip() for line in without_colours(on_terminal(command, 80)).splitlines()]
+    assert rows[1:8] == [
+        "commit  ±  ?z  ?o   ?never",
+        " start  +      1",
+        "        +      e:b",
+        "     1  -       1",
+        "        -       e:b",
+        "        +  e:z  1",
+        "        +  e:z  e:b",
+    ]
+
+
+@pytest.mark.parametrize("command", ["watch text", "watch ndjson", "explain"])
+def test_a_full_output_is_named(command: str) -> None:
+    """Standard output on a full disk is an error with exit code 2, and nothing is said twice."""
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    name, _, target = command.partition(" ")
+    arguments = [*ON_DATA, "--to", target] if name == "watch" else ["-m", "rdflive", "explain", QUERY]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"rdflive: error: standard output: No space left on device\n"
 
 
 def test_a_long_load_shows_its_progress() -> None:
@@ -185,3 +250,5 @@ def test_a_long_load_shows_its_progress() -> None:
     shown = on_terminal(["-c", code], 80)
     assert re.search(r"loading big\.nt .*\d+%", without_colours(shown))
     assert "loading" not in on_terminal(ON_DATA, 80)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert re.match(rb"loaded 30,000 triples in \d+\.\d s\n2 entries, ", done.stderr)

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import rdflive
 from rdflive.cli import explain, watch
+from rdflive.cli.outputs import STDOUT
+from rdflive.cli.parser import Parser
 from rdflive.cli.watch_options import add_watch_options
 
 if TYPE_CHECKING:
     # generic for type checkers only
-    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    _Commands = argparse._SubParsersAction[Parser]
 
 __all__ = ["main"]
 
@@ -28,7 +30,7 @@ _CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
 
 _WATCH: Final = """\
 Load DATA, subscribe to the query, replay the changes, and send on what each one adds to and removes from
-the answer. One batch of the feed (a transaction of RDF Patch, a line of signed N-Quads) is one commit.
+the answer. One entry of the feed (a transaction of RDF Patch, a line of signed N-Quads) is one commit.
 
   --to text     a table on a terminal, else a line for each solution that begins with + or -
   --to ndjson   a line of JSON for each delta
@@ -39,13 +41,14 @@ the answer. One batch of the feed (a transaction of RDF Patch, a line of signed 
 _WATCH_EXAMPLES: Final = """\
 examples:
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --pace 0.3
-  tail -f changes.rdfp | rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes -
+  rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes changes.rdfp --follow
+  zcat changes.rdfp.gz | rdflive watch base.nt.gz --query trains.rq --changes -
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
       --to webhook --url https://example.org/late --resume late.sqlite --name late
 
 Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
-all whole batches in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
+all whole entries in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
 
 _EXPLAIN: Final = """\
 Show how a query would be kept up to date: its plan from the answer down to the basic graph patterns, what
@@ -71,14 +74,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout once more at exit, which must not fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return _CLOSED_OUTPUT
     except rdflive.RdfliveError as error:
         return _fail(str(error))
     except OSError as error:
+        if error.filename == STDOUT:
+            _drop_output()
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return 0
+
+
+def _drop_output() -> None:
+    """Let what is left in the buffer go: Python flushes it once more at exit, which must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(reason: str) -> int:
@@ -86,8 +95,8 @@ def _fail(reason: str) -> int:
     return _BAD_INPUT
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="rdflive",
         description="Live SPARQL queries for RDF graphs.",
         epilog="`rdflive COMMAND --help` shows the options of a command, with examples.",

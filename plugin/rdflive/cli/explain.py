@@ -15,6 +15,7 @@ from typing import Final
 import rdflib
 
 import rdflive
+from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
 
 __all__ = ["folded", "run"]
@@ -33,13 +34,16 @@ def run(args: argparse.Namespace) -> None:
             query.text, initNs=dict(rdflib.Graph().namespaces()), algorithm=args.algorithm
         )
     if args.svg:
-        Path(args.svg).write_text(explanation.svg(), encoding="utf-8")
-    elif args.mermaid:
-        print(explanation.mermaid(), flush=True)
-    elif sys.stdout.isatty():
-        print(*folded(str(explanation), shutil.get_terminal_size().columns), sep="\n", flush=True)
-    else:
-        print(explanation, flush=True)
+        with naming(args.svg):
+            Path(args.svg).write_text(explanation.svg(), encoding="utf-8")
+        return
+    with naming(STDOUT):
+        if args.mermaid:
+            print(explanation.mermaid(), flush=True)
+        elif sys.stdout.isatty():
+            print(*folded(str(explanation), shutil.get_terminal_size().columns), sep="\n", flush=True)
+        else:
+            print(explanation, flush=True)
 
 
 def folded(text: str, width: int) -> Iterator[str]:

@@ -8,10 +8,12 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeAlias, TypeVar, cast
 from xml.sax import SAXParseException
 
 import rdflib
@@ -20,7 +22,7 @@ from rdflib.util import SUFFIX_FORMAT_MAP, guess_format
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import read_nquads, to_lines
 
 __all__ = ["STORES", "load", "open_dataset"]
@@ -30,6 +32,8 @@ _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
 
 _LONG: Final = 1.0
 """Seconds until a load shows its progress."""
+_BLOCK: Final = 10_000
+"""Quads that go into a store together."""
 
 Advance: TypeAlias = Callable[[int], object]
 AnyTerm = TypeVar("AnyTerm")
@@ -53,6 +57,7 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
     """
     sizes = [os.path.getsize(path) for path in paths]  # a missing file is reported before any is loaded
     syntaxes = [_syntax(path) for path in paths]
+    start = time.perf_counter()
     owners: dict[rdflib.BNode, str] = {}
     with _progress() as progress:
         for path, size, syntax in zip(paths, sizes, syntaxes, strict=True):
@@ -63,6 +68,13 @@ def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:
                 else:
                     _load_document(dataset, stream, path, syntax)
             progress.update(task, total=1, completed=1)
+    seconds = time.perf_counter() - start
+    if seconds > _LONG and not sys.stderr.isatty():
+        print(f"loaded {_count(dataset):,} triples in {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def _count(dataset: rdflib.Dataset) -> int:
+    return sum(len(graph) for graph in dataset.graphs())
 
 
 def _syntax(path: str) -> str:
@@ -83,11 +95,22 @@ def _load_lines(
             return term
         return renamed.setdefault(term, rdflib.BNode())
 
-    graphs = {None: dataset.default_graph}
-    for s, p, o, name in read_nquads(to_lines(stream, path), path):
-        if name not in graphs:
-            graphs[name] = dataset.graph(own(name))
-        graphs[name].add((own(s), p, own(o)))
+    def quads() -> Iterator[tuple[Any, Any, Any, rdflib.Graph]]:
+        graphs = {None: dataset.default_graph}
+        for s, p, o, name in read_nquads(to_lines(stream, path), path):
+            if name not in graphs:
+                graphs[name] = dataset.graph(own(name))
+            yield own(s), p, own(o), graphs[name]
+
+    rest = quads()
+    try:
+        while block := list(islice(rest, _BLOCK)):
+            # on disk each call is a transaction
+            dataset.store.addN(block)
+    except FeedError:
+        raise
+    except ValueError as error:
+        raise RdfliveError(f"{path}: the store refuses a term: {error}") from error
 
 
 def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax: str) -> None:

@@ -30,9 +30,9 @@ class Progress:
 
     def __str__(self) -> str:
         seconds = time.perf_counter() - self._start
-        applied = f"{self._entries} batches, {self._changes} changes, "
-        skipped = f"{self._skipped} bad records skipped, " if self._skipped else ""
-        return f"{applied}{skipped}{self._sent} deltas in {seconds:.2f} s"
+        skipped = [f"{_count(self._skipped, 'bad record')} skipped"] if self._skipped else []
+        applied = [_count(self._entries, "entry", "entries"), _count(self._changes, "change")]
+        return f"{', '.join([*applied, *skipped, _count(self._sent, 'delta')])} in {seconds:.2f} s"
 
     def begin(self) -> None:
         """Send what there is before the feed, and pause."""
@@ -50,6 +50,10 @@ class Progress:
         self._send_all()
         time.sleep(self._pace)
 
+    def end(self) -> None:
+        """Send what came of a snapshot that no entry followed."""
+        self._send_all()
+
     def _send_all(self) -> None:
         while (delta := self._next()) is not None:
             self._send(delta)
@@ -64,3 +68,7 @@ class Progress:
             if self._subscription.last_error is not None:
                 raise self._subscription.last_error from None
             return None
+
+
+def _count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
-from rdflive.tokens import tokenize
+from rdflive.tokens import Token, tokenize
 
 __all__ = ["QueryText", "read_query"]
 
@@ -27,10 +27,30 @@ class QueryText:
         try:
             yield
         except (QuerySyntaxError, UnsupportedQueryError) as error:
-            line = f", line {error.line}" if error.line else ""
-            raise RdfliveError(f"{self.source}{line}: {error}") from error
+            raise RdfliveError(self._explained(error)) from error
         except rdflive.PlanError as error:
             raise RdfliveError(f"{self.source}: {error}") from error
+
+    def _explained(self, error: QuerySyntaxError | UnsupportedQueryError) -> str:
+        """Say once where the error is."""
+        unclosed = self._unclosed_brace() if isinstance(error, QuerySyntaxError) else None
+        if unclosed is not None:
+            return (
+                f"{self.source}, line {unclosed.line}, column {unclosed.column}: the brace {{ is never closed"
+            )
+        place = f"line {error.line}, column {error.column}"
+        text = str(error).replace(f" ({place})", "", 1).replace(f" at {place}", "", 1)
+        return f"{self.source}, {place}: {text}" if error.line else f"{self.source}: {text}"
+
+    def _unclosed_brace(self) -> Token | None:
+        """Find the brace that has no partner, the innermost of several."""
+        opened: list[Token] = []
+        for token in tokenize(self.text):
+            if token.text == "{":
+                opened.append(token)
+            elif token.text == "}" and opened:
+                opened.pop()
+        return opened[-1] if opened else None
 
     def form(self) -> str:
         """Give the form of the query, such as SELECT; empty for what is no query."""

@@ -33,7 +33,7 @@ def show_lines(delta: Delta) -> None:
         print(json.dumps(delta.answer), flush=True)
         return
     for sign, row in _rows(delta, lambda _, term: to_ntriples(term)):
-        if row.names == _TRIPLE:
+        if not delta.names and row.names == _TRIPLE:
             print(sign, *row.texts, ".")
         else:
             print(sign, *(f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)))
@@ -49,8 +49,9 @@ class TableWriter:
     def __init__(self, namespaces: NamespaceManager) -> None:
         self._console = Console(highlight=False)
         self._namespaces = namespaces
-        self._names: tuple[str, ...] = ()
+        self._titles: list[str] = []
         self._widths: list[int] = []
+        self._is_new = True
 
     def __call__(self, delta: Delta) -> None:
         """Print a delta."""
@@ -66,27 +67,26 @@ class TableWriter:
     def _print_rows(self, delta: Delta, commit: str) -> None:
         cut = self._console.width + 1  # whatever is longer gets its ellipsis all the same
         rows = _rows(delta, lambda _, term: to_compact(term, self._namespaces)[:cut])
-        names = tuple(dict.fromkeys([*self._names, *(name for _, row in rows for name in row.names)]))
-        is_new = names != self._names
-        if is_new:
-            widths = dict(zip(self._names, self._widths, strict=True))
-            self._names, self._widths = names, [widths.get(name, len(name) + 1) for name in names]
+        names = delta.names or rows[0][1].names
+        if self._is_new:
+            self._titles = [f"?{name}" if delta.names else name for name in names]
+            self._widths = [cell_len(title) for title in self._titles]
         cells = [(sign, [dict(zip(*row, strict=True)).get(n, "") for n in names]) for sign, row in rows]
         for _, texts in cells:
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
-        table = self._table(is_new)
+        table = self._table(headed=self._is_new)
         for sign, texts in cells:
             table.add_row(commit, sign, *map(Text, texts), style="green" if sign == "+" else "red")
             commit = ""  # once per delta
         self._console.print(table)
+        self._is_new = False
 
-    def _table(self, headed: bool) -> Table:
+    def _table(self, *, headed: bool) -> Table:
         table = Table(box=None, show_header=headed, padding=(0, _GAP, 0, 0), header_style="bold")
         table.add_column("commit", width=6, justify="right")
         table.add_column("±", width=1)
-        room = self._console.width - (6 + _GAP) - (1 + _GAP) - _GAP * len(self._names)
-        for name, width in zip(self._names, _fit(self._widths, room), strict=True):
-            title = name if self._names == _TRIPLE else f"?{name}"
+        room = self._console.width - (6 + _GAP) - (1 + _GAP) - _GAP * len(self._widths)
+        for title, width in zip(self._titles, _fit(self._widths, room), strict=True):
             table.add_column(title, width=width, no_wrap=True, overflow="ellipsis")
         return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,10 +14,10 @@ from rdflive.cli.load import load, open_dataset
 from rdflive.errors import RdfliveError
 from rdflive.target import GraphTarget
 
-__all__ = ["load_once", "opened"]
+__all__ = ["RESERVED_NAME", "load_once", "opened"]
 
-_NAME: Final = "rdflive watch"
-"""Under this name it is kept with the data that a load was complete."""
+RESERVED_NAME: Final = "rdflive watch"
+"""Under this name it is kept with the data whether a load has begun and whether it was complete."""
 
 
 @contextmanager
@@ -26,9 +27,14 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
     if path is None:
         yield dataset
         return
+    _check_folder(path)
     try:
         dataset.open(path)
     except (OSError, ValueError) as error:
+        if "lock file" in str(error) or "lock hold" in str(error):  # as RocksDB says it
+            raise RdfliveError(
+                f"{path}: is open in another program; end that, or name another folder"
+            ) from error
         raise RdfliveError(f"{path}: cannot be opened as a store of Oxigraph: {error}") from error
     try:
         yield dataset
@@ -36,28 +42,53 @@ def opened(store: str, path: str | None, *, union: bool) -> Iterator[rdflib.Data
         dataset.close()
 
 
+def _check_folder(path: str) -> None:
+    """Refuse a folder that holds other things, among which Oxigraph would put its files."""
+    if os.path.isdir(path) and os.listdir(path) and not os.path.exists(os.path.join(path, "CURRENT")):
+        raise RdfliveError(f"{path}: is no store of Oxigraph and not empty; name a new folder")
+
+
 def load_once(
     dataset: rdflib.Dataset, paths: Sequence[str], *, store_path: str | None, feed: str | None
-) -> None:
-    """Load the files, unless the store on disk holds them, and the changes of the feed, since an earlier run.
+) -> bool:
+    """Load the files, unless the store on disk holds them since an earlier run, and tell whether it did.
 
-    A store that holds something else, or what a killed run loaded of them, is an error.
+    A store that holds something else, or what a run that was cut short loaded, is an error.
     """
     if store_path is None:
         load(dataset, paths)
-        return
+        return True
     target = GraphTarget(dataset)
+    if _is_loaded(target, paths, store_path, feed):
+        return False
+    if next(dataset.quads(), None) is not None:
+        _check_foreign(target, paths, store_path)
+    if paths:
+        target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
+    load(dataset, paths)
+    target.write((), (), RESERVED_NAME, {"loading": None, "loaded": "yes"})
+    return True
+
+
+def _is_loaded(target: GraphTarget, paths: Sequence[str], store_path: str, feed: str | None) -> bool:
     going_on = feed is not None and bool(target.kept(feed))
     if going_on:
         print(f"{store_path} holds what {feed} said before: going on behind it", file=sys.stderr)
-    if going_on or target.kept(_NAME):
-        if paths:
-            print(f"{store_path} is loaded: {' '.join(paths)} not loaded again", file=sys.stderr)
-        return
-    if paths and next(target.quads(), None) is not None:
+    if not going_on and "loaded" not in target.kept(RESERVED_NAME):
+        return False
+    if paths:
+        print(f"{store_path} is loaded: {' '.join(paths)} not loaded again", file=sys.stderr)
+    return True
+
+
+def _check_foreign(target: GraphTarget, paths: Sequence[str], store_path: str) -> None:
+    cut = target.kept(RESERVED_NAME).get("loading")
+    if cut is not None:
         raise RdfliveError(
-            f"{store_path}: holds data already, of another program or of a load that was cut short; leave "
-            "DATA out to go on with what it holds, or remove it"
+            f"{store_path}: the load of {cut} was cut short; remove the folder {store_path} to load it again"
         )
-    load(dataset, paths)
-    target.write((), (), _NAME, {"loaded": "yes"})
+    if paths:
+        raise RdfliveError(
+            f"{store_path}: holds data already, of another program; leave {' '.join(paths)} out to go on "
+            "with what it holds, or name another folder"
+        )

@@ -13,6 +13,7 @@ from typing import Final, TextIO, TypeAlias
 
 import rdflib
 
+from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.show import TableWriter, show_lines
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
@@ -32,10 +33,10 @@ def open_target(args: argparse.Namespace, dataset: rdflib.Dataset) -> Iterator[T
     match args.to:
         case "ndjson":
             with _open_out(args) as stream:
-                yield NdjsonSink(stream)
+                yield _naming(args.out, NdjsonSink(stream))
         case "patch":
             with _open_out(args) as stream:
-                yield PatchSink(stream)
+                yield _naming(args.out, PatchSink(stream))
         case "sse":
             with closing(SseSink(*args.listen)) as events:
                 print(f"serving events at {events.url}", file=sys.stderr, flush=True)
@@ -44,7 +45,18 @@ def open_target(args: argparse.Namespace, dataset: rdflib.Dataset) -> Iterator[T
             with closing(_webhook(args)) as webhook:
                 yield webhook
         case _:
-            yield TableWriter(dataset.namespace_manager) if sys.stdout.isatty() else show_lines
+            show = TableWriter(dataset.namespace_manager) if sys.stdout.isatty() else show_lines
+            yield _naming(None, show)
+
+
+def _naming(path: str | None, send: Target) -> Target:
+    """Have what the system says of a file that is being written name it."""
+
+    def named(delta: Delta) -> None:
+        with naming(path or STDOUT):
+            send(delta)
+
+    return named
 
 
 def _webhook(args: argparse.Namespace) -> WebhookSink:
@@ -68,8 +80,12 @@ def _open_out(args: argparse.Namespace) -> Iterator[TextIO]:
         if raw.tell():
             _cut(args.out, *_UNITS[args.to])
         kind = _DurableText if args.resume else TextIOWrapper
-        with kind(raw, encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+        stream = kind(raw, encoding="utf-8", errors="backslashreplace", newline="\n")
+        try:
             yield stream
+        finally:
+            with naming(args.out):
+                stream.close()
 
 
 class _DurableText(TextIOWrapper):

@@ -46,4 +46,5 @@ def to_compact(term: Any, namespaces: NamespaceManager) -> str:
 def _suffix(literal: Literal, write: Any) -> str:
     if literal.language:
         return f"@{literal.language}"
-    return f"^^{write(literal.datatype)}" if literal.datatype else ""
+    # a plain literal is an xsd:string, and Oxigraph knows no other
+    return f"^^{write(literal.datatype)}" if literal.datatype not in (None, XSD.string) else ""

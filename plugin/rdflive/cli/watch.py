@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import stat
 import sys
 import threading
-from collections.abc import Callable
 from typing import Final
 
 import rdflib
 
 import rdflive
+from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.explain import folded
+from rdflive.cli.notes import introduce
 from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
 from rdflive.cli.watch_options import check_options
-from rdflive.errors import QuerySyntaxError, RdfliveError
-from rdflive.feeds import STDIN, FeedFormat, feed_format, feed_format_of
-from rdflive.feeds.tables.debezium import debezium
-from rdflive.feeds.tables.delta_lake import delta_lake
+from rdflive.errors import QuerySyntaxError, RdfliveError, ResyncNeeded
+from rdflive.feeds import FeedFormat
 
 __all__ = ["run"]
 
-_MAPPED: Final[dict[str, Callable[[str], FeedFormat]]] = {"debezium": debezium, "delta-lake": delta_lake}
-"""The formats that need a mapping, and how one of them is made with it."""
+_LOOKS: Final = 0.5
+"""Seconds between two looks for more at the end of a file."""
 
 
 def run(args: argparse.Namespace) -> None:
@@ -36,17 +33,23 @@ def run(args: argparse.Namespace) -> None:
     query = read_query(args.query)
     check_options(args, query.form())
     _check(query)
-    form = _feed_format(args)
-    _check_readable(args.changes)
+    form = format_of(args)
+    for path in filter(None, (args.changes, args.snapshot)):
+        check_readable(path)
     with (
         opened(args.store, args.store_path, union=args.union) as dataset,
         open_target(args, dataset) as send,
     ):
-        load_once(dataset, args.data, store_path=args.store_path, feed=_feed_name(args.changes))
+        introduce(args, query.source, form)
+        name = feed_name(args)
+        paths = args.data if args.snapshot is None else [args.snapshot]
+        is_new = load_once(dataset, paths, store_path=args.store_path, feed=name)
         with _subscribed(dataset, query, args) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
-            _replay(dataset, form, Progress(subscription, send, pace=args.pace), args)
+            progress = Progress(subscription, send, pace=args.pace)
+            # a snapshot that was loaded has nothing left to replace
+            _replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
             if args.to == "sse":
                 print("the feed has ended; Ctrl-C ends the service", file=sys.stderr, flush=True)
                 threading.Event().wait()
@@ -61,20 +64,35 @@ def _subscribed(dataset: rdflib.Dataset, query: QueryText, args: argparse.Namesp
         )
 
 
-def _replay(dataset: rdflib.Dataset, form: FeedFormat, progress: Progress, args: argparse.Namespace) -> None:
+def _replay(
+    dataset: rdflib.Dataset,
+    form: FeedFormat,
+    progress: Progress,
+    args: argparse.Namespace,
+    *,
+    name: str | None,
+    snapshot: str | None,
+) -> None:
     try:
         progress.begin()
-        rdflive.mirror(
+        done = rdflive.mirror(
             dataset,
             args.changes,
             form,
-            name=_feed_name(args.changes),
+            name=name,
+            snapshot=snapshot,
             on_bad=args.on_bad,
             dead_letters=args.dead_letters,
+            follow=_LOOKS if args.follow else None,
             on_entry=progress.take,
         )
-    except (KeyboardInterrupt, RdfliveError):
+        progress.end()
+        if done.resyncs:
+            print(f"{snapshot} has taken the place of what {args.store_path} held", file=sys.stderr)
+    except (KeyboardInterrupt, RdfliveError) as error:
         print(f"stopped: {progress}", file=sys.stderr)
+        if isinstance(error, ResyncNeeded):
+            raise RdfliveError(_advised(error)) from error
         raise
     print(progress, file=sys.stderr)
 
@@ -96,22 +114,9 @@ def _check(query: QueryText) -> None:
                 raise
 
 
-def _feed_format(args: argparse.Namespace) -> FeedFormat:
-    if (args.mapping is not None) is not (args.format in _MAPPED):
-        raise RdfliveError(f"--mapping FILE and --format {' or '.join(_MAPPED)} go together")
-    if args.mapping is not None:
-        return _MAPPED[args.format](args.mapping)
-    if args.format is not None:
-        return feed_format(args.format)
-    return feed_format("rdf-patch") if args.changes == STDIN else feed_format_of(args.changes)
-
-
-def _feed_name(path: str) -> str | None:
-    """Name a file wherever the command is run; nothing says that standard input is the same again."""
-    return None if path == STDIN else os.path.abspath(path)
-
-
-def _check_readable(path: str) -> None:
-    """Raise OSError for a file that cannot be read; a pipe is left alone, whose writer would see it close."""
-    if path != STDIN and not stat.S_ISFIFO(os.stat(path).st_mode):
-        open(path, "rb").close()
+def _advised(error: ResyncNeeded) -> str:
+    return (
+        f"{error.source}: {error.reason}; give the whole state in front of this feed as --snapshot FILE "
+        "(N-Quads) in place of DATA, or name another feed with --feed-name if this one goes on from what is "
+        "there"
+    )

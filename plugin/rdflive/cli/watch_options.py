@@ -7,13 +7,18 @@ import os
 from typing import Final
 from urllib.parse import urlsplit
 
+from rdflive.cli.changes import is_stream
 from rdflive.cli.load import STORES
+from rdflive.cli.stored import RESERVED_NAME
 from rdflive.errors import RdfliveError
+from rdflive.feeds import STDIN
 
 __all__ = ["add_watch_options", "check_options"]
 
 TARGETS: Final = ("text", "ndjson", "patch", "sse", "webhook")
 _LISTEN: Final = ("127.0.0.1", 8000)
+
+_SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
 _ONLY: Final = {
     "out": ("ndjson", "patch"),
@@ -37,11 +42,24 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
 def _add_feed(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--changes", required=True, metavar="FILE|-", help="the change feed, also .gz; - is standard input")
+    add("--follow", action="store_true", help="go on at the end of the file, as it grows, until Ctrl-C")
+    add(
+        "--feed-name",
+        metavar="NAME",
+        help="under which --store-path remembers how far the feed was read (default: the absolute path of "
+        "the file; standard input is only resumed with a name, and must begin the same)",
+    )
+    add(
+        "--snapshot",
+        metavar="FILE",
+        help="N-Triples or N-Quads: the whole state in front of the feed, in place of DATA; also of what "
+        "--store-path holds where the feed cannot be gone on with",
+    )
     add("--format", metavar="NAME", help="the feed's format, else by file ending (-: rdf-patch)")
     add("--mapping", metavar="FILE", help="how rows become triples, for --format debezium and delta-lake")
     add("--on-bad", choices=("stop", "skip"), default="stop", help="at a bad record (default: %(default)s)")
     add("--dead-letters", metavar="FILE", help="where --on-bad skip puts what it skips")
-    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between batches, to watch them")
+    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries, to watch them")
 
 
 def _add_store(group: argparse._ArgumentGroup) -> None:
@@ -68,6 +86,7 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
 
 def check_options(args: argparse.Namespace, form: str) -> None:
     """Refuse options that contradict each other or the query's form; fill in what depends on others."""
+    _check_feed(args)
     for option, targets in _ONLY.items():
         if getattr(args, option) is not None and args.to not in targets:
             raise RdfliveError(
@@ -78,13 +97,30 @@ def check_options(args: argparse.Namespace, form: str) -> None:
         raise RdfliveError(
             "--resume FILE and --name NAME go together: the file remembers subscribers by name"
         )
-    if args.name is not None and not (args.name and args.name.isprintable()):
-        raise RdfliveError(f"--name takes printable characters, at least one, not {args.name!r}")
+    for option in ("name", "feed_name"):
+        name = getattr(args, option)
+        if name is not None and not (name and name.isprintable()):
+            raise RdfliveError(f"{_flag(option)} takes printable characters, at least one, not {name!r}")
     if (args.on_bad == "skip") is not (args.dead_letters is not None):
         raise RdfliveError("--on-bad skip and --dead-letters FILE go together: nothing is thrown away")
     if args.store_path is not None and args.store == "memory":
         raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
+
+
+def _check_feed(args: argparse.Namespace) -> None:
+    if args.follow and args.changes == STDIN:
+        raise RdfliveError("standard input is read until it is closed: leave --follow out")
+    if args.follow and (is_stream(args.changes) or args.changes.endswith(".gz")):
+        raise RdfliveError(f"--follow is for files that grow, and {args.changes} is none: leave it out")
+    if args.feed_name is not None and args.store_path is None:
+        raise RdfliveError("--feed-name goes with --store-path DIR, which remembers how far feeds were read")
+    if args.feed_name == RESERVED_NAME:
+        raise RdfliveError(f"--feed-name {RESERVED_NAME!r} is that of the load itself: choose another")
+    if args.snapshot is not None and args.data:
+        raise RdfliveError("--snapshot is the whole state in front of the feed: leave DATA out")
+    if args.snapshot is not None and not args.snapshot.endswith(_SNAPSHOTS):
+        raise RdfliveError(f"--snapshot takes N-Triples or N-Quads ({' '.join(_SNAPSHOTS)}): {args.snapshot}")
 
 
 def _check_target(args: argparse.Namespace, form: str) -> None:

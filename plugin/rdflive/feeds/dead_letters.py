@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from rdflive.errors import FeedError
 from rdflive.feeds.decoder import Frame
@@ -30,5 +31,6 @@ class DeadLetters:
         with open(self.path, "a", encoding="utf-8", newline="\n") as stream:
             stream.write("\n".join([f"# {reason}", *(line.text for line in frame), ""]))
             stream.flush()
-            os.fsync(stream.fileno())
+            with suppress(OSError):  # /dev/null and pipes cannot be synced
+                os.fsync(stream.fileno())
         self.count += 1

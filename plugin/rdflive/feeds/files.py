@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -89,16 +90,28 @@ class FileFeed:
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
         """Pass over what was read before; None where it is gone and the format can do without."""
+        start = stream.tell() if stream.seekable() else None
         left, check = begin.end, 0
-        while left and (block := stream.read(min(left, _BLOCK))):
-            left -= len(block)
-            check = zlib.crc32(block, check)
+        try:
+            while left and (block := stream.read(min(left, _BLOCK))):
+                left -= len(block)
+                check = zlib.crc32(block, check)
+        except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
+            check = ~begin.check
         if not left and check == begin.check:
             return self._lines(stream, begin)
         if self._form.replayable and not self.is_stream:
             return None
-        fault = f"ends before byte {begin.end}" if left else f"has changed in front of byte {begin.end}"
-        raise ResyncNeeded(self.source, f"{fault}, up to where it was read before")
+        fault = f"ends before byte {begin.end}" if left else f"has changed before byte {begin.end}"
+        reason = f"{fault}, up to where it was read the last time"
+        if self.is_stream:
+            if start is None:
+                raise RdfliveError(
+                    f"{self.source}: {reason}, and a stream cannot be read again: give it from its beginning "
+                    'with cursor=""'
+                )
+            stream.seek(start)
+        raise ResyncNeeded(self.source, reason)
 
 
 def _read_cursor(cursor: str) -> Line:

@@ -7,17 +7,25 @@ label; a feed must not be misread, and its labels are how later changes name a n
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from rdflib.plugins.parsers.ntriples import r_literal, r_nodeid, r_tail, unquote
+from rdflib.plugins.parsers.ntriples import r_literal, r_tail, unquote
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.model import Quad
 
-__all__ = ["RowError", "RowReader", "Term"]
+__all__ = ["LABEL", "RowError", "RowReader", "Term", "exact_literal", "normal"]
 
 Term: TypeAlias = URIRef | BNode | Literal
 
+_FIRST: Final = (
+    "A-Za-z0-9_:\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
+    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_INNER: Final = f"{_FIRST}\u00b7\u0300-\u036f\u203f\u2040\\-"
+LABEL: Final = re.compile(f"[{_FIRST}](?:[{_INNER}.]*[{_INNER}])?")
+"""The label of a blank node, as N-Triples 1.1 has it."""
+_NODE: Final = re.compile(f"_:({LABEL.pattern})")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.?)", re.DOTALL)
 _SHORT_ESCAPES: Final = frozenset(rf"\{char}" for char in "tbnrf\"'\\")
@@ -123,7 +131,7 @@ class RowReader:
 
     def _label(self, close: str) -> BNode:
         """Read `_:x`, or `<_:x>` where `close` is the bracket."""
-        match = r_nodeid.match(self.rest, len(close))
+        match = _NODE.match(self.rest, len(close))
         if match is None or not self.rest.startswith(close, match.end()):
             raise RowError(f"is not a valid blank node label: {_show(self.rest)}")
         self._skip(match.end() + len(close))
@@ -143,10 +151,33 @@ class RowReader:
             what = "a malformed language tag" if language or text[length] == "@" else "something"
             raise RowError(f"has {what} behind its closing quote: {_show(text[match.end(1) + 1 :])}")
         self._skip(length)
-        return Literal(_unescape(lexical), language, datatype)
+        return exact_literal(_unescape(lexical), language, datatype)
 
     def _skip(self, length: int) -> None:
         self.rest = self.rest[length:].lstrip(" \t")
+
+
+def exact_literal(lexical: str, language: str | None = None, datatype: str | None = None) -> Literal:
+    """Make a literal as it is spelt: rdflib would write "01" as 1, and take the time zone from a date.
+
+    >>> exact_literal("01", datatype="http://www.w3.org/2001/XMLSchema#integer").n3()
+    '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    if language is not None or datatype is None:
+        return Literal(lexical, lang=language)
+    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
+    if str(literal) != lexical:
+        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
+        literal = Literal(lexical)
+        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
+    return literal
+
+
+def normal(term: Any) -> Any:
+    """Spell a term as rdflib's parsers do, which is how its own stores hold it."""
+    if isinstance(term, Literal) and term.datatype is not None:
+        return Literal(str(term), datatype=term.datatype)
+    return term
 
 
 def _leading_iri(text: str) -> tuple[URIRef, int]:

@@ -13,7 +13,8 @@ from rdflive.model import Quad
 __all__ = ["UnwritableError", "write_quad", "write_term"]
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
-_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LABEL: Final = re.compile(r"\w(?:[\w.:\-]*[\w:\-])?")
 
 
@@ -22,12 +23,12 @@ class UnwritableError(RdfliveError, ValueError):
 
 
 def write_term(term: Any) -> str:
-    r"""Write an rdflib term as N-Triples does; `UnwritableError` for an IRI or a label it could not read.
+    r"""Write an rdflib term as N-Triples does; `UnwritableError` for what could not be read again.
 
     >>> write_term(Literal('a "b"\n', lang="en"))
     '"a \\"b\\"\\n"@en'
     """
-    if isinstance(term, Literal):
+    if isinstance(term, Literal) and not _SURROGATE.search(term):
         text = f'"{term.translate(_ESCAPES)}"'
         if term.language:
             return f"{text}@{term.language}"
@@ -38,7 +39,7 @@ def write_term(term: Any) -> str:
         return f"<{term}>"
     raise UnwritableError(
         f"{term!r} cannot be written as N-Triples: it must be an absolute IRI without spaces and quotes, a "
-        "blank node with a plain label, or a literal"
+        "blank node with a plain label, or a literal without half a surrogate pair, which has no UTF-8"
     )
 
 

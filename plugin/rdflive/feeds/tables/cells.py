@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rdflib.namespace import XSD
 from rdflib.term import Literal
 
-from rdflive.feeds.terms import RowError
+from rdflive.feeds.terms import RowError, exact_literal
 
 __all__ = ["Cell", "Row", "to_cell", "to_double", "to_row"]
-
-_NANOSECONDS: Final = re.compile(r"\.\d{7}")
-_CLOCKS: Final = ("dateTime", "time")
 
 
 class Cell(NamedTuple):
@@ -27,16 +23,12 @@ class Cell(NamedTuple):
     """The name in the namespace of XML Schema; empty for a plain string."""
 
     def to_literal(self) -> Literal:
-        """Make the literal, in the form that rdflib gives it everywhere else.
+        """Make the literal, spelt as the feed has it.
 
         >>> Cell("1.50", "decimal").to_literal().n3()
         '"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>'
         """
-        if not self.datatype:
-            return Literal(self.text)
-        # rdflib would cut nanoseconds off
-        cut = self.datatype in _CLOCKS and _NANOSECONDS.search(self.text)
-        return Literal(self.text, datatype=XSD[self.datatype], normalize=not cut)
+        return exact_literal(self.text, datatype=XSD[self.datatype] if self.datatype else None)
 
 
 Row: TypeAlias = Mapping[str, Cell]

@@ -20,6 +20,7 @@ from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Cell, Row, to_row
 from rdflive.feeds.tables.connect_schema import UNAVAILABLE, column_schemas, to_cell_by_schema
 from rdflive.feeds.tables.debezium_records import Kind, Record, read_record, unwrap
+from rdflive.feeds.tables.gaps import MappingGaps
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, TableMapping, read_mapping
 from rdflive.feeds.tables.rows import Held, RowEdit, RowName, Rows, TableName, at_line, needs_mapping
 from rdflive.feeds.tables.templates import QuadColumns
@@ -38,12 +39,14 @@ class DebeziumDecoder:
     Any other event is a unit of its own. A row that is created or read again takes the place of the one with
     its key; an update of an unknown row creates it, a delete of one does nothing. `before` need not hold more
     than the key, since rows are remembered; a value that an update left out because it is large and
-    unchanged is the one from before. Tables without a mapping, tombstones, heartbeats, changes of the schema
-    and logical messages are passed over. So is a record whose place in Kafka says that it was applied.
+    unchanged is the one from before. Tables without a mapping are passed over with a warning, tombstones,
+    heartbeats, changes of the schema and logical messages without one. So is a record whose place in Kafka
+    says that it was applied.
     """
 
     def __init__(self, mapping: RowMapping) -> None:
-        self._rows = Rows(mapping, "debezium")
+        self._rows = Rows(mapping, DEBEZIUM.name)
+        self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
         self._untold: dict[str, str | None] = {}
         self._had_unnumbered = self._may_repeat = False
@@ -126,6 +129,7 @@ class DebeziumDecoder:
         name = _table_name(record)
         table = self._rows.mapping.find(name)
         if table is None:
+            self._gaps.warn_of_table(name)
             return False
         if self._may_repeat and not record.is_numbered:
             raise RowError(
@@ -138,7 +142,9 @@ class DebeziumDecoder:
         elif operation == "d":
             edit.remove(RowName(name, _deleted_key(record, table)))
         else:
-            _put(record, table, name, edit)
+            after = _put(record, table, name, edit)
+            lacking = (column for column in table.columns if column not in after)
+            self._gaps.warn_of_columns(name, lacking, after)
         return True
 
     def _check_transaction(self, records: list[Record], frame: Frame, *, is_new: bool) -> None:
@@ -194,8 +200,8 @@ def _table_name(record: Record) -> TableName:
     return (*(part for part in parts if part), table)
 
 
-def _put(record: Record, table: TableMapping, name: TableName, edit: RowEdit) -> None:
-    """Put the row of an event in the place of the one that it was before."""
+def _put(record: Record, table: TableMapping, name: TableName, edit: RowEdit) -> Mapping[str, Any]:
+    """Put the row of an event in the place of the one that it was before; give it as the event has it."""
     after = member(record.event, "after", dict, "the event")
     new = RowName(name, _key(table, after, "'after' of the event"))
     old = new
@@ -212,6 +218,7 @@ def _put(record: Record, table: TableMapping, name: TableName, edit: RowEdit) ->
     if old != new:
         edit.remove(old)
     edit.put(new, row)
+    return after
 
 
 def _read_row(record: Record, table: TableMapping, after: Mapping[str, Any], held: Held | None) -> Row:

@@ -18,6 +18,7 @@ from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.json_lines import member, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Row, to_row
+from rdflive.feeds.tables.gaps import MappingGaps
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, read_mapping
 from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, at_line, needs_mapping
 from rdflive.feeds.tables.templates import MappingError
@@ -49,19 +50,24 @@ class DeltaLakeDecoder:
     consolidated before anything is done, so that an update may stand in front of the insert it updates. A
     row that is deleted must be there, so the feed begins with the version that created the table, or with
     its rows as inserts. Versions never decrease; when a feed is read again from its beginning, those that
-    were applied are passed over.
+    were applied are passed over. A mapped column that no row has had by the end of a version is warned of.
     """
 
     def __init__(self, mapping: RowMapping) -> None:
-        self._rows = Rows(mapping, "delta-lake")
+        self._rows = Rows(mapping, DELTA_LAKE.name)
+        self._gaps = MappingGaps(DELTA_LAKE.name, mapping)
         ((name, self._table),) = mapping.tables.items()
         self._name = (name,)
+        # Spark leaves NULLs out, so one row does not tell which columns the table has
+        self._lacking = self._table.columns
         self._applied = self._seen = -1
         self._check = ""
 
     def restore(self, kept: Mapping[str, str]) -> None:
         """Take up the rows and the last version."""
         self._rows.restore(kept)
+        for held in map(self._rows.get, self._rows.names(self._name)):
+            self._find_columns(held.row if held is not None else {})
         if _KEPT_VERSION in kept:
             version, self._check = kept[_KEPT_VERSION].split()
             self._applied = self._seen = int(version)
@@ -129,11 +135,17 @@ class DeltaLakeDecoder:
                 record = read_object(line)
                 if _version(record) != version:
                     raise RowError(f"a row of version {_version(record)} is among those of version {version}")
+                self._find_columns(record)
                 row = to_row(record, self._table.columns)
                 name = RowName(self._name, _digest(sorted(row.items())))
                 before = net[name].change if name in net else 0
                 net[name] = _Net(name, row, before + _sign(record), line)
+        self._gaps.warn_of_columns(self._name, self._lacking, record)
         return [row for row in net.values() if row.change]
+
+    def _find_columns(self, row: Mapping[str, Any]) -> None:
+        if self._lacking:
+            self._lacking = tuple(column for column in self._lacking if column not in row)
 
 
 def delta_lake(mapping: Mapped) -> FeedFormat:

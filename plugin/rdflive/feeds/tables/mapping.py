@@ -2,7 +2,7 @@
 
 The mapping is an object with a member per table. A table is called `schema.table`, `database.schema.table`
 or by its last part alone; the longest name that fits counts, and `*` stands for every other table. Tables
-without a mapping are ignored. A table is described by templates::
+without a mapping are ignored, with a warning. A table is described by templates::
 
     {"public.customers": {
         "subject": "http://e/customer/{id}",

@@ -9,11 +9,11 @@ from typing import Final
 from urllib.parse import quote
 
 from rdflib.namespace import RDF
-from rdflib.term import Literal, URIRef
+from rdflib.term import URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.tables.cells import Row
-from rdflive.feeds.terms import RowError, RowReader, Term
+from rdflive.feeds.terms import RowError, RowReader, Term, exact_literal
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Quad
 
@@ -94,7 +94,7 @@ class ColumnTriple:
         if self.template is not None:
             return self.template.fill(row)
         if self.datatype is not None or self.language is not None:
-            return Literal(cell.text, self.language, self.datatype)
+            return exact_literal(cell.text, self.language, self.datatype)
         return cell.to_literal()
 
 

@@ -1,0 +1,52 @@
+"""What `rdflive watch` says on standard error before it begins."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+
+from rdflive.cli.changes import feed_name
+from rdflive.feeds import STDIN, FeedFormat
+
+__all__ = ["introduce"]
+
+_LISTED: Final = 3
+"""So many DATA files are named; more are counted."""
+
+
+def introduce(args: argparse.Namespace, query: str, form: FeedFormat) -> None:
+    """Say what is watched, on a terminal, and what will not be gone on with in the next run."""
+    if sys.stderr.isatty():
+        print(_introduction(args, query, form), file=sys.stderr)
+    source = _source(args)
+    if args.store_path is not None and feed_name(args) is None:
+        print(
+            f"{source} is not resumed: the next run applies all that it is sent; with --feed-name NAME "
+            "one that begins the same is gone on with behind what was read",
+            file=sys.stderr,
+        )
+    if args.resume is not None and args.store_path is None:
+        print(
+            f"without --store-path DIR the next run loads the data anew and reads {source} from its "
+            "beginning; --resume delivers the difference",
+            file=sys.stderr,
+        )
+
+
+def _introduction(args: argparse.Namespace, query: str, form: FeedFormat) -> str:
+    paths = [args.snapshot] if args.snapshot is not None else args.data
+    loaded = ", ".join(paths) if len(paths) <= _LISTED else f"{len(paths)} files"
+    store = args.store_path or ("memory" if args.store == "memory" else "Oxigraph in memory")
+    parts = [
+        f"watching {query} on {loaded or 'no data'}",
+        f"changes: {_source(args)} ({form.name})",
+        f"store: {store}",
+    ]
+    if args.follow or args.changes == STDIN or args.to == "sse":
+        parts.append("Ctrl-C ends")
+    return "; ".join(parts)
+
+
+def _source(args: argparse.Namespace) -> str:
+    return "standard input" if args.changes == STDIN else str(args.changes)

@@ -1,0 +1,40 @@
+"""Ctrl-C that waits for the end of what must not be cut in two."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["interrupt_later"]
+
+
+@contextmanager
+def interrupt_later() -> Iterator[None]:
+    """Raise the KeyboardInterrupt of a Ctrl-C inside the block behind it; a second one at once.
+
+    Only Python's own handler in the main thread is put off; others do as they please.
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    waiting = 0
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal waiting
+        waiting += 1
+        if waiting > 1:
+            signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if waiting:
+        raise KeyboardInterrupt

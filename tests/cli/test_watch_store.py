@@ -1,0 +1,209 @@
+"""`rdflive watch --store-path`: what is loaded once, and what is gone on with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.cli import ON_DATA, PATCH, QUERY, watch
+
+pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+
+EMPTY = "none.rdfp"
+STORE = ["--store-path", "s"]
+
+
+@pytest.fixture(autouse=True)
+def empty(folder: Path) -> None:
+    """A feed without an entry."""
+    (folder / EMPTY).write_text("")
+
+
+def changes(*rows: str) -> str:
+    """A feed of one transaction per row."""
+    return "".join(f"TX .\n{row} .\nTC .\n" for row in rows)
+
+
+def test_a_second_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """It loads nothing, and takes of the feed what came since; a label still names its blank node."""
+    Path("c.rdfp").write_text(PATCH + changes("A _:x <http://e/p> <http://e/o>"))
+    assert watch(*STORE) == 0
+    Path("data.ttl").unlink()
+    with Path("c.rdfp").open("a") as feed:
+        feed.write(changes("D _:x <http://e/p> <http://e/o>"))
+    capsys.readouterr()
+    assert watch(*STORE, "--no-initial") == 0
+    out, err = capsys.readouterr()
+    assert out == "- ?s=_:x ?o=<http://e/o>\n"
+    assert f"s holds what {Path('c.rdfp').absolute()} said before: going on behind it\n" in err
+    assert "s is loaded: data.ttl not loaded again\n" in err
+    assert "\n1 entry, 1 change, 1 delta in " in err
+
+
+@pytest.mark.parametrize("data", ["bad.nt", ""])
+def test_a_load_that_was_cut_short_is_not_gone_on_with(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A store that holds part of what was to be loaded is refused, also without DATA."""
+    Path("bad.nt").write_text("oops\n")
+    assert watch(*STORE, data="data.ttl bad.nt") == 2
+    capsys.readouterr()
+    assert watch(*STORE, data=data) == 2
+    assert capsys.readouterr().err == (
+        "rdflive: error: s: the load of data.ttl bad.nt was cut short; remove the folder s to load it again\n"
+    )
+
+
+def test_a_load_of_nothing_may_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """When a load ends before its first triple, the store is as new."""
+    Path("bad.ttl").write_text("oops\n")
+    assert watch(*STORE, data="bad.ttl") == 2
+    assert watch(*STORE, changes=EMPTY) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_store_of_another_program_is_not_loaded_into(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused with DATA or a snapshot, and used as it is without."""
+    pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
+    e = pyoxigraph.NamedNode("http://e/p")
+    store = pyoxigraph.Store("s")
+    store.add(pyoxigraph.Quad(e, e, e))
+    del store
+    Path("w.nq").write_text("<http://e/w> <http://e/p> <http://e/o> .\n")
+    for options, data in ([], "data.ttl"), (["--snapshot", "w.nq"], ""):
+        assert watch(*STORE, *options, data=data) == 2
+        assert "s: holds data already, of another program; leave " in capsys.readouterr().err
+    assert watch(*STORE, data="", changes=EMPTY) == 0
+    assert capsys.readouterr().out == "+ ?s=<http://e/p> ?o=<http://e/p>\n"
+
+
+def test_an_empty_load_counts_as_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    """DATA without a triple is not asked for again either."""
+    Path("empty.nt").write_text("")
+    assert watch(*STORE, data="empty.nt", changes=EMPTY) == 0
+    assert watch(*STORE, data="none.nt", changes=EMPTY) == 0
+    assert "s is loaded: none.nt not loaded again" in capsys.readouterr().err
+
+
+def test_a_file_is_no_store(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names it."""
+    assert watch("--store-path", "c.rdfp") == 2
+    assert "c.rdfp: cannot be opened as a store of Oxigraph: " in capsys.readouterr().err
+
+
+def test_a_folder_of_other_things_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is put into it; an empty one is taken."""
+    Path("other").mkdir()
+    Path("other/notes").touch()
+    assert watch("--store-path", "other") == 2
+    assert "other: is no store of Oxigraph and not empty; name a new folder" in capsys.readouterr().err
+    assert [path.name for path in Path("other").iterdir()] == ["notes"]
+    Path("s").mkdir()
+    assert watch(*STORE) == 0
+
+
+def test_a_store_that_is_open_elsewhere_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message is the same for another process and for this one."""
+    pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
+    message = "rdflive: error: s: is open in another program; end that, or name another folder\n"
+    store = pyoxigraph.Store("s")
+    assert watch(*STORE) == 2
+    assert capsys.readouterr().err == message
+    command = [sys.executable, *ON_DATA, *STORE]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.decode()) == (2, message)
+    del store
+
+
+def test_a_feed_that_changed_asks_for_a_snapshot(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message says which options lead on, and --snapshot does: it replaces what the store holds."""
+    assert watch(*STORE) == 0
+    Path("c.rdfp").write_text(changes("A <http://e/x> <http://e/p> <http://e/y>"))
+    capsys.readouterr()
+    assert watch(*STORE) == 2
+    err = capsys.readouterr().err
+    assert "rdflive: error: c.rdfp: ends before byte " in err
+    assert "as --snapshot FILE (N-Quads) in place of DATA, or name another feed with --feed-name" in err
+    assert "mirror" not in err
+    Path("w.nq").write_text("<http://e/w> <http://e/p> <http://e/o> .\n")
+    options = [*STORE, "--snapshot", "w.nq", "--no-initial"]
+    assert watch(*options, data="") == 0
+    out, err = capsys.readouterr()
+    assert sorted(out.splitlines()) == [
+        "+ ?s=<http://e/w> ?o=<http://e/o>",
+        "+ ?s=<http://e/x> ?o=<http://e/y>",
+        '- ?s=<http://e/a> ?o="1"^^<http://www.w3.org/2001/XMLSchema#integer>',
+        '- ?s=<http://e/c> ?o="x\\ny"@en',
+    ]
+    assert "w.nq has taken the place of what s held\n" in err
+    assert watch(*options, data="") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "taken the place" not in err
+
+
+def test_deltas_of_a_snapshot_without_entries_are_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also when nothing follows it in the feed."""
+    assert watch(*STORE) == 0
+    Path("c.rdfp").write_text("")
+    Path("w.nt").write_text('<http://e/c> <http://e/p> "x\\ny"@en .\n')
+    capsys.readouterr()
+    assert watch(*STORE, "--snapshot", "w.nt", "--no-initial", data="") == 0
+    out, err = capsys.readouterr()
+    assert out == '- ?s=<http://e/a> ?o="1"^^<http://www.w3.org/2001/XMLSchema#integer>\n'
+    assert "\n0 entries, 0 changes, 1 delta in " in err
+
+
+@pytest.mark.parametrize("options", [[], STORE])
+def test_a_first_run_begins_with_the_snapshot(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the initial answer, as DATA would be, and the feed follows it."""
+    Path("w.nq").write_text("<http://e/w> <http://e/p> <http://e/o> .\n")
+    assert watch("--snapshot", "w.nq", *options, data="") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "+ ?s=<http://e/w> ?o=<http://e/o>",
+        '+ ?s=<http://e/c> ?o="x\\ny"@en',
+    ]
+
+
+def test_a_feed_name_is_that_of_any_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """A moved feed is gone on with under its name, and another name is another feed."""
+    assert watch(*STORE, "--feed-name", "f") == 0
+    Path("c.rdfp").rename("moved.rdfp")
+    assert watch(*STORE, "--feed-name", "f", changes="moved.rdfp") == 0
+    assert "s holds what f said before" in capsys.readouterr().err
+    assert watch(*STORE, "--feed-name", "g", changes="moved.rdfp") == 0
+    assert "\n2 entries, 3 changes, 0 deltas in " in capsys.readouterr().err
+
+
+def test_standard_input_is_resumed_with_a_name() -> None:
+    """Without one the run says that it is not, and the next applies all again."""
+    command = [sys.executable, "-m", "rdflive", "watch", "--query", QUERY, "--changes", "-", *STORE]
+    for name, entries in ("", 2), ("", 2), ("f", 2), ("f", 0):
+        options = ["--feed-name", name] if name else []
+        done = subprocess.run([*command, *options], input=PATCH.encode(), capture_output=True, check=True)
+        assert f"{entries} entries, ".encode() in done.stderr
+        assert (b"standard input is not resumed: " in done.stderr) is not bool(name)
+
+
+def test_a_resumed_run_in_memory_says_what_it_reads_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --store-path a line tells that the data are loaded anew."""
+    resume = ["--resume", "r.sqlite", "--name", "n"]
+    hint = "without --store-path DIR the next run loads the data anew and reads c.rdfp from its beginning"
+    assert watch(*resume) == 0
+    assert hint in capsys.readouterr().err
+    assert watch(*resume, *STORE) == 0
+    assert hint not in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_resumed_by_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    """A named pipe holds something else each time."""
+
+    os.mkfifo("pipe")
+    for entries in (2, 2):
+        with subprocess.Popen([sys.executable, "-c", f"open('pipe', 'w').write({PATCH!r})"]):
+            assert watch(*STORE, "--format", "rdf-patch", changes="pipe") == 0
+        err = capsys.readouterr().err
+        assert "pipe is not resumed: " in err
+        assert f"{entries} entries" in err
