@@ -377,13 +377,13 @@ def test_patterns_are_those_of_the_open_subscriptions(dataset: Any) -> None:
     assert target.patterns() == []
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("dataset", "01"), ("oxigraph dataset", "1")])
+@pytest.mark.parametrize(("kind", "kept"), [("dataset", "1"), ("oxigraph dataset", "1")])
 def test_quads_are_spelt_as_the_graph_gives_them_back(kind: str, kept: str) -> None:
-    """A store with spellings of its own is asked for them, and what it cannot hold stays as it is."""
+    """Two spellings that the graph holds as one are one; what it cannot hold stays as it is."""
     target = GraphTarget(KINDS[kind]())
     number = literal(1, "01").quad._replace(object=Literal("01", datatype=XSD.integer, normalize=False))
     odd = number._replace(object=URIRef("http://["))
-    spelt = target.spelled(iter([number, odd]))
+    spelt = target.spelled(iter([number, odd, number._replace(object=Literal(1))]))
     assert [str(quad.object) for quad in spelt] == [kept, "http://["]
 
 

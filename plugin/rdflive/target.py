@@ -72,10 +72,10 @@ class GraphTarget:
             return iter([self._to_quad(quad, convert) for quad in self._held(adapter)])
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Spell quads as `quads` would give them back; one that the graph cannot hold stays as it is."""
+        """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
         with manager.locked(self._store) as adapter:
             convert = adapter.to_rdflib()
-            return list(quads) if convert is None else [self._spell(adapter, quad, convert) for quad in quads]
+            return list(dict.fromkeys(self._spell(adapter, quad, convert) for quad in quads))
 
     def patterns(self) -> list[Quad]:
         """List the patterns that the open subscriptions on the store need; None matches anything."""
@@ -87,7 +87,7 @@ class GraphTarget:
                 for graph in self._graphs(key, convert)
             ]
 
-    def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Any], Any]) -> Quad:
+    def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Any], Any] | None) -> Quad:
         try:
             return self._to_quad(self._to_native(adapter, quad), convert)
         except ValueError:

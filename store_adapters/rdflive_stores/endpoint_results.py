@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds import meaningful, to_lines
-from rdflive.feeds.terms import RowReader
+from rdflive.feeds.terms import RowReader, exact_literal
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Quad
 from rdflive_stores.endpoint_http import Answer, ServerFault
@@ -91,9 +91,9 @@ def _term(given: dict[str, Any]) -> URIRef | BNode | Literal:
             term = BNode(text)
         case "literal" | "typed-literal":
             language, datatype = given.get("xml:lang"), given.get("datatype")
+            term = exact_literal(text, language or None, None if language else datatype)
             if language:
-                return Literal(text, lang=language)
-            term = Literal(text, datatype=None if datatype is None else URIRef(datatype))
+                return term
         case _:
             raise ValueError(f"a term of type {kind!r} is none of RDF 1.1")
     try:

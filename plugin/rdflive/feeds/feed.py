@@ -38,7 +38,7 @@ class Target(Protocol):
         ...
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
-        """Spell quads as `quads` would give them back; one that the graph cannot hold stays as it is."""
+        """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
         ...
 
     def patterns(self) -> list[Quad]:
