@@ -27,7 +27,7 @@ ODD: Final = ("", "cursor", "ключ 🙂", "a\0b\r\n\t'''\"\"\" \\u0041 }", "u
 
 _UPDATES: Final = (
     "INSERT { {t} } WHERE {}",
-    "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
+    "DELETE { ?s :p ?o } INSERT { ?o :r ?s } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
     "PREFIX x: <urn:example:> DELETE { ?s x:q ?o } WHERE { ?s x:q ?o } # nothing more",
     "DELETE { {t} } INSERT { {u} } WHERE {} ;",
 )

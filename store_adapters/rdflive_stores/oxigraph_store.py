@@ -112,7 +112,7 @@ class LiveStore:
         """Parse a document and add its quads, all or none."""
         refuse_kept(to_graph)
         options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        has_one_graph = format is not None and not format.supports_datasets
+        has_one_graph = isinstance(format, RdfFormat) and not format.supports_datasets
         if not (
             has_one_graph and self._unchecked(self.native.load, input, format, to_graph=to_graph, **options)
         ):
@@ -293,9 +293,8 @@ class LiveStore:
                     capture.record(sign, s, p, o, UNION)
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
-        for graph in {
-            getattr(quad, "graph_name", None) for quad in quads
-        }:  # the store refuses what is no quad
+        graphs = {getattr(quad, "graph_name", None) for quad in quads}  # the store refuses what is no quad
+        for graph in graphs:
             refuse_kept(graph)
         if self._unheard(write, quads):
             return

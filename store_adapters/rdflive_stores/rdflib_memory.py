@@ -31,6 +31,7 @@ from rdflive_stores.rdflib_graphs import (
     put_away,
     reduce_as,
 )
+from rdflive_stores.rdflib_update import run_update
 from rdflive_stores.rdflib_writes import (
     apply_changes,
     check_terms,
@@ -132,7 +133,7 @@ class SimpleMemoryAdapter:
                 self._restore_graphs(stack)
             stack.enter_context(self.capture.undoing(self._undo))
             for text in updates:
-                updatable(graph, self.store).update(text)
+                run_update(updatable(graph, self.store), text)
             apply_changes(self.store, changes, contexts.__getitem__)
             keep_entries(self.store, name, keep)
 

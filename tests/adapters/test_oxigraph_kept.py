@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from rdflive.store import NAMED, UNION, WriteRefusedError
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
 from oxrdflib import OxigraphStore
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store
 
 from rdflive_stores.oxigraph import LiveStore
 from rdflive_stores.oxigraph_kept import KEPT
@@ -325,6 +327,120 @@ def test_a_write_that_works_out_the_name_leaves_no_trace() -> None:
     name = "BIND(IRI(CONCAT('urn:x-rdflive:', 'kept')) AS ?h)"
     live.update(f"INSERT {{ GRAPH ?h {{ ?s ?p ?o }} }} WHERE {{ ?s ?p ?o {name} }}")
     assert set(live.native) == before
+
+
+NAMING: dict[str, Callable[[Any], Any]] = {
+    "load": lambda s: s.load(
+        f"<urn:a> <urn:b> <urn:c> .\n<urn:a> <urn:b> <urn:c> {KEPT} .", RdfFormat.N_QUADS
+    ),
+    "load in pieces": lambda s: s.load(
+        "@prefix x: <urn:x-rdf> . x:live:kept { x:a x:b x:c }", RdfFormat.TRIG
+    ),
+    "extend": lambda s: s.extend([NEW, Quad(*NEW.triple, KEPT)]),
+}
+NAMING_IN_BULK: dict[str, Callable[[Any], Any]] = {
+    "bulk load": lambda s: s.bulk_load(f"<urn:a> <urn:b> <urn:c> {KEPT} .", RdfFormat.N_QUADS),
+    "bulk load of a faulty document": lambda s: s.bulk_load(
+        "".join(f"<urn:a> <urn:b> <urn:{n}> {KEPT} .\n" for n in range(3_000)) + "nonsense", RdfFormat.N_QUADS
+    ),
+    "bulk extend": lambda s: s.bulk_extend(iter([Quad(*NEW.triple, KEPT)])),
+}
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("write", NAMING.values(), ids=NAMING)
+def test_quads_of_the_reserved_graph_never_make_it(write: Callable[[Any], Any], is_heard: bool) -> None:
+    """Before anything is kept a document with the name is refused whole."""
+    live = LiveStore(twin())
+    subscription = rdflive.subscribe(live, "ASK { GRAPH ?g { ?s ?p ?o } }")
+    if not is_heard:
+        subscription.close()
+    with pytest.raises(WriteRefusedError, match="keeps the cursors"):
+        write(live)
+    assert set(live.native) == set(KNOWN)
+    assert not live.native.contains_named_graph(KEPT)
+
+
+@pytest.mark.parametrize("write", NAMING_IN_BULK.values(), ids=NAMING_IN_BULK)
+def test_quads_in_bulk_never_make_the_reserved_graph(write: Callable[[Any], Any]) -> None:
+    """What nobody looks at on its way in is dropped afterwards, and the error says so."""
+    live = LiveStore(twin())
+    with pytest.raises((WriteRefusedError, SyntaxError)):
+        write(live)
+    assert set(live.native) == set(KNOWN)
+    assert not live.native.contains_named_graph(KEPT)
+
+
+@pytest.mark.parametrize("is_entry", [True, False])
+def test_an_update_that_computes_the_name_never_makes_the_reserved_graph(is_entry: bool) -> None:
+    """Before anything is kept its quads in that graph are dropped, the others stay."""
+    live = LiveStore()
+    text = f"INSERT {{ ?g ?g 1 GRAPH ?g {{ ?g ?g 1 }} }} WHERE {{ BIND({KEPT} AS ?g) }}"
+    if is_entry:
+        live.write({}, updates=[text], name="feed", keep={})
+    else:
+        live.update(text)
+    assert len(live) == len(live.native) == 1
+    assert not live.native.contains_named_graph(KEPT)
+
+
+def test_stand_ins_that_take_turns_leave_one_cursor() -> None:
+    """Each asks first what is kept, as every mirror does, and replaces what the other wrote."""
+    native = Store()
+    first, second = LiveStore(native), LiveStore(native)
+    first.write({}, name="feed", keep={"other": "0"})
+    for turn, live in enumerate((second, first, second, first)):
+        assert live.kept("feed").get("cursor") == (str(turn - 1) if turn else None)
+        live.write({}, name="feed", keep={"cursor": str(turn)})
+    assert first.kept("feed") == {"other": "0", "cursor": "3"}
+    assert len(native) == 2
+
+
+def test_an_interrupt_after_the_transaction_leaves_one_cursor() -> None:
+    """Ctrl-C while the stand-in notes what was written does not make it forget to replace the cursor."""
+    live = LiveStore()
+    for number in range(3):
+        live.write({}, name="feed", keep={"cursor": str(number)})
+    for number in range(3, 20):
+        with interrupted(number - 2, after="execute"):
+            live.write({}, name="feed", keep={"cursor": str(number)})
+        live.write({}, name="feed", keep={"cursor": f"{number}!"})
+        assert live.kept("feed") == {"cursor": f"{number}!"}
+
+
+@contextmanager
+def interrupted(calls: int, *, after: str) -> Iterator[None]:
+    """Raise KeyboardInterrupt at a call of Python code, counted from the return of a function on."""
+    left = -1
+
+    def press(frame: Any, event: str, _: Any) -> None:
+        nonlocal left
+        if event == "return" and frame.f_code.co_name == after:
+            left = calls
+        elif event == "call" and left > 0 and "rdflive_stores" in frame.f_code.co_filename:
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    sys.setprofile(press)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+
+
+def test_two_texts_for_one_key_are_refused() -> None:
+    """Neither reading nor replacing guesses which of them is the last."""
+    live = kept()
+    first = next(q for q in live.native.quads_for_pattern(None, None, None, KEPT) if q.object.value == '"7"')
+    live.native.remove(SECRET)
+    live.native.add(Quad(first.subject, first.predicate, Literal('"8"'), KEPT))
+    with pytest.raises(WriteRefusedError, match="two texts of 'feed' for 'cursor'"):
+        live.kept("feed")
+    with pytest.raises(WriteRefusedError, match="two texts"):
+        live.write({}, name="feed", keep={"cursor": "9"})
 
 
 def test_a_store_without_anything_kept_is_as_before() -> None:

@@ -111,6 +111,29 @@ def test_a_huge_entry_is_one_write() -> None:
     assert len(live) == 0
 
 
+def test_no_python_runs_inside_the_transaction() -> None:
+    """So Ctrl-C comes before or after it: an exception in a function would leave a quad out."""
+    live = LiveStore()
+    quads = [Quad(BlankNode(f"b{n}"), node("p"), node("o"), GRAPHS[g]) for n in range(5) for g in "-gh"]
+    is_inside, calls = False, 0
+
+    def press(_: Any, event: str, function: Any) -> None:
+        nonlocal is_inside, calls
+        if getattr(function, "__name__", "") == "update" and isinstance(function.__self__, Store):
+            is_inside = event == "c_call"
+            calls += is_inside
+        elif event == "call" and is_inside:
+            raise KeyboardInterrupt
+
+    sys.setprofile(press)
+    try:
+        write(live, dict.fromkeys(quads, 1))
+    finally:
+        sys.setprofile(None)
+    assert calls > 0
+    assert set(live) == set(quads)
+
+
 JOINED: dict[str, tuple[list[str], set[str]]] = {
     "prefixes of each": (
         [

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
@@ -157,6 +160,24 @@ UPDATES = (
     "ADD :g1 TO DEFAULT",
     "COPY :g1 TO :g2",
     "INSERT { ?s :in ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
+    "DELETE { ?s ?p ?o } INSERT { ?o ?p ?s } WHERE { VALUES (?s ?p ?o) { (:x :y :z) (:z :y :x) } }",
+    "INSERT { ?s :p ?o } WHERE { VALUES (?s ?o) { (:x :y) (:y :x) } } ; "
+    "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o }",
+    "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }",
+    "DELETE WHERE { ?s ?p ?o . GRAPH ?g { ?s ?p ?o } }",
+    "DELETE WHERE { GRAPH ?g { :a ?p ?o } GRAPH :g2 { ?s ?p ?o } }",
+    "DELETE WHERE { GRAPH :nowhere { ?s ?p ?o } }",
+    "DELETE { GRAPH ?g { ?s ?p ?o } } INSERT { ?o ?p ?s } WHERE { GRAPH ?g { ?s ?p ?o } }",
+    "INSERT { GRAPH ?g { ?s ?p ?o } } WHERE { ?s ?p ?o OPTIONAL { ?s :nothing ?g } }",
+    "INSERT { GRAPH ?o { ?s ?p ?o } } WHERE { ?s ?p ?o }",
+    "INSERT { ?o ?p ?s . ?s ?o ?p } WHERE { GRAPH ?g { ?s ?p ?o } }",
+    "INSERT { ?s :used ?o } USING :g1 WHERE { ?s ?p ?o }",
+    "INSERT { ?s :used ?o } USING :g1 USING :g2 WHERE { ?s ?p ?o }",
+    "INSERT { ?s :used ?g } USING NAMED :g1 WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }",
+    "WITH :g2 DELETE { ?s ?p ?o } INSERT { ?s :used ?o } USING :g1 WHERE { ?s ?p ?o }",
+    "WITH :g1 INSERT { ?s :in ?g } WHERE { ?s ?p ?o GRAPH ?g { ?s ?q ?r } }",
+    "INSERT { ?s :used ?o } USING :nowhere WHERE { ?s ?p ?o }",
+    "PREFIX x: <urn:example:>",
 )
 
 
@@ -172,6 +193,130 @@ def test_an_update_of_a_dataset_does_what_sparql_says(update: str) -> None:
         write(dataset, updates=[update])
         contents.append({name: set(rdflib.Graph(store, name)) for name in (DATASET_DEFAULT_GRAPH_ID, *NAMES)})
     assert contents[0] == contents[1]
+
+
+names = st.sampled_from([":a", ":b", ":c"])
+graph_names = st.sampled_from([":g1", ":g2"])
+
+
+def templates(variables: list[str]) -> st.SearchStrategy[str]:
+    """Write blocks of quads over a few terms, and over variables where there are any."""
+    places = names | st.sampled_from(variables) if variables else names
+    triple = st.builds("{} {} {}".format, places, st.sampled_from([":p", ":q"]), places)
+    named = st.sampled_from(["?g", *variables]) | graph_names if variables else graph_names
+    block = triple | st.builds("GRAPH {} {{ {} }}".format, named, triple)
+    return st.lists(block, min_size=1, max_size=2).map(" . ".join)
+
+
+ground, patterns = templates([]), templates(["?s", "?o"])
+clauses = st.lists(st.sampled_from(["USING :g1", "USING :g2", "USING NAMED :g1"]), max_size=2).map(" ".join)
+updates_of_datasets = st.one_of(
+    st.builds("INSERT DATA {{ {} }}".format, ground),
+    st.builds("INSERT DATA {{ {} }}".format, ground),
+    st.builds("DELETE DATA {{ {} }}".format, ground),
+    st.builds("DELETE WHERE {{ {} }}".format, patterns),
+    st.builds(
+        "{} DELETE {{ {} }} INSERT {{ {} }} {} WHERE {{ {} }}".format,
+        st.sampled_from(["", "WITH :g1"]),
+        patterns,
+        patterns,
+        clauses,
+        patterns,
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(updates_of_datasets, min_size=2, max_size=6))
+def test_any_updates_give_what_oxigraph_gives(updates: list[str]) -> None:
+    """Two independent engines come to the same dataset, each update as an entry of its own."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    contents = []
+    for store in (Memory(), rdflib.plugin.get("Oxigraph", rdflib.store.Store)()):
+        dataset = rdflib.Dataset(store)
+        dataset.bind("", "urn:example:")
+        for update in updates:
+            write(dataset, updates=[update])
+        contents.append(set(dataset.quads()))
+    assert contents[0] == contents[1]
+
+
+def test_a_graph_of_using_is_never_fetched(tmp_path: Path) -> None:
+    """USING names a graph of the dataset, though a file has the same name."""
+    path = tmp_path / "local.ttl"
+    path.write_text("<urn:example:a> <urn:example:secret> <urn:example:b> .")
+    for clause in ("USING", "USING NAMED"):
+        dataset = rdflib.Dataset()
+        where = f"{{ ?s ?p ?o }} UNION {{ GRAPH <{path.as_uri()}> {{ ?s ?p ?o }} }}"
+        write(dataset, updates=[f"INSERT {{ ?s ?p ?o }} {clause} <{path.as_uri()}> WHERE {{ {where} }}"])
+        assert set(dataset.quads()) == set()
+
+
+def test_using_needs_a_dataset() -> None:
+    """On a single graph the error says so before anything runs."""
+    graph = rdflib.Graph()
+    graph.add(A)
+    text = "CLEAR DEFAULT ; INSERT { ?s ?p ?o } USING <urn:g> WHERE { ?s ?p ?o }"
+    with pytest.raises(WriteRefusedError, match="USING names graphs of a dataset"):
+        write(graph, updates=[text], keep={"cursor": "1"})
+    assert set(graph) == {A}
+    assert kept(graph.store) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT { GRAPH :g2 { ?s ?p ?o } } WHERE { ?s ?p ?o }",
+        "DELETE { GRAPH :g2 { ?s ?p ?o } } WHERE { ?s ?p ?o }",
+        "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }",
+        "WITH :g2 INSERT { ?s ?p ?o } WHERE { ?s ?p ?o }",
+        "INSERT { ?s ?p ?g } WHERE { GRAPH ?g { ?s ?p ?o } }",
+    ],
+)
+@pytest.mark.parametrize("make", [Memory, SimpleMemory])
+def test_an_update_of_a_single_graph_reaches_no_other(make: Any, text: str) -> None:
+    """Naming a graph in it is an error, whatever else the store holds."""
+    graph = rdflib.Graph(make(), NAMES[0])
+    graph.bind("", "urn:example:")
+    graph.add(A)
+    if make is Memory:
+        rdflib.Graph(graph.store, NAMES[1]).add(A)
+    before = len(graph.store)
+    with pytest.raises(Exception, match="requiring a dataset"):
+        write(graph, updates=[text], keep={"cursor": "1"})
+    assert len(graph.store) == before
+    assert set(graph) == {A}
+    assert kept(graph.store) == {}
+
+
+def test_a_label_in_a_template_is_one_new_node_per_solution() -> None:
+    """The node is the same in all graphs of one solution, and another in the next."""
+    dataset = rdflib.Dataset()
+    dataset.add(A)
+    dataset.add(B)
+    dataset.bind("", "urn:example:")
+    write(dataset, updates=["INSERT { _:x :of ?s . GRAPH :g1 { _:x :of ?s } } WHERE { ?s ?p ?o }"])
+    made = set(dataset.triples((None, rdflib.URIRef("urn:example:of"), None)))
+    assert {o for _, _, o in made} == {A[0], B[0]}
+    assert len({s for s, _, _ in made}) == 2
+    assert set(rdflib.Graph(dataset.store, NAMES[0])) == made
+
+
+def test_silent_does_not_swallow_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a silent operation ends the entry, which leaves nothing."""
+    dataset = rdflib.Dataset()
+    dataset.graph(NAMES[0]).add(A)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Memory, "remove_graph", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(dataset, updates=["INSERT DATA { <urn:a> <urn:p> 1 } ; DROP SILENT ALL"], keep={"cursor": "1"})
+    assert {quad[:3] for quad in dataset.quads()} == {A}
+    assert kept(dataset.store) == {}
+    write(dataset, updates=["LOAD SILENT <file:///nowhere.ttl>"], keep={"cursor": "2"})
+    assert kept(dataset.store) == {"cursor": "2"}
 
 
 def test_updates_of_a_graph_subclass_are_those_of_a_graph() -> None:

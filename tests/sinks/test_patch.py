@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 import rdflib
@@ -104,6 +105,25 @@ def test_patch_adds_up_to_the_constructed_graph(before: list, after: list) -> No
     assert read_with_rdflib(stream.getvalue()) == set(graph)
 
 
+def test_patch_keeps_the_blanks_of_a_literal() -> None:
+    """Literals that differ in blanks alone, of whatever type, stay apart."""
+    pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
+    node = pyoxigraph.NamedNode
+    for name in ("token", "normalizedString", "string", "integer"):
+        datatype = node(f"http://www.w3.org/2001/XMLSchema#{name}")
+        triples = [
+            (node("urn:s"), node("urn:p"), pyoxigraph.Literal(text, datatype=datatype))
+            for text in ("7", " 7 ", "7\t\t", "007")
+        ]
+        stream = io.StringIO()
+        sink = PatchSink(stream)
+        sink(Delta(Header("CONSTRUCT", ()), dict.fromkeys(triples, 1), sequence=1))
+        sink(Delta(Header("CONSTRUCT", ()), {triples[1]: -1}, sequence=2))
+        rows = stream.getvalue().splitlines()
+        assert ("^^" in rows[1]) == (name != "string")
+        assert [row.split('"')[1] for row in rows if row[0] in "AD"] == ["7", " 7 ", "7\t\t", "007", " 7 "]
+
+
 def test_patch_refuses_solutions() -> None:
     """A SELECT query has no triples; the error says what to do."""
     delta = Delta(Header("SELECT", ("x",)), {(P,): 1}, sequence=1)
@@ -111,13 +131,14 @@ def test_patch_refuses_solutions() -> None:
         PatchSink(io.StringIO())(delta)
 
 
-def test_patch_writes_nothing_of_a_delta_with_a_bad_term() -> None:
-    """An IRI that a line cannot hold is an error, and leaves the stream as it was."""
+@pytest.mark.parametrize("bad", [URIRef("http://e/a b"), URIRef("urn:\ud800"), Literal("a b\udfff")])
+def test_patch_writes_nothing_of_a_delta_with_a_bad_term(bad: URIRef | Literal) -> None:
+    """A term that a line of UTF-8 cannot hold is an error, and leaves the stream as it was."""
     stream = io.StringIO()
     sink = PatchSink(stream)
-    good, bad = triple("a", "b"), (URIRef("http://e/a b"), P, P)
-    with pytest.raises(UnwritableError, match="a b"):
-        sink(Delta(Header("CONSTRUCT", ()), {good: 1, bad: 1}, sequence=1))
+    good = triple("a", "b")
+    with pytest.raises(UnwritableError, match=re.escape(repr(bad))):
+        sink(Delta(Header("CONSTRUCT", ()), {good: 1, (*good[:2], bad): 1}, sequence=1))
     assert stream.getvalue() == ""
     sink(Delta(Header("CONSTRUCT", ()), {good: 1}, sequence=2))
     assert read_with_rdflib(stream.getvalue()) == {good}

@@ -187,11 +187,15 @@ def test_sse_closes_at_once_and_twice(graph: rdflib.Graph) -> None:
         ({"Host": "example.org"}, 403),
         ({"Host": "example.org:80"}, 403),
         ({"Host": "[x"}, 403),
+        ({"path": "x://["}, 400),
     ],
 )
-def test_sse_refuses_what_is_not_for_it(sink: SseSink, given: dict[str, str], status: int) -> None:
+def test_sse_refuses_what_is_not_for_it(
+    sink: SseSink, given: dict[str, str], status: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """Other paths, methods and hosts are told so; a web page cannot reach it under its own name."""
     assert request(sink, **given)[0] == status
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:80", "127.9.9.9"])

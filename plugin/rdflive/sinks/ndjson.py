@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from rdflib import BNode, URIRef
+from rdflib import XSD, BNode, URIRef
 
 from rdflive.model import Delta
 from rdflive.sinks.sink import to_rdflib
@@ -84,6 +84,6 @@ def to_json(term: Any) -> dict[str, str]:
     shown = {"type": "literal", "value": str(term)}
     if term.language:
         shown["xml:lang"] = term.language
-    elif term.datatype:
+    elif term.datatype not in (None, XSD.string):  # a plain literal is an xsd:string
         shown["datatype"] = str(term.datatype)
     return shown

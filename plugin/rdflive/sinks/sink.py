@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive.errors import RdfliveError
+from rdflive.feeds.terms import exact_literal
 from rdflive.model import Delta
 
 __all__ = ["Sink", "to_rdflib"]
@@ -47,6 +48,6 @@ def to_rdflib(term: Any) -> URIRef | BNode | Literal:
         case "Literal" if getattr(term, "direction", None) is None:
             if term.language:
                 return Literal(term.value, lang=term.language.lower())
-            datatype = URIRef(term.datatype.value)
-            return Literal(term.value, datatype=None if datatype == XSD.string else datatype, normalize=False)
+            plain = term.datatype.value == str(XSD.string)
+            return exact_literal(term.value, datatype=None if plain else term.datatype.value)
     raise RdfliveError(f"{term} cannot be sent: rdflib has no such term; leave it out of the query's answer")

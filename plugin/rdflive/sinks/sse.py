@@ -155,7 +155,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if not self.server.knows(_hostname(self.headers.get("Host"))):
             self.send_error(HTTPStatus.FORBIDDEN, "The Host is not that of this server")
-        elif urlsplit(self.path).path != "/":
+        elif (path := _path(self.path)) is None:
+            self.send_error(HTTPStatus.BAD_REQUEST, "The address is malformed")
+        elif path != "/":
             self.send_error(HTTPStatus.NOT_FOUND, "The events are at /")
         else:
             with suppress(OSError):  # the client has gone, or takes nothing any more
@@ -184,6 +186,13 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
         """Log a request."""
         log.debug("%s " + format, self.address_string(), *args)
+
+
+def _path(target: str) -> str | None:
+    try:
+        return urlsplit(target).path
+    except ValueError:
+        return None
 
 
 def _hostname(header: str | None) -> str | None:

@@ -5,26 +5,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import os
 import random
-import ssl
 import threading
 import uuid
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from http.client import HTTPException
 from itertools import count
-from time import monotonic, time
+from time import monotonic
 from typing import Final
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from rdflive.errors import RdfliveError
+from rdflive.journal import subscriber_token
 from rdflive.model import Delta
 from rdflive.sinks.ndjson import to_ndjson
+from rdflive.sinks.posting import post
 
 __all__ = ["WebhookError", "WebhookSink"]
 
@@ -32,10 +26,6 @@ log = logging.getLogger("rdflive")
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
-_PASSING: Final = frozenset({408, 425, 429})
-"""The client errors that another try may mend."""
-_SHOWN: Final = 200
-"""Characters of a server's answer that are shown."""
 
 
 class WebhookError(RdfliveError, OSError):
@@ -45,15 +35,16 @@ class WebhookError(RdfliveError, OSError):
 class WebhookSink:
     """Posts each delta to a URL as JSON (`to_ndjson`) and returns when the server has taken it (2xx).
 
-    The header `Idempotency-Key` is the same whenever the same delta is sent: it is made of `name` and
-    the delta's sequence. Give a `name` only to a subscription whose sequence goes on after a restart
-    (`resume=`); by default it is new with each sink. With a `secret` the header `X-Rdflive-Signature` is
-    `sha256=` and the hexadecimal HMAC-SHA-256 of the key, a dot and the body.
+    The header `Idempotency-Key` is the same whenever the same delta is sent, and never that of another
+    one. It lasts beyond this sink when the subscription is resumed: then give `name` and `resume`, both
+    as to `subscribe`. With a `secret` the header `X-Rdflive-Signature` is `sha256=` and the hexadecimal
+    HMAC-SHA-256 of the key, a dot and the body.
 
-    What may pass (no connection, no answer within `timeout` seconds, 408, 425, 429, 5xx) is tried again,
-    at first after half a second, then ever more seldom, or when `Retry-After` says, for up to `patience`
-    seconds; the writer waits meanwhile. Then, and at once for any other answer, redirects included, it
-    raises `WebhookError`. Raises ValueError for what is no URL of HTTP.
+    What may pass (no connection, no whole answer within `timeout` seconds, 408, 425, 429, 5xx) is tried
+    again, at first after half a second, then ever more seldom, and not before `Retry-After` says, for up
+    to `patience` seconds; the writer waits meanwhile. Then, and at once for any other answer, redirects
+    included, it raises `WebhookError`; `ResumeError` where it cannot read the file of `resume`. Raises
+    ValueError for what is no URL of HTTP.
 
     >>> sink = WebhookSink("https://example.org/deltas", secret="a secret")
     >>> sink.close()
@@ -64,103 +55,95 @@ class WebhookSink:
         url: str,
         *,
         name: str | None = None,
+        resume: str | os.PathLike[str] | None = None,
         secret: str | bytes | None = None,
         timeout: float = 10.0,
         patience: float = 600.0,
     ) -> None:
         self._url = _checked(url)
-        self._name = uuid.uuid4().hex if name is None else name
+        self._keys = _keys(name, resume)
         self._secret = secret.encode() if isinstance(secret, str) else secret
         self._timeout = timeout
         self._patience = patience
-        self._opener = build_opener(_NoRedirects)
         self._closed = threading.Event()
 
     def __call__(self, delta: Delta) -> None:
         """Deliver one delta; blocks until the server has taken it."""
-        request = self._request(delta)
-        deadline = monotonic() + self._patience
+        body = to_ndjson(delta).encode()
+        headers = self._headers(delta, body)
+        begun = monotonic()
         for attempt in count():
-            fault = self._post(request)
+            fault = post(self._url, body, headers, timeout=self._timeout)
             if fault is None:
                 return
-            pause = _pause(attempt) if fault.retry_after is None else fault.retry_after
             reason = fault.reason
-            if fault.passes and monotonic() + pause > deadline:
-                reason += f"; tried {attempt + 1} times in {self._patience:g} s"
-            elif fault.passes:
-                log.warning("%s: %s; trying again in %.1f s", self._url, reason, pause)
-                if not self._closed.wait(pause):
-                    continue
+            if fault.passes:
+                pause = max(_pause(attempt), fault.retry_after)
+                spent = monotonic() - begun
+                if spent + pause > self._patience:
+                    reason += (
+                        f"; tried {attempt + 1} times in {spent:.1f} s; the next time would be in "
+                        f"{pause:.1f} s, past the patience of {self._patience:g} s"
+                    )
+                else:
+                    log.warning("%s: %s; trying again in %.1f s", self._url, reason, pause)
+                    if not self._closed.wait(pause):
+                        continue
             raise WebhookError(f"{self._url}: delta {delta.sequence} was not delivered: {reason}")
 
     def close(self) -> None:
         """End the wait of a delivery that is not through yet; it fails."""
         self._closed.set()
 
-    def _request(self, delta: Delta) -> Request:
-        body = to_ndjson(delta).encode()
-        key = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self._name}\n{delta.sequence}"))
+    def _headers(self, delta: Delta, body: bytes) -> dict[str, str]:
+        key = self._keys.key(delta.sequence, body)
         headers = {"Content-Type": "application/json", "Idempotency-Key": key, "User-Agent": "rdflive"}
         if self._secret is not None:
             signature = hmac.new(self._secret, key.encode() + b"." + body, hashlib.sha256).hexdigest()
             headers["X-Rdflive-Signature"] = f"sha256={signature}"
-        return Request(self._url, body, headers, method="POST")  # noqa: S310 - `_checked` has the scheme
-
-    def _post(self, request: Request) -> _Fault | None:
-        """Send the request once; say what went wrong."""
-        try:
-            self._opener.open(request, timeout=self._timeout).close()
-        except HTTPError as error:
-            with error:
-                return _refusal(error)
-        except (OSError, HTTPException) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            is_forged = isinstance(reason, ssl.SSLCertVerificationError)
-            return _Fault(str(reason) or type(reason).__name__, passes=not is_forged)
-        return None
+        return headers
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """Why a request did not get through."""
+class _ResumedKeys:
+    """The keys of a resumed subscriber, made of its word in the file and the number of the delta.
 
-    reason: str
-    passes: bool
-    """True where another try may succeed."""
-    retry_after: float | None = None
-    """Seconds that the server asks to wait."""
+    The text of the delta is left out: its rows may come in another order after a restart.
+    """
 
+    def __init__(self, name: str, resume: str | os.PathLike[str]) -> None:
+        self._name = name
+        self._path = os.path.abspath(os.fsdecode(resume))
+        self._word = ""
 
-class _NoRedirects(HTTPRedirectHandler):
-    """Follows no redirect: the standard library would turn the request into a GET without its body."""
-
-    def redirect_request(self, *args: object) -> None:
-        """Leave the answer as it is."""
-
-
-def _refusal(error: HTTPError) -> _Fault:
-    reason = f"{error.code} {error.reason}"
-    if 300 <= error.code < 400:
-        target = error.headers.get("Location", "nowhere")
-        return _Fault(f"{reason}: it redirects to {_printable(target)}; give the URL itself", passes=False)
-    with suppress(OSError, HTTPException):
-        shown = _printable(error.read1(_SHOWN).decode(errors="replace"))
-        reason += f": {shown}" if shown else ""
-    passes = error.code >= 500 or error.code in _PASSING
-    return _Fault(reason, passes, _retry_after(error.headers))
+    def key(self, sequence: int, _: bytes) -> str:
+        if sequence == 1 or not self._word:  # in a new file it counts from 1 again, and has a new word
+            self._word = subscriber_token(self._path, self._name)
+        return _key(self._word, str(sequence))
 
 
-def _retry_after(headers: Message) -> float | None:
-    """Read the header `Retry-After`: seconds, or a date."""
-    text = headers.get("Retry-After", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time())
+class _OwnKeys:
+    """The keys of one sink, made of the text too: after a resync the same number is that of two deltas."""
+
+    def __init__(self) -> None:
+        self._word = uuid.uuid4().hex
+
+    def key(self, sequence: int, body: bytes) -> str:
+        return _key(self._word, str(sequence), hashlib.sha256(body).hexdigest())
+
+
+def _keys(name: str | None, resume: str | os.PathLike[str] | None) -> _ResumedKeys | _OwnKeys:
+    if name and resume is not None:
+        return _ResumedKeys(name, resume)
+    if name is None and resume is None:
+        return _OwnKeys()
+    raise ValueError(
+        f"a webhook takes name and resume, both those of the subscription, together or not at all: got "
+        f"name={name!r} and resume={resume!r}"
+    )
+
+
+def _key(*parts: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(parts)))
 
 
 def _pause(attempt: int) -> float:
@@ -169,14 +152,10 @@ def _pause(attempt: int) -> float:
     return longest * random.uniform(0.5, 1.0)  # noqa: S311 - nobody gains by guessing it
 
 
-def _printable(text: str) -> str:
-    shown = "".join(char if char.isprintable() else " " for char in text[:_SHOWN])
-    return " ".join(shown.split())
-
-
 def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # refuses empty and long parts of a name, as connecting does
         is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_http = False

@@ -1,0 +1,153 @@
+"""SPARQL updates on rdflib's in-memory stores, where rdflib's own engine is not to be relied on.
+
+In rdflib 7 DELETE and INSERT take turns solution by solution, DELETE WHERE takes `GRAPH ?g` for a new graph,
+USING fetches from the network or the disk, and SILENT swallows Ctrl-C. The operations with a WHERE are done
+here, after SPARQL 1.1 Update, section 3.1.3; rdflib evaluates the pattern, and does all other operations.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from rdflib.graph import ConjunctiveGraph, Dataset, Graph
+from rdflib.plugins.sparql import update as engine
+from rdflib.plugins.sparql.algebra import BGP, Join, translateUpdate
+from rdflib.plugins.sparql.algebra import Graph as GraphPattern
+from rdflib.plugins.sparql.evaluate import evalPart
+from rdflib.plugins.sparql.parser import parseUpdate
+from rdflib.plugins.sparql.sparql import QueryContext
+from rdflib.term import BNode, Literal, URIRef
+
+from rdflive.store import WriteRefusedError
+from rdflive_stores.rdflib_graphs import default_graph
+
+__all__ = ["run_update"]
+
+
+def run_update(graph: Graph, text: str) -> None:
+    """Run a request on a graph or dataset with the prefixes bound on it; raises what rdflib raises.
+
+    Raises WriteRefusedError for USING on a graph that is no dataset.
+
+    >>> graph = Graph().parse(data="<urn:a> <urn:p> <urn:b> . <urn:b> <urn:p> <urn:a> .")
+    >>> run_update(graph, "DELETE { ?s ?p ?o } INSERT { ?o ?p ?s } WHERE { ?s ?p ?o }")
+    >>> len(graph)
+    2
+    """
+    parsed = parseUpdate(text)
+    if not parsed.request:
+        return
+    operations = translateUpdate(parsed, initNs=dict(graph.namespaces())).algebra
+    if not isinstance(graph, ConjunctiveGraph) and any(operation.using for operation in operations):
+        raise WriteRefusedError(
+            "USING names graphs of a dataset, and the update runs on a single rdflib.Graph: mirror the feed "
+            "into an rdflib.Dataset"
+        )
+    for operation in operations:
+        context = _context(graph, operation)
+        try:
+            _OPERATIONS[operation.name](context, operation)
+        except Exception:
+            if not operation.silent:
+                raise
+
+
+def _context(graph: Graph, operation: Any) -> QueryContext:
+    context = QueryContext(graph, initBindings={})
+    context.prologue = operation.prologue
+    return context
+
+
+def _delete_where(context: QueryContext, operation: Any) -> None:
+    where = BGP(operation.triples)
+    for name, triples in operation.quads.items():
+        where = Join(where, GraphPattern(name, BGP(triples)))
+    solutions = list(evalPart(context, where))
+    _change(context, _target(context, None), solutions, operation, Graph.remove)
+
+
+def _modify(context: QueryContext, operation: Any) -> None:
+    target = _target(context, operation.withClause)
+    if operation.using:
+        where = _context(_using(context, operation.using), operation)
+    else:
+        where = context.pushGraph(target) if operation.withClause else context
+    solutions = list(evalPart(where, operation.where))
+    _change(context, target, solutions, operation.delete, Graph.remove)
+    _change(context, target, solutions, operation.insert, Graph.add)
+
+
+def _target(context: QueryContext, name: URIRef | None) -> Graph:
+    """Give the graph of the triples outside GRAPH: the default one, or that of WITH."""
+    if name is not None:
+        return context.dataset.get_context(name)
+    graph: Any = context.graph
+    return Graph(
+        graph.store, default_graph(graph) if isinstance(graph, ConjunctiveGraph) else graph.identifier
+    )
+
+
+def _using(context: QueryContext, clauses: Iterable[Any]) -> Dataset:
+    """Copy the graphs that USING names into a dataset of their own; one that is not there is empty."""
+    dataset = Dataset()
+    for clause in clauses:
+        copy = dataset.default_graph if clause.default else dataset.graph(clause.named)
+        for triple in context.dataset.get_context(clause.default or clause.named):
+            copy.add(triple)
+    return dataset
+
+
+def _change(
+    context: QueryContext,
+    target: Graph,
+    solutions: Iterable[Mapping[Any, Any]],
+    template: Any,
+    change: Callable[[Graph, Any], Any],
+) -> None:
+    """Add or remove what a template gives for each solution."""
+    if not template:
+        return
+    graphs: dict[Any, Graph] = {None: target}
+    for solution in solutions:
+        for name, triple in _filled(template, solution):
+            if name not in graphs:
+                graphs[name] = context.dataset.get_context(name)  # a single graph raises: it has no others
+            change(graphs[name], triple)
+
+
+def _filled(template: Any, solution: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Fill in a template: triples with the name of their graph, None outside GRAPH; no illegal ones.
+
+    A label stands for one new blank node per solution, in all graphs.
+    """
+    nodes: defaultdict[BNode, BNode] = defaultdict(BNode)
+    blocks = [(None, template.triples), *template.quads.items()]
+    for given, triples in blocks:
+        name = None if given is None else solution.get(given)
+        if given is not None and not isinstance(name, URIRef | BNode):
+            continue
+        for terms in triples:
+            s, p, o = (nodes[term] if isinstance(term, BNode) else solution.get(term) for term in terms)
+            if (
+                isinstance(s, URIRef | BNode)
+                and isinstance(p, URIRef)
+                and isinstance(o, URIRef | BNode | Literal)
+            ):
+                yield name, (s, p, o)
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[QueryContext, Any], None]]] = {
+    "Load": engine.evalLoad,
+    "Clear": engine.evalClear,
+    "Drop": engine.evalDrop,
+    "Create": engine.evalCreate,
+    "Add": engine.evalAdd,
+    "Move": engine.evalMove,
+    "Copy": engine.evalCopy,
+    "InsertData": engine.evalInsertData,
+    "DeleteData": engine.evalDeleteData,
+    "DeleteWhere": _delete_where,
+    "Modify": _modify,
+}
