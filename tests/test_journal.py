@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from rdflib import RDF, URIRef
 
 import rdflive
 from rdflive import journal as journal_module
-from rdflive.journal import Journal, ResumeError
+from rdflive import journal_file
+from rdflive.journal import Journal, ResumeError, subscriber_token
 from support.resume import EX, QUERY, TRAIN, Ledger, add, names, node, resumed
 
 
@@ -93,7 +96,7 @@ def test_a_locked_file_stops_the_subscription_and_loses_nothing(
     graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """What cannot be written down is not told; the write stands, and the restart tells it."""
-    monkeypatch.setattr(journal_module, "BUSY", 0.01)
+    monkeypatch.setattr(journal_file, "BUSY", 0.01)
     ledger, errors = Ledger(), []
     callback = ledger.take if by == "callback" else None
     subscription = rdflive.subscribe(
@@ -146,7 +149,7 @@ def test_a_failed_first_delivery_is_raised(
     """What goes wrong with the file before subscribe returns is raised by it."""
 
     def full(journal: Journal, *args: Any, **options: Any) -> None:
-        raise journal._error("database or disk is full")
+        raise journal._file.error("database or disk is full")
 
     plain = type(graph.store)
     with monkeypatch.context() as patched:
@@ -201,6 +204,109 @@ def test_the_same_query_is_recognised(graph: rdflib.Graph, path: Path) -> None:
     graph.bind("ex", EX)
     resumed(graph, path, ledger, query=text.replace("?t ", "?t # the train\n  ")).close()
     assert ledger.calls == [1]
+
+
+def test_a_subscriber_has_a_random_word_in_a_file(graph: rdflib.Graph, path: Path) -> None:
+    """The word is there before, while and after the subscriber has the file; no name or file shares it."""
+    word = subscriber_token(path, "board")
+    with resumed(graph, path, Ledger()):
+        assert subscriber_token(str(path), "board") == word
+        assert subscriber_token(path, "other") != word
+    assert subscriber_token(path, "board") == word
+    assert subscriber_token(path.with_name("b.db"), "board") != word
+    path.unlink()
+    assert subscriber_token(path, "board") != word
+    ledger = Ledger()
+    resumed(graph, path, ledger).close()
+    assert ledger.calls == [1]
+    with pytest.raises(ValueError, match="is no text"):
+        subscriber_token(path, "\ud800")
+
+
+def test_two_programs_make_the_file_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that another program makes between two looks at it is not taken for a foreign one."""
+    look, others = journal_file._is_ours, [threading.Thread(target=lambda: subscriber_token(path, "other"))]
+
+    def late(connection: sqlite3.Connection) -> bool:
+        found = look(connection)
+        while others:
+            others[-1].start()
+            others.pop().join(0.2)  # it may have to wait for us
+        return found
+
+    (other,) = others
+    monkeypatch.setattr(journal_file, "_is_ours", late)
+    Journal(path, "n", "").close()
+    other.join(10)
+    connection = sqlite3.connect(path)
+    assert {name for (name,) in connection.execute("SELECT name FROM subscriber")} == {"n", "other"}
+    connection.close()
+
+
+def test_what_was_handed_out_is_on_the_disk(path: Path) -> None:
+    """A number is synced before it is handed out; of an acknowledgement it does not matter."""
+    journal = Journal(path, "n", "")
+
+    def synced() -> bool:
+        (level,) = journal._connection.execute("PRAGMA synchronous").fetchone()
+        return bool(level >= 2)  # FULL
+
+    levels = []
+    for step in (lambda: journal.begin({"<urn:a>": 1}), lambda: journal.write({}), journal.acknowledge) * 2:
+        step()
+        levels.append(synced())
+    journal.close()
+    assert levels == [True, True, False] * 2
+
+
+LOST: dict[str, Any] = {
+    "deleted": lambda path: path.unlink(),
+    "emptied": lambda path: os.truncate(path, 0),
+    "replaced": lambda path: os.replace(shutil.copy(path, f"{path}.copy"), path),
+    "without its log": lambda path: os.unlink(f"{path}-wal"),
+}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_a_file_that_goes_away_stops_the_subscription(graph: rdflib.Graph, path: Path, how: str) -> None:
+    """What cannot be found again is not told: the subscription closes, and says why."""
+    ledger = Ledger()
+    subscription = resumed(graph, path, ledger, on_error="ignore")
+    LOST[how](path)
+    add(graph, "ic2")
+    assert subscription.closed
+    assert "deleted, emptied or replaced" in str(subscription.last_error)
+    assert ledger.calls == [1]
+    for name in path.parent.iterdir():
+        name.unlink()
+    again = Ledger()
+    with resumed(graph, path, again) as subscription:
+        assert again.calls == [1]
+        assert again.state() == Counter(subscription.answers())
+
+
+def test_a_file_that_goes_away_takes_no_acknowledgement(graph: rdflib.Graph, path: Path) -> None:
+    """An iterator that is done with a delta raises when the file is gone."""
+    subscription = rdflive.subscribe(graph, QUERY, name="board", resume=path)
+    deltas = subscription.deltas(timeout=5)
+    next(deltas)
+    path.unlink()
+    with pytest.raises(ResumeError, match="deleted, emptied or replaced"):
+        next(deltas)
+    assert subscription.closed
+
+
+def test_a_closed_subscription_acknowledges_nothing_in_another_file(graph: rdflib.Graph, path: Path) -> None:
+    """What another subscription of the same name has pending in a new file at the path stays pending."""
+    closed = []
+    for _ in range(2):
+        path.unlink(missing_ok=True)
+        with rdflive.subscribe(graph, QUERY, name="board", resume=path) as subscription:
+            closed.append(subscription.deltas(timeout=5))
+            assert next(closed[-1]).sequence == 1
+    assert list(closed[0]) == []
+    with rdflive.subscribe(graph, QUERY, name="board", resume=path) as subscription:
+        assert next(subscription.deltas(timeout=5)).sequence == 1
 
 
 def _other_program(path: Path) -> None:

@@ -54,6 +54,22 @@ def test_a_literal_keeps_its_value_and_its_blanks() -> None:
     assert str(texts.read(f'" a  b "^^<{XSD.token}>')) == " a  b "
 
 
+LENIENT = [rf"urn:a\u{ord(character):04X}b" for character in '\t\n\r\0 <>"{}|^`\\']
+
+
+@pytest.mark.parametrize("iri", [*LENIENT, "urn:é", r"a\U0001F600"])
+def test_any_iri_of_pyoxigraph_is_read_as_it_was_written(iri: str) -> None:
+    """What only a lenient parser lets in comes back as a term, a datatype, and inside triple terms."""
+    ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+    inner = f'<<( <{iri}> <{iri}> "x\\t\\\\\\""^^<{iri}> )>>'
+    terms = (f"<{iri}>", f'"^^<y>"^^<{iri}>', inner, f"<<( _:a <{iri}> {inner} )>>")
+    lines = "".join(f"<urn:s> <urn:p> {term} .\n" for term in terms)
+    row = tuple(quad.object for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES, lenient=True))
+    assert len(row) == len(terms)
+    texts = OxigraphTexts()
+    assert read_row(texts, write_row(texts, row), len(row)) == row
+
+
 def test_rows_of_pyoxigraph_terms_are_read_as_they_were_written() -> None:
     """Triple terms, directions and what only a lenient parser lets in come back."""
     ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")

@@ -379,3 +379,15 @@ def test_deltas_of_any_history_with_restarts_and_kills_add_up(
             world.close()
 
     run()
+
+
+@pytest.mark.parametrize("template", ["[] :p ?t . [ :p ?t ] :q []", "?t :p (?t 1)", "_:a :p ?t . ?t :q _:b"])
+def test_blank_nodes_of_a_template_are_the_same_after_a_restart(
+    graph: rdflib.Graph, path: Path, template: str
+) -> None:
+    """What CONSTRUCT made of the same solutions is no news, whatever it is made of."""
+    query = f"PREFIX : <urn:> CONSTRUCT {{ {template} }} WHERE {{ ?t a <{TRAIN}> }}"
+    ledger = Ledger()
+    for _ in range(3):
+        resumed(graph, path, ledger, query=query).close()
+    assert ledger.calls == [1]

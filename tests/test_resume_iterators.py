@@ -6,13 +6,15 @@ import asyncio
 import gc
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
 
 import rdflive
-from rdflive.journal import ResumeError
+from rdflive.journal import Journal, ResumeError
 from support.resume import QUERY, Ledger, add, names, resumed
+from support.waiting import waiting
 
 
 @pytest.fixture
@@ -72,6 +74,66 @@ def test_a_closed_iterator_leaves_its_delta_to_the_next_one(graph: rdflib.Graph,
         gc.collect()
         third = subscription.deltas(timeout=5)
         assert [next(third).sequence, next(third).sequence] == [1, 2]
+
+
+def test_closing_an_iterator_ends_the_wait_of_its_thread(graph: rdflib.Graph, path: Path) -> None:
+    """A thread that waits comes to the end, and what comes later is the next iterator's, without a gap."""
+    numbers = []
+    with rdflive.subscribe(graph, QUERY, name="n", resume=path) as subscription:
+        for train in ("ic2", "ic3"):
+            deltas = subscription.deltas()
+            numbers.append(next(deltas).sequence)
+            with waiting(deltas) as told:
+                deltas.close()
+            assert told == []
+            add(graph, train)
+        last = next(subscription.deltas(timeout=5))
+    assert (numbers, last.sequence, names(last.added)) == ([1, 2], 3, ["ic3"])
+
+
+def test_closing_an_iterator_ends_the_wait_of_its_task(graph: rdflib.Graph, path: Path) -> None:
+    """A task that waits in `async for` comes to the end, and the next iterator goes on."""
+
+    async def consume() -> list[int]:
+        with rdflive.subscribe(graph, QUERY, name="n", resume=path) as subscription:
+            deltas = aiter(subscription)
+            first = await anext(deltas)
+            task = asyncio.create_task(anext(deltas, None))
+            await asyncio.sleep(0)
+            deltas.close()
+            assert await asyncio.wait_for(task, 10) is None
+            add(graph, "ic2")
+            return [first.sequence, next(subscription.deltas(timeout=5)).sequence]
+
+    assert asyncio.run(consume()) == [1, 2]
+
+
+def test_an_iterator_closed_while_it_numbers_leaves_the_delta(
+    graph: rdflib.Graph, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed from another thread between taking and handing out, it hands out nothing; the next one does."""
+    write = Journal.write
+    with rdflive.subscribe(graph, QUERY, name="n", resume=path) as subscription:
+        first = subscription.deltas(timeout=5)
+        following: list[rdflive.Delta] = []
+
+        def follow() -> None:
+            deltas = subscription.deltas(timeout=5)
+            following.extend(next(deltas) for _ in range(2))
+
+        def interrupted(journal: Journal, *args: Any, **options: Any) -> int:
+            monkeypatch.setattr(Journal, "write", write)
+            first.close()
+            follower.start()
+            add(graph, "ic2")
+            return write(journal, *args, **options)
+
+        follower = threading.Thread(target=follow)
+        monkeypatch.setattr(Journal, "write", interrupted)
+        assert list(first) == []
+        follower.join(10)
+        assert not subscription.closed
+    assert [(delta.sequence, names(delta.added)) for delta in following] == [(1, ["ic1"]), (2, ["ic2"])]
 
 
 def test_an_iterator_acknowledges_after_close_too(graph: rdflib.Graph, path: Path) -> None:

@@ -18,6 +18,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
 from rdflive import subscription as subscription_module
+from support.waiting import waiting
 from support.worlds import KINDS
 
 EX = "urn:example:"
@@ -226,6 +227,36 @@ def test_blocking_iterator_wakes_up_and_ends(graph: rdflib.Graph) -> None:
     consumer.join(5)
     assert not consumer.is_alive()
     assert sorted(seen) == ["ic1", "ic2", "ic3"]
+
+
+def test_closing_an_iterator_ends_a_wait_in_another_thread(graph: rdflib.Graph) -> None:
+    """A closed iterator is at its end, also for who waits; what waited for it is gone, others go on."""
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        deltas, other = subscription.deltas(), subscription.deltas(timeout=5)
+        assert [next(deltas).initial, next(other).initial] == [True, True]
+        with waiting(deltas) as told:
+            deltas.close()
+        graph.add((node("ic2"), RDF.type, TRAIN))
+        deltas.close()
+        assert (told, list(deltas)) == ([], [])
+        assert names(next(other).added) == ["ic2"]
+        graph.add((node("ic3"), RDF.type, TRAIN))
+        other.close()
+        assert list(other) == []
+
+
+def test_closing_an_iterator_ends_a_wait_in_a_task(graph: rdflib.Graph) -> None:
+    """A task that waits in `async for` comes to the end when its iterator is closed."""
+
+    async def consume() -> object:
+        with rdflive.subscribe(graph, QUERY, initial=False) as subscription:
+            deltas = aiter(subscription)
+            task = asyncio.create_task(anext(deltas, None))
+            await asyncio.sleep(0)
+            deltas.close()
+            return await asyncio.wait_for(task, 10)
+
+    assert asyncio.run(consume()) is None
 
 
 def test_async_iteration(graph: rdflib.Graph) -> None:

@@ -9,35 +9,17 @@ import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, TypeAlias
 
-from rdflive.errors import ClosedError, RdfliveError
+from rdflive.errors import ClosedError
+from rdflive.journal_file import JournalFile, ResumeError
 from rdflive.journal_rows import row_key
 
-__all__ = ["Journal", "Pending", "ResumeError", "Rows"]
+__all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 
 Rows: TypeAlias = dict[str, int]
 """Rows of terms as text, and their weights, none of them zero."""
 
-BUSY: Final = 10.0
-"""Seconds to wait for a transaction of another subscription in the same file."""
-
-_APPLICATION: Final = 0x72646C76
-"""What marks a SQLite file as one of ours."""
-_SCHEMA: Final = 1
-_TABLES: Final = (
-    """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, query TEXT NOT NULL,
-        session INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT 0,
-        written INTEGER NOT NULL DEFAULT 0, acknowledged INTEGER NOT NULL DEFAULT 0,
-        initial INTEGER NOT NULL DEFAULT 0)""",
-    # `spelling` is the row where that differs from its key
-    """CREATE TABLE answer (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
-        PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
-    """CREATE TABLE pending (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
-        PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
-)
 _APPLY: Final = (
     """INSERT INTO answer SELECT subscriber, row, spelling, weight FROM pending WHERE subscriber = :id
         ON CONFLICT (subscriber, row) DO UPDATE SET weight = weight + excluded.weight""",
@@ -46,10 +28,6 @@ _APPLY: Final = (
     "DELETE FROM pending WHERE subscriber = :id",
     "UPDATE subscriber SET acknowledged = written WHERE id = :id",
 )
-
-
-class ResumeError(RdfliveError, RuntimeError):
-    """A subscription cannot be resumed, or cannot go on with the file that it is resumed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +43,28 @@ class Journal:
     """What one file knows of one subscriber. All methods may be called from any thread.
 
     `write` puts the next delta into the file, `acknowledge` adds it to the answers. Of several journals
-    of one subscriber the last one opened has it; any other gets a `ResumeError` when it writes. What
-    SQLite raises becomes a `ResumeError` too, and then nothing was changed.
+    of one subscriber the last one opened has it; any other gets a `ResumeError` when it writes, as does one
+    whose file is gone. What SQLite raises becomes a `ResumeError` too, and then nothing was changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str, query: str) -> None:
-        self.path = os.path.abspath(os.fsdecode(path))
+        self._file = JournalFile(path, name)
+        self.path = self._file.path
         self.name = name
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"the subscriber's name {name!r} is no text: {error.reason}") from error
         self._lock = threading.RLock()
-        opened = (os.path.realpath(self.path), name)
+        opened = (self._file.real_path, name)
         self._take(opened)
         try:
-            with self._explained():
-                self._connection = _connect(self.path, "rwc")
+            self._connection = self._file.connect()
         except BaseException:
             _opened.discard(opened)
             raise
         self._close = weakref.finalize(self, _release, self._connection, opened)
-        self._session = 0
         try:
-            with self._explained():
-                self._prepare()
-            with self._transaction() as connection:
-                self._join(connection, query)
+            self._file.prepare(self._connection)
+            with self._file.transaction(self._connection):
+                self._join(self._connection, query)
+            self._file.remember()
         except BaseException:
             self._close()
             raise
@@ -147,7 +120,7 @@ class Journal:
                 (initial, self._id),
             )
             if changed.rowcount != 1:
-                raise self._error(
+                raise self._file.error(
                     "a delta was taken while another was not done with; take them in one thread"
                 )
             (number,) = connection.execute(
@@ -171,45 +144,27 @@ class Journal:
     def _take(self, opened: tuple[str, str]) -> None:
         with _opening:
             if opened in _opened:
-                raise self._error("a subscription of that name is open; close it first, or use another name")
+                raise self._file.error(
+                    "a subscription of that name is open; close it first, or use another name"
+                )
             _opened.add(opened)
 
-    def _prepare(self) -> None:
-        """Make the tables of a new file; refuse one that is not ours before anything is changed in it."""
-        connection = self._connection
-        if not _is_ours(connection) and not _is_empty(connection):
-            raise self._error("it belongs to another program; give the path of a file of its own")
-        connection.execute("PRAGMA journal_mode = WAL")
-        with self._writing(connection):
-            if _is_empty(connection):
-                for statement in _TABLES:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {_SCHEMA}")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version != _SCHEMA:
-                raise self._error(
-                    f"its layout is {version}, and this rdflive knows {_SCHEMA}: use the one that made it, "
-                    "or delete it and begin anew"
-                )
-
     def _join(self, connection: sqlite3.Connection, query: str) -> None:
-        """Find or enter the subscriber, and take it from whoever had it."""
-        connection.execute(
-            "INSERT INTO subscriber (name, query) VALUES (?, ?) ON CONFLICT DO NOTHING", (self.name, query)
-        )
-        self._id, known, session, begun = connection.execute(
-            "SELECT id, query, session, begun FROM subscriber WHERE name = ?", (self.name,)
+        """Take the subscriber from whoever had it."""
+        self._id, self._token, known, session, begun = connection.execute(
+            "SELECT id, token, query, session, begun FROM subscriber WHERE name = ?", (self.name,)
         ).fetchone()
-        if known != query:
-            raise self._error(
+        if known not in (None, query):
+            raise self._file.error(
                 f"it holds the answers of another query: {known!r}, not {query!r}; give the new one another "
                 "name, or delete the file and begin anew"
             )
         self._session = int(session) + 1
         self.begun = bool(begun)
         """True when the file holds answers, perhaps none, so that there is something to resume."""
-        connection.execute("UPDATE subscriber SET session = ? WHERE id = ?", (self._session, self._id))
+        connection.execute(
+            "UPDATE subscriber SET session = ?, query = ? WHERE id = ?", (self._session, query, self._id)
+        )
 
     def _rows(self, table: str) -> Iterator[tuple[str, int]]:
         return self._connection.execute(
@@ -228,92 +183,61 @@ class Journal:
         )
 
     def _session_in(self, connection: sqlite3.Connection) -> int | None:
-        found = connection.execute("SELECT session FROM subscriber WHERE id = ?", (self._id,)).fetchone()
+        found = connection.execute(
+            "SELECT session FROM subscriber WHERE id = ? AND token = ?", (self._id, self._token)
+        ).fetchone()
         return None if found is None else int(found[0])
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._explained():
+        with self._lock, self._file.explained():
             if self.closed:
                 raise ClosedError(f"subscription {self.name!r} is closed")
             yield self._connection
 
     @contextmanager
     def _transaction(self, *, acknowledging: bool = False) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._explained():
+        with self._lock, self._file.explained():
             if self.closed and acknowledging:
-                with closing(_connect(self.path, "rw")) as connection, self._writing(connection):
+                with closing(self._file.connect("rw")) as connection, self._file.transaction(connection):
                     yield connection
                 return
             with self._reading() as connection:
                 # FULL, so that a number that was handed out is never given to another delta after a power
                 # failure. An acknowledgement may be lost: the same delta then comes again.
                 connection.execute(f"PRAGMA synchronous = {'NORMAL' if acknowledging else 'FULL'}")
-                with self._writing(connection):
-                    if self._session and self._session_in(connection) != self._session:
-                        raise self._error(
+                with self._file.transaction(connection):
+                    self._file.check()
+                    if self._session_in(connection) != self._session:
+                        raise self._file.error(
                             "another subscription of that name has taken over, and this one is closed"
                         )
                     yield connection
 
-    @contextmanager
-    def _writing(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Make a transaction of the block."""
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what extends it
-            raise self._error(f"{error}; {_ADVICE.get(code, _CHECK)}") from error
+def subscriber_token(path: str | os.PathLike[str], name: str) -> str:
+    """Give the random word that a subscriber has in a file; it has another in any other or later file.
 
-    def _error(self, reason: str) -> ResumeError:
-        return ResumeError(f"subscription {self.name!r} cannot be resumed from {self.path!r}: {reason}")
+    The file is made, and the subscriber entered in it, where they are not there. Raises `ResumeError`.
+
+    >>> from tempfile import mkdtemp
+    >>> path = os.path.join(mkdtemp(), "board.db")
+    >>> subscriber_token(path, "board") == subscriber_token(path, "board")
+    True
+    """
+    file = JournalFile(path, name)
+    with file.explained(), closing(file.connect()) as connection:
+        file.prepare(connection)
+        (token,) = connection.execute("SELECT token FROM subscriber WHERE name = ?", (name,)).fetchone()
+    return str(token)
 
 
 _opening: Final = threading.Lock()
 _opened: Final[set[tuple[str, str]]] = set()
 """The path and the name of every journal that is open in this process."""
-_CHECK: Final = "check the path, its permissions and the space on its disk"
-_BROKEN: Final = "it is no SQLite file or a damaged one: give another path, or delete it and begin anew"
-_ADVICE: Final = {
-    sqlite3.SQLITE_BUSY: "another program holds the file: wait until it has ended",
-    sqlite3.SQLITE_CORRUPT: _BROKEN,
-    sqlite3.SQLITE_NOTADB: _BROKEN,
-}
 
 
 def _release(connection: sqlite3.Connection, opened: tuple[str, str]) -> None:
     """Close a journal; without `_opening`, since the garbage collector may call it while that is held."""
     connection.close()
     _opened.discard(opened)
-
-
-def _connect(path: str, mode: str) -> sqlite3.Connection:
-    """Open a file; transactions are ours, and `Journal` lets only one thread in at a time."""
-    return sqlite3.connect(
-        f"{Path(path).as_uri()}?mode={mode}",
-        uri=True,
-        timeout=BUSY,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-
-
-def _is_ours(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION)
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return not application and not tables

@@ -6,7 +6,10 @@ import re
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias
 
+from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, Node, URIRef
+
+from rdflive.feeds.terms import exact_literal
 
 __all__ = ["Row", "TermTexts", "read_row", "row_key", "texts_of", "write_row"]
 
@@ -104,7 +107,7 @@ class RdflibTexts:
         if match is None:
             raise ValueError(f"{text!r} is no term")
         lexical, language, datatype = match.groups()
-        return _literal(_unescape(lexical), language, None if datatype is None else _unescape(datatype))
+        return exact_literal(_unescape(lexical), language, None if datatype is None else _unescape(datatype))
 
 
 class OxigraphTexts:
@@ -112,15 +115,15 @@ class OxigraphTexts:
 
     def write(self, term: Any) -> str:
         """Write a term of pyoxigraph."""
-        from pyoxigraph import NamedNode, Quad
+        from pyoxigraph import Literal, NamedNode, Triple
 
         if isinstance(term, NamedNode):  # a lenient parser lets in what N-Triples must escape
             return f"<{_NOT_IN_IRI.sub(_code, term.value)}>"
-        line = str(Quad(_subject(), _subject(), term))  # that of a triple alone lacks its parentheses
-        text = line[2 * len(f"{_subject()} ") :]
-        if _BETWEEN in text:
-            raise ValueError(f"{term!r} has a tab in an IRI")
-        return text
+        if isinstance(term, Triple):
+            return f"<<( {' '.join(map(self.write, term))} )>>"
+        if isinstance(term, Literal) and not term.language and term.datatype.value != XSD.string:
+            return f"{Literal(term.value)}^^{self.write(term.datatype)}"
+        return str(term)
 
     def read(self, text: str) -> Any:
         """Read a term; blank nodes keep their labels."""
@@ -139,17 +142,6 @@ def _subject() -> Any:
     from pyoxigraph import NamedNode
 
     return NamedNode("urn:x-rdflive:any")
-
-
-def _literal(lexical: str, language: str | None, datatype: str | None) -> Literal:
-    if language is not None or datatype is None:
-        return Literal(lexical, lang=language)
-    literal = Literal(lexical, datatype=URIRef(datatype), normalize=False)
-    if str(literal) != lexical:
-        # rdflib collapses the blanks of xsd:token all the same, unless as pickle does
-        literal = Literal(lexical)
-        literal.__setstate__((None, {"language": None, "datatype": URIRef(datatype)}))
-    return literal
 
 
 def _escape(text: str) -> str:

@@ -22,6 +22,9 @@ class Source(Protocol):
         """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
         ...
 
+    def stop(self) -> None:
+        """Give nothing any more, and end a wait in another thread."""
+
 
 class Mailbox:
     """A queue of deltas for a consumer of its own pace; what it has not taken merges.
@@ -34,11 +37,14 @@ class Mailbox:
         self._changed = threading.Condition()
         self._waiting: Delta | None = None
         self._closed = False
+        self._stopped = False
         self._wake: Callable[[], None] | None = None
 
     def put(self, delta: Delta) -> None:
         """Add a delta to what waits; an initial one replaces it."""
         with self._changed:
+            if self._stopped:
+                return
             merged = delta if self._waiting is None or delta.initial else self._waiting + delta
             self._waiting = merged if merged or merged.initial else None
             self._notify()
@@ -49,11 +55,30 @@ class Mailbox:
             self._closed = True
             self._notify()
 
+    def stop(self) -> None:
+        """Let the consumer finish at once: it gets neither what waits nor what comes."""
+        with self._changed:
+            self._closed = self._stopped = True
+            self._waiting = None
+            self._notify()
+
+    def wake(self) -> None:
+        """Let whoever waits look whether it still should."""
+        with self._changed:
+            self._notify()
+
+    def wait(self, timeout: float | None = None, *, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Wait for a delta, the end, or a `wake` that finds `is_over`; `TimeoutError` after `timeout` s."""
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: self._waiting is not None or self._closed or is_over(), timeout
+            ):
+                raise TimeoutError(f"no delta within {timeout} s")
+
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._waiting is not None or self._closed, timeout):
-                raise TimeoutError(f"no delta within {timeout} s")
+            self.wait(timeout)
             delta, self._waiting = self._waiting, None
             return delta
 
@@ -86,10 +111,12 @@ class Deltas(Iterator[Delta]):
         return delta
 
     def close(self) -> None:
-        """Take no more deltas."""
+        """Take no more deltas; a thread that waits for one comes to the end. May be repeated."""
+        self._source.stop()
         self._forget()
 
-    __del__ = close
+    def __del__(self) -> None:
+        self._forget()  # nobody waits
 
 
 class AsyncDeltas(AsyncIterator[Delta]):
@@ -119,7 +146,9 @@ class AsyncDeltas(AsyncIterator[Delta]):
             arrived.clear()
 
     def close(self) -> None:
-        """Take no more deltas."""
+        """Take no more deltas; a task that waits for one comes to the end. May be repeated."""
+        self._source.stop()
         self._forget()
 
-    __del__ = close
+    def __del__(self) -> None:
+        self._forget()  # nobody waits

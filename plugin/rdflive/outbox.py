@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -49,6 +50,7 @@ class Outbox:
         self._call = call
         self._stop = stop
         self._consumer: Consumer | None = None
+        self._taking = threading.Lock()
         self._pending = self._written()
 
     def put(self, delta: Delta) -> None:
@@ -83,22 +85,12 @@ class Outbox:
         if consumer is self._consumer:
             self._consumer = None
 
-    def serves(self, consumer: Consumer) -> bool:
-        """False when the consumer was released."""
-        return consumer is self._consumer
+    def take(self, consumer: Consumer, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        """Give a consumer its next delta, being done with the last, and say whether more can come.
 
-    def due(self) -> Delta | None:
-        """Give the delta that was written and not acknowledged."""
-        return None if self._journal.closed else self._pending
-
-    def acknowledge(self) -> None:
-        """Say that the consumer is done with the delta that it has."""
-        self.attempt(self._journal.acknowledge)
-        self._pending = None
-
-    def number(self, delta: Delta) -> Delta | None:
-        """Write down what to tell the consumer, and give it with its number; None when that is nothing."""
-        return self.attempt(lambda: self._number(delta))
+        Without one `wake` is called when there is one. A consumer that was released gets nothing.
+        """
+        return self.attempt(lambda: self._take(consumer, wake)) or (None, False)
 
     def attempt(self, step: Callable[[], _Result]) -> _Result | None:
         """Work on the journal; what fails stops the subscription, and what it missed can be resumed."""
@@ -110,16 +102,39 @@ class Outbox:
             self._stop(error)
             raise
 
+    def _take(self, consumer: Consumer, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        with self._taking:  # what a released consumer has begun is done before the next one looks
+            if not self._serves(consumer):
+                return None, False
+            if consumer.has_taken:
+                consumer.has_taken = False
+                self._journal.acknowledge()
+                self._pending = None
+            delta, more = None if self._journal.closed else self._pending, True
+            while delta is None:
+                waiting, more = self.mailbox.take_now(wake)
+                if waiting is None:
+                    break
+                delta = self._pending = self._number(waiting)
+            if not self._serves(consumer):
+                return None, False
+            if delta is not None:
+                consumer.has_taken = True
+                self.count += 1
+            return delta, more
+
+    def _serves(self, consumer: Consumer) -> bool:
+        return consumer is self._consumer and not consumer.is_stopped
+
     def _number(self, delta: Delta) -> Delta | None:
+        """Write down what to tell the consumer, and give it with its number; None when that is nothing."""
         rows, terms = self._to_rows(delta)
         initial = delta.initial and not self._journal.begun
         if delta.initial and not initial:
             rows = self._journal.missed(rows)
         if not rows and not initial:
             return None
-        numbered = self._to_delta(rows, terms, self._journal.write(rows, initial=initial), initial)
-        self._pending = numbered
-        return numbered
+        return self._to_delta(rows, terms, self._journal.write(rows, initial=initial), initial)
 
     def _written(self) -> Delta | None:
         pending = self._journal.pending()
@@ -160,47 +175,30 @@ class Consumer:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._has_taken = False
+        self.has_taken = False
+        """True while it has a delta that is not acknowledged."""
+        self.is_stopped = False
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta; None at the end, `TimeoutError` after `timeout` seconds."""
-        if not self._outbox.serves(self):
-            return None
-        delta = self._settle()
-        while delta is None:
-            waiting = self._outbox.mailbox.take(timeout)
-            if waiting is None:
-                return None
-            delta = self._outbox.number(waiting)
-        return self._taken(delta)
+        while True:
+            delta, more = self._outbox.take(self, _nobody)
+            if delta is not None or not more:
+                return delta
+            self._outbox.mailbox.wait(timeout, is_over=lambda: self.is_stopped)
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
         """Take without blocking, and say whether more can come; if so, `wake` is called then."""
-        if not self._outbox.serves(self):
-            return None, False
-        delta, more = self._settle(), True
-        while delta is None:
-            waiting, more = self._outbox.mailbox.take_now(wake)
-            if waiting is None:
-                return None, more
-            delta = self._outbox.number(waiting)
-        return self._taken(delta), more
+        return self._outbox.take(self, wake)
 
-    def _settle(self) -> Delta | None:
-        """Acknowledge what was taken; give what is due from before."""
-        if self._has_taken:
-            self._has_taken = False
-            self._outbox.acknowledge()
-        return self._outbox.due()
-
-    def _taken(self, delta: Delta) -> Delta:
-        self._has_taken = True
-        self._outbox.count += 1
-        return delta
+    def stop(self) -> None:
+        """Take no more, and end a wait in another thread; what waits is for the next consumer."""
+        self.is_stopped = True
+        self._outbox.mailbox.wake()
 
 
 def _nobody() -> None:
-    """Wake nobody: the callback is called when the next delta is put."""
+    """Wake nobody: the callback is called when the next delta is put, and a thread waits in the mailbox."""
 
 
 def _texts_of(term: Any) -> TermTexts:

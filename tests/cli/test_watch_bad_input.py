@@ -33,6 +33,9 @@ BAD = [
         {"query": "SELECT ?s { ?s nope:p ?o }"},
         "the query, line 1, column 16: not a valid SPARQL query: Unknown namespace prefix",
     ),
+    # the data bind it, which a later run on the same store does not load
+    ({"query": "SELECT ?s { ?s e:p ?o }"}, "the query, line 1, column 16: not a valid SPARQL query: Unknown"),
+    ({"query": "."}, ".: no such file, and not the text of a query"),
     ({"query": "service.rq"}, "service.rq, line 3, column 2: SERVICE cannot"),
     ({"changes": "none.rdfp"}, "none.rdfp: No such file or directory"),
     ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: debezium, "),
@@ -88,6 +91,8 @@ def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[s
         ["--store", "redis"],
         ["--pace", "-1"],
         ["--pace", "soon"],
+        ["--pace", "1e10"],
+        ["--pace", "nan"],
         ["--pace"],
         ["--st", "memory"],
         ["--to", "kafka"],
@@ -179,10 +184,29 @@ CONTRADICTIONS = [
     (["--format", "delta-lake", "--mapping", "none.json"], "none.json: No such file or directory"),
     (["--format", "debezium", "--mapping", "c.rdfp"], "c.rdfp: "),
     (["--to", "ndjson", "--out", "no/such/file"], "no/such/file: No such file or directory"),
-    (["--to", "ndjson", "--out", "c.rdfp"], "c.rdfp: is not empty; --resume goes on in it"),
+    (["--to", "ndjson", "--out", "full"], "full: is not empty; --resume goes on in it"),
     (
-        ["--to", "ndjson", "--out", "c.rdfp", "--resume", "r", "--name", "n"],
-        "c.rdfp: is not what an earlier run wrote; name another",
+        ["--to", "ndjson", "--out", "full", "--resume", "r", "--name", "n"],
+        "full: is not what an earlier run wrote; name another",
+    ),
+    (["--to", "ndjson", "--out", "c.rdfp"], "c.rdfp: is the file of --changes too; each needs a file of its"),
+    (["--to", "ndjson", "--out", "./link"], "./link: is the file of --changes too"),
+    (["--to", "ndjson", "--out", "q.rq"], "q.rq: is the file of --query too"),
+    (["--on-bad", "skip", "--dead-letters", "link"], "link: is the file of --changes too"),
+    (["--on-bad", "skip", "--dead-letters", "none.ttl"], "none.ttl: is the file of DATA too"),
+    (["--resume", "link", "--name", "n"], "link: is the file of --changes too"),
+    (["--resume", "q.rq", "--name", "n"], "q.rq: is the file of --query too"),
+    (
+        ["--format", "debezium", "--mapping", "full", "--to", "ndjson", "--out", "full"],
+        "full: is the file of --mapping too",
+    ),
+    (
+        ["--to", "ndjson", "--out", "new", "--on-bad", "skip", "--dead-letters", "./new"],
+        "./new: is the file of --out too",
+    ),
+    (
+        ["--to", "ndjson", "--out", "new", "--resume", "./new", "--name", "n"],
+        "./new: is the file of --out too",
     ),
 ]
 
@@ -192,6 +216,8 @@ def test_options_that_make_no_sense_are_refused_before_the_load(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line says what goes with what, and nothing is loaded or written."""
+    Path("full").write_text("notes\n")
+    Path("link").symlink_to("c.rdfp")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     assert watch(*options, data="none.ttl", changes="-" if options == ["--follow"] else "c.rdfp") == 2
     out, err = capsys.readouterr()

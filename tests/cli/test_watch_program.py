@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -252,3 +253,41 @@ def test_a_long_load_shows_its_progress() -> None:
     assert "loading" not in on_terminal(ON_DATA, 80)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert re.match(rb"loaded 30,000 triples in \d+\.\d s\n2 entries, ", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("closed", "options", "code"),
+    [("2>&-", "", 0), (">&-", "", 0), (">&- 2>&-", "", 0), (">&-", "--oops", 2)],
+)
+def test_a_closed_stream_takes_nothing(closed: str, options: str, code: int) -> None:
+    """What would go to it is dropped, and what goes to the other is as ever."""
+    command = f"{shlex.join([sys.executable, *ON_DATA])} {options} {closed}"
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
+    assert done.returncode == code
+    assert (len(done.stdout.splitlines()), done.stdout.count(b"+ ")) == (4, 3) if closed == "2>&-" else (0, 0)
+    assert len(done.stderr.splitlines()) == (0 if "2>&-" in closed else 1)
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_closed_standard_input_is_no_feed() -> None:
+    """It is told from an empty one."""
+    command = f"{shlex.join([sys.executable, *ON_DATA[:-1], '-'])} <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"rdflive: error: standard input is closed: name a file with --changes\n",
+    )
+
+
+def test_a_query_may_come_through_a_pipe() -> None:
+    """As the shell's `<(echo ...)` gives it."""
+    if not Path("/dev/fd").exists():
+        pytest.skip("there is no /dev/fd here")
+    reading, writing = os.pipe()
+    os.write(writing, QUERY.encode())
+    os.close(writing)
+    command = [sys.executable, *ON_DATA, "--query", f"/dev/fd/{reading}"]
+    done = subprocess.run(command, capture_output=True, pass_fds=[reading], check=False)
+    os.close(reading)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,8 @@ def test_a_store_of_another_program_is_not_loaded_into(capsys: pytest.CaptureFix
     Path("w.nq").write_text("<http://e/w> <http://e/p> <http://e/o> .\n")
     for options, data in ([], "data.ttl"), (["--snapshot", "w.nq"], ""):
         assert watch(*STORE, *options, data=data) == 2
-        assert "s: holds data already, of another program; leave " in capsys.readouterr().err
+        assert "s: is in use already, and " in (err := capsys.readouterr().err)
+        assert " was never loaded into it; leave " in err
     assert watch(*STORE, data="", changes=EMPTY) == 0
     assert capsys.readouterr().out == "+ ?s=<http://e/p> ?o=<http://e/p>\n"
 
@@ -83,8 +85,83 @@ def test_an_empty_load_counts_as_loaded(capsys: pytest.CaptureFixture[str]) -> N
     """DATA without a triple is not asked for again either."""
     Path("empty.nt").write_text("")
     assert watch(*STORE, data="empty.nt", changes=EMPTY) == 0
-    assert watch(*STORE, data="none.nt", changes=EMPTY) == 0
-    assert "s is loaded: none.nt not loaded again" in capsys.readouterr().err
+    Path("empty.nt").unlink()
+    assert watch(*STORE, data="empty.nt", changes=EMPTY) == 0
+    assert "s is loaded: empty.nt not loaded again" in capsys.readouterr().err
+
+
+def test_other_data_are_not_taken_for_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message says what the store was loaded from."""
+    assert watch(*STORE) == 0
+    Path("d.ttl").write_text("")
+    capsys.readouterr()
+    assert watch(*STORE, data="d.ttl") == 0
+    err = capsys.readouterr().err
+    assert f"s was loaded from {Path('data.ttl').resolve()}: d.ttl not loaded\n" in err
+
+
+def test_data_may_come_in_a_later_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """A store that nothing was put into is loaded then."""
+    assert watch(*STORE, data="", changes=EMPTY) == 0
+    assert watch(*STORE) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4
+    assert "loaded" not in err
+
+
+@pytest.mark.parametrize("options", [[], ["--feed-name", "other"]])
+def test_data_do_not_come_behind_a_feed(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A store that holds what a feed said is refused with DATA, which it would be taken for loaded with."""
+    assert watch(*STORE, data="") == 0
+    capsys.readouterr()
+    assert watch(*STORE, *options) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith(
+        "rdflive: error: s: is in use already, and data.ttl was never loaded into it; leave data.ttl out to "
+        "go on with what it holds, or name another folder\n"
+    )
+    assert watch(*STORE, *options, data="") == 0
+
+
+def test_a_link_to_a_feed_is_the_same_feed(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is gone on with under either name."""
+    assert watch(*STORE) == 0
+    Path("link.rdfp").symlink_to("c.rdfp")
+    capsys.readouterr()
+    assert watch(*STORE, changes="link.rdfp") == 0
+    assert "\n0 entries, 0 changes, 0 deltas in " in capsys.readouterr().err
+
+
+RESERVED = "<urn:x-rdflive:kept>"
+S_P_O = "<http://e/s> <http://e/p> <http://e/o>"
+DOCUMENTS = [
+    ("d.nq", f"# fine\n{S_P_O} .\n{S_P_O} {RESERVED} .\n", "d.nq, line 3: "),
+    ("d.trig", f"{RESERVED} {{ {S_P_O} }}", "d.trig: "),
+    ("d.jsonld", f'{{"@id": "{RESERVED[1:-1]}", "@graph": {{"@id": "e:s", "e:p": "o"}}}}', "d.jsonld: "),
+    (
+        "d.trix",
+        f'<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph><uri>{RESERVED[1:-1]}</uri><triple>'
+        "<uri>e:s</uri><uri>e:p</uri><uri>e:o</uri></triple></graph></TriX>",
+        "d.trix: ",
+    ),
+]
+
+
+@pytest.mark.parametrize("store", [["--store", "memory"], ["--store", "oxigraph"], STORE])
+@pytest.mark.parametrize(("path", "text", "place"), DOCUMENTS)
+def test_data_do_not_go_into_the_reserved_graph(
+    path: str, text: str, place: str, store: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They would be taken for how far feeds were read, and are refused before the store has them."""
+    Path(path).write_text(text)
+    assert watch(*store, data=path) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"rdflive: error: {place}the graph {RESERVED} is reserved for what rdflive keeps")
+    if store == STORE:
+        pyoxigraph = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
+        assert not [quad for quad in pyoxigraph.Store("s") if quad.subject.value in ("http://e/s", "e:s")]
 
 
 def test_a_file_is_no_store(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,6 +219,26 @@ def test_a_feed_that_changed_asks_for_a_snapshot(capsys: pytest.CaptureFixture[s
     out, err = capsys.readouterr()
     assert out == ""
     assert "taken the place" not in err
+
+
+def test_deltas_of_a_snapshot_are_sent_before_the_next_entry() -> None:
+    """Also where the feed is followed and says nothing more."""
+    assert watch(*STORE) == 0
+    Path("c.rdfp").write_text("")
+    Path("w.nt").write_text('<http://e/c> <http://e/p> "x\\ny"@en .\n')
+    command = [sys.executable, "-m", "rdflive", "watch", "--query", QUERY, "--changes", "c.rdfp", *STORE]
+    command += ["--snapshot", "w.nt", "--no-initial", "--follow"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        watchdog = threading.Timer(20, process.kill)
+        watchdog.start()
+        line = process.stdout.readline()
+        watchdog.cancel()
+        process.kill()
+        err = process.stderr.read()
+    assert line == b'- ?s=<http://e/a> ?o="1"^^<http://www.w3.org/2001/XMLSchema#integer>\n'
+    assert b"w.nt has taken the place of what s held\n" in err
 
 
 def test_deltas_of_a_snapshot_without_entries_are_sent(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -119,12 +121,117 @@ def test_a_resumed_patch_loses_its_unfinished_transaction() -> None:
         assert Path("o").read_bytes() == whole
 
 
-def test_a_full_disk_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("target", ["ndjson", "patch"])
+def test_a_new_subscriber_does_not_go_on_in_a_file(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it is told from the beginning would not add up with what the file says already."""
+    options = ["--to", target, "--out", "o"]
+    assert watch(*options, *RESUME, query=CONSTRUCT) == 0
+    whole = Path("o").read_bytes()
+    for other in (["--resume", "r.sqlite", "--name", "m"], ["--resume", "new", "--name", "n"]):
+        assert watch(*options, *other, query=CONSTRUCT) == 2
+        err = capsys.readouterr().err
+        assert f"rdflive: error: o: is not empty, and {other[1]} has told {other[3]!r} nothing yet" in err
+        assert Path("o").read_bytes() == whole
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("target", [("ndjson", b'{"sequence": 7, "mine": 1}'), ("patch", b"TX .\nA mine")])
+def test_a_file_is_not_cut_to_nothing(target: tuple[str, bytes], capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a unit alone is of an earlier run where that was killed in its first delta."""
+    form, half = target
+    Path(EMPTY).write_text("")
+    options = ["--to", form, "--out", "o", *RESUME]
+    assert watch(*options, query=CONSTRUCT, changes=EMPTY) == 0
+    Path("o").write_bytes(half)
+    assert watch(*options, query=CONSTRUCT, changes=EMPTY) == 2
+    assert "o: is not what an earlier run wrote" in capsys.readouterr().err
+    assert Path("o").read_bytes() == half
+
+
+def test_a_run_that_was_killed_in_its_first_delta_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half line is cut off and written whole."""
+    Path(EMPTY).write_text("")
+    options = ["--to", "ndjson", "--out", "o", *RESUME]
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail)
+        assert watch(*options, changes=EMPTY) == 2
+    Path("o").write_bytes(Path("o").read_bytes()[:20])
+    assert watch(*options, changes=EMPTY) == 0
+    assert [json.loads(line)["sequence"] for line in Path("o").read_text("utf-8").splitlines()] == [1]
+
+
+def test_a_line_is_on_disk_before_it_counts_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --resume a power failure loses no line that will not be delivered again."""
+    states: list[tuple[int, int]] = []
+    sync = os.fsync
+
+    def look(descriptor: int) -> None:
+        sync(descriptor)
+        with closing(sqlite3.connect("r.sqlite")) as journal:
+            (acknowledged,) = journal.execute("SELECT acknowledged FROM subscriber").fetchone()
+        states.append((len(Path("o").read_bytes().splitlines()), acknowledged))
+
+    monkeypatch.setattr(os, "fsync", look)
+    assert watch("--to", "ndjson", "--out", "o", *RESUME) == 0
+    assert states[:2] == [(1, 0), (2, 1)]
+    assert states[2:] in ([], [(2, 2)])
+
+
+@pytest.mark.parametrize("resume", [[], RESUME])
+def test_deltas_go_into_a_pipe(resume: list[str]) -> None:
+    """A named pipe gets what a file would."""
+    assert watch("--to", "ndjson", "--out", "o") == 0
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as reader:
+        code = watch("--to", "ndjson", "--out", "pipe", *resume)
+        if code:
+            reader.kill()  # it waits for a writer
+        out, _ = reader.communicate(timeout=20)
+    assert code == 0
+    lines = [json.loads(line) | {"sequence": 0} for line in out.splitlines()]
+    assert lines == [json.loads(line) | {"sequence": 0} for line in Path("o").read_bytes().splitlines()]
+
+
+def test_deltas_may_go_nowhere() -> None:
+    """/dev/null takes them, as often as it is named."""
+    options = ["--to", "ndjson", "--out", os.devnull, "--on-bad", "skip", "--dead-letters", os.devnull]
+    assert watch(*options) == 0
+    assert watch(*options, *RESUME) == 0
+
+
+@pytest.mark.parametrize("resume", [[], RESUME])
+def test_standard_output_may_be_named(resume: list[str]) -> None:
+    """/dev/stdout is a pipe here."""
+    if not Path("/dev/stdout").exists():
+        pytest.skip("there is no /dev/stdout here")
+    command = [sys.executable, *ON_DATA, "--to", "ndjson", "--out", "/dev/stdout", *resume]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert [json.loads(line)["initial"] for line in done.stdout.splitlines()] == [True, False]
+
+
+def test_standard_output_is_not_the_feed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A shell's `>> c.rdfp` would have the feed grow without end."""
+    for changes, feed in (["c.rdfp", None], ["-", "c.rdfp"]):
+        with open("c.rdfp", "ab") as out, open(feed or os.devnull, "rb") as given:
+            command = [sys.executable, *ON_DATA[:-1], str(changes)]
+            done = subprocess.run(command, stdin=given, stdout=out, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2
+        assert b"rdflive: error: standard output itself: is the file of " in done.stderr
+        assert Path("c.rdfp").read_text() == PATCH
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("option", [[], ["--resume", "r.sqlite", "--name", "n"]])
+def test_a_full_disk_ends_the_run(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A delta that cannot be written is an error with exit code 2."""
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    assert watch("--to", "ndjson", "--out", "/dev/full") == 2
-    assert capsys.readouterr().err == "rdflive: error: /dev/full: No space left on device\n"
+    assert watch("--to", "ndjson", "--out", "/dev/full", *option) == 2
+    assert capsys.readouterr().err.endswith("rdflive: error: /dev/full: No space left on device\n")
 
 
 def test_bad_records_can_be_skipped(capsys: pytest.CaptureFixture[str]) -> None:

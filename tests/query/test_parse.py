@@ -6,7 +6,7 @@ import pytest
 from rdflib import Literal
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.query.algebra import Basic, Project
+from rdflive.query.algebra import Basic, Construct, Project
 from rdflive.query.parse import parse_query
 
 REFUSED = [
@@ -33,6 +33,23 @@ REFUSED = [
     ("SELECT * { BIND(1 AS ?x) ?s ?p ?o BIND(2 AS ?x) }", "an assignment to a variable in use", 1, 42),
     ("SELECT ?s { ?s <u:NOW> 'RAND()' # UUID()\n . FILTER(?s < NOW()) }", "NOW()", 2, 16),
 ]
+
+
+TEMPLATES = [
+    "CONSTRUCT { [] :p ?x . [] :q ?x . [ :p [] ; :q 'a'@en, 1 ] :p ?y } WHERE { ?x :p ?y }",
+    "CONSTRUCT { ?x a [], [], [ :p ?y ], [ :p 2 ], (?y ?x), (3), () ; <r> _:a . _:b <r> _:a } { ?x :p ?y }",
+    "CONSTRUCT { _:a :q ?x , ?y } WHERE { [] :p ?x . [] :p ?y }",
+    "CONSTRUCT WHERE { [] :p ?y . [] :p ?x . [ :q ?z ] :p [ :p ?y ] }",
+]
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_blank_nodes_of_a_template_are_called_the_same_in_every_run(text: str) -> None:
+    """Templates and the solutions that they read are equal whenever a text is parsed."""
+    roots = [parse_query(f"BASE <urn:base> PREFIX : <urn:> {text}").root for _ in range(8)]
+    made = [construct for root in roots for construct in root.inputs if isinstance(construct, Construct)]
+    assert len(made) == 8
+    assert len({(construct.template, construct.input.columns) for construct in made}) == 1
 
 
 @pytest.mark.parametrize(("text", "construct", "line", "column"), REFUSED)

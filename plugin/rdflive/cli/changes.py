@@ -47,11 +47,11 @@ def format_of(args: argparse.Namespace) -> FeedFormat:
 
 
 def feed_name(args: argparse.Namespace) -> str | None:
-    """Name the feed: as told, or a file by its absolute path, wherever the command is run.
+    """Name the feed: as told, or a file by its real path, wherever the command is run.
 
     Nothing says by itself that a stream is the same again.
     """
-    default = None if is_stream(args.changes) else os.path.abspath(args.changes)
+    default = None if is_stream(args.changes) else os.path.realpath(args.changes)
     return default if args.feed_name is None else str(args.feed_name)
 
 

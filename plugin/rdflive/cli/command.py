@@ -62,6 +62,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give the exit code: 0, 2 for bad input, 130 after Ctrl-C, 141 for a closed pipe."""
+    _open_streams()
     args = _parser().parse_args(arguments)
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
@@ -83,6 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop_output()
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return 0
+
+
+def _open_streams() -> None:
+    """Let what goes to a standard stream that was closed go nowhere: for Python there is no stream then."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # left open at exit, as the streams are that Python opens
+            descriptor = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(descriptor, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _drop_output() -> None:

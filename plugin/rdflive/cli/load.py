@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,18 +18,23 @@ from xml.sax import SAXParseException
 
 import rdflib
 from rdflib.plugins.parsers.notation3 import BadSyntax
+from rdflib.plugins.stores.memory import Memory
 from rdflib.util import SUFFIX_FORMAT_MAP, guess_format
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from rdflive.errors import FeedError, RdfliveError
-from rdflive.feeds import read_nquads, to_lines
+from rdflive.feeds import Line, read_nquads, to_lines
+from rdflive.feeds.terms import normal
 
 __all__ = ["STORES", "load", "open_dataset"]
 
 STORES: Final = ("memory", "oxigraph")
 _RDF_TERMS: Final = (rdflib.URIRef, rdflib.BNode, rdflib.Literal)
 
+_RESERVED: Final = rdflib.URIRef("urn:x-rdflive:kept")
+"""The graph in which stores keep how far feeds were read; no user's data go there."""
+_REFUSED: Final = f"the graph <{_RESERVED}> is reserved for what rdflive keeps; rename it in the file"
 _LONG: Final = 1.0
 """Seconds until a load shows its progress."""
 _BLOCK: Final = 10_000
@@ -95,12 +100,23 @@ def _load_lines(
             return term
         return renamed.setdefault(term, rdflib.BNode())
 
+    here = Line("", 0)
+
+    def lines() -> Iterator[Line]:
+        nonlocal here
+        for line in to_lines(stream, path):
+            here = line
+            yield line
+
     def quads() -> Iterator[tuple[Any, Any, Any, rdflib.Graph]]:
         graphs = {None: dataset.default_graph}
-        for s, p, o, name in read_nquads(to_lines(stream, path), path):
+        is_normal = isinstance(dataset.store, Memory)  # its other files come through rdflib's parsers
+        for s, p, o, name in read_nquads(lines(), path):
+            if name == _RESERVED:
+                raise FeedError(path, here.number, _REFUSED, offset=here.start)
             if name not in graphs:
                 graphs[name] = dataset.graph(own(name))
-            yield own(s), p, own(o), graphs[name]
+            yield own(s), p, own(normal(o) if is_normal else o), graphs[name]
 
     rest = quads()
     try:
@@ -116,13 +132,46 @@ def _load_lines(
 def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax: str) -> None:
     graph = dataset if syntax in ("trig", "trix", "json-ld") else dataset.default_graph
     try:
-        graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
+        with _guarded(dataset.store):
+            graph.parse(file=stream, format=syntax, publicID=Path(path).absolute().as_uri())
     except Exception as error:  # each parser of rdflib raises what it likes
         line, reason = _fault(error)
         place = f", line {line}" if line else ""
         raise RdfliveError(f"{path}{place}: {reason}") from error
     if syntax == "n3" and not all(isinstance(term, _RDF_TERMS) for triple in graph for term in triple):
         raise RdfliveError(f"{path}: formulas and variables of N3 are not RDF; take them out")
+
+
+@contextmanager
+def _guarded(store: Any) -> Iterator[None]:
+    """Refuse the reserved graph, which a store that nobody watches yet would take for any other."""
+    own = {name: vars(store)[name] for name in ("add", "addN") if name in vars(store)}
+    add, add_all = store.add, store.addN
+
+    def guarded_add(triple: Any, context: Any, **options: Any) -> None:
+        _check_graph(context)
+        add(triple, context, **options)
+
+    def guarded_add_all(quads: Any) -> None:
+        add_all(_checked(quads))
+
+    store.add, store.addN = guarded_add, guarded_add_all
+    try:
+        yield
+    finally:
+        del store.add, store.addN
+        vars(store).update(own)
+
+
+def _checked(quads: Iterable[Any]) -> Iterator[Any]:
+    for quad in quads:
+        _check_graph(quad[3])
+        yield quad
+
+
+def _check_graph(graph: Any) -> None:
+    if graph.identifier == _RESERVED:
+        raise RdfliveError(_REFUSED)
 
 
 def _fault(error: Exception) -> tuple[int, str]:

@@ -50,8 +50,8 @@ class Progress:
         self._send_all()
         time.sleep(self._pace)
 
-    def end(self) -> None:
-        """Send what came of a snapshot that no entry followed."""
+    def resynced(self) -> None:
+        """Send what came of a snapshot."""
         self._send_all()
 
     def _send_all(self) -> None:

@@ -69,7 +69,7 @@ class QueryText:
 
 def read_query(given: str) -> QueryText:
     """Read the file of that name, or take what has braces for the query itself."""
-    if os.path.isfile(given):
+    if os.path.exists(given) and not os.path.isdir(given):  # a pipe of the shell is no regular file
         with open(given, "rb") as stream:
             content = stream.read()
         try:

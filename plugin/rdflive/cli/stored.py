@@ -49,7 +49,12 @@ def _check_folder(path: str) -> None:
 
 
 def load_once(
-    dataset: rdflib.Dataset, paths: Sequence[str], *, store_path: str | None, feed: str | None
+    dataset: rdflib.Dataset,
+    paths: Sequence[str],
+    *,
+    store_path: str | None,
+    feed: str | None,
+    is_snapshot: bool = False,
 ) -> bool:
     """Load the files, unless the store on disk holds them since an earlier run, and tell whether it did.
 
@@ -59,36 +64,42 @@ def load_once(
         load(dataset, paths)
         return True
     target = GraphTarget(dataset)
-    if _is_loaded(target, paths, store_path, feed):
-        return False
-    if next(dataset.quads(), None) is not None:
-        _check_foreign(target, paths, store_path)
-    if paths:
-        target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
-    load(dataset, paths)
-    target.write((), (), RESERVED_NAME, {"loading": None, "loaded": "yes"})
-    return True
-
-
-def _is_loaded(target: GraphTarget, paths: Sequence[str], store_path: str, feed: str | None) -> bool:
+    kept = target.kept(RESERVED_NAME)
     going_on = feed is not None and bool(target.kept(feed))
     if going_on:
         print(f"{store_path} holds what {feed} said before: going on behind it", file=sys.stderr)
-    if not going_on and "loaded" not in target.kept(RESERVED_NAME):
+    if "loaded" in kept:
+        _tell_loaded(kept["loaded"].split("\n"), paths, store_path)
         return False
+    if going_on and (is_snapshot or not paths):
+        return False
+    if going_on or next(dataset.quads(), None) is not None:
+        _check_foreign(kept.get("loading"), paths, store_path)
     if paths:
-        print(f"{store_path} is loaded: {' '.join(paths)} not loaded again", file=sys.stderr)
+        target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
+    load(dataset, paths)
+    # a run without DATA leaves it to a later one to load some
+    loaded = {"loaded": "\n".join(map(os.path.realpath, paths))} if paths else {}
+    target.write((), (), RESERVED_NAME, {"loading": None, **loaded})
     return True
 
 
-def _check_foreign(target: GraphTarget, paths: Sequence[str], store_path: str) -> None:
-    cut = target.kept(RESERVED_NAME).get("loading")
+def _tell_loaded(loaded: Sequence[str], paths: Sequence[str], store_path: str) -> None:
+    names = " ".join(paths)
+    if paths and [os.path.realpath(path) for path in paths] == loaded:
+        print(f"{store_path} is loaded: {names} not loaded again", file=sys.stderr)
+    elif paths:
+        print(f"{store_path} was loaded from {' '.join(loaded)}: {names} not loaded", file=sys.stderr)
+
+
+def _check_foreign(cut: str | None, paths: Sequence[str], store_path: str) -> None:
     if cut is not None:
         raise RdfliveError(
             f"{store_path}: the load of {cut} was cut short; remove the folder {store_path} to load it again"
         )
     if paths:
+        names = " ".join(paths)
         raise RdfliveError(
-            f"{store_path}: holds data already, of another program; leave {' '.join(paths)} out to go on "
-            "with what it holds, or name another folder"
+            f"{store_path}: is in use already, and {names} was never loaded into it; leave {names} out to go "
+            "on with what it holds, or name another folder"
         )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import mmap
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from io import TextIOWrapper
-from typing import Final, TextIO, TypeAlias
+from typing import TextIO, TypeAlias
 
 import rdflib
 
+from rdflive.cli.out_file import open_out
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.show import TableWriter, show_lines
 from rdflive.errors import RdfliveError
@@ -22,9 +21,6 @@ from rdflive.sinks import NdjsonSink, PatchSink, SseSink, WebhookSink
 __all__ = ["Target", "open_target"]
 
 Target: TypeAlias = Callable[[Delta], object]
-
-_UNITS: Final = {"ndjson": (b'{"sequence": ', b"\n"), "patch": (b"TX .\n", b"\nTC .\n")}
-"""What each unit of a file begins with, and what ends it."""
 
 
 @contextmanager
@@ -59,50 +55,18 @@ def _naming(path: str | None, send: Target) -> Target:
     return named
 
 
-def _webhook(args: argparse.Namespace) -> WebhookSink:
-    secret = None if args.secret_env is None else os.fsencode(os.environ[args.secret_env])
-    try:
-        return WebhookSink(args.url, name=args.name, secret=secret)
-    except ValueError as error:
-        raise RdfliveError(f"--url: {error}") from error
-
-
 @contextmanager
 def _open_out(args: argparse.Namespace) -> Iterator[TextIO]:
     if args.out is None:
         yield sys.stdout
         return
-    with open(args.out, "ab") as raw:
-        if raw.tell() and args.resume is None:
-            raise RdfliveError(
-                f"{args.out}: is not empty; --resume goes on in it, else move it away or name another file"
-            )
-        if raw.tell():
-            _cut(args.out, *_UNITS[args.to])
-        kind = _DurableText if args.resume else TextIOWrapper
-        stream = kind(raw, encoding="utf-8", errors="backslashreplace", newline="\n")
-        try:
-            yield stream
-        finally:
-            with naming(args.out):
-                stream.close()
+    with open_out(args.out, args.to, resume=args.resume, name=args.name) as stream:
+        yield stream
 
 
-class _DurableText(TextIOWrapper):
-    """A text file whose `flush` returns when the text is on disk: what is acknowledged then must be."""
-
-    def flush(self) -> None:
-        super().flush()
-        os.fsync(self.fileno())
-
-
-def _cut(path: str, begin: bytes, end: bytes) -> None:
-    """Cut off a unit that a killed run left unfinished; what it was to hold is delivered again."""
-    with open(path, "r+b") as file:
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            place = content.rfind(end)
-            whole = place + len(end) if place >= 0 else 0
-            starts = content[: len(begin)], content[whole : whole + len(begin)]
-        if not all(begin.startswith(start) for start in starts):
-            raise RdfliveError(f"{path}: is not what an earlier run wrote; name another --out file")
-        file.truncate(whole)
+def _webhook(args: argparse.Namespace) -> WebhookSink:
+    secret = None if args.secret_env is None else os.fsencode(os.environ[args.secret_env])
+    try:
+        return WebhookSink(args.url, name=args.name, resume=args.resume, secret=secret)
+    except ValueError as error:
+        raise RdfliveError(f"--url: {error}") from error

@@ -19,8 +19,8 @@ from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
 from rdflive.cli.watch_options import check_options
-from rdflive.errors import QuerySyntaxError, RdfliveError, ResyncNeeded
-from rdflive.feeds import FeedFormat
+from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive.feeds import FeedFormat, Snapshot
 
 __all__ = ["run"]
 
@@ -43,7 +43,9 @@ def run(args: argparse.Namespace) -> None:
         introduce(args, query.source, form)
         name = feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        is_new = load_once(dataset, paths, store_path=args.store_path, feed=name)
+        is_new = load_once(
+            dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
+        )
         with _subscribed(dataset, query, args) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
@@ -73,9 +75,13 @@ def _replay(
     name: str | None,
     snapshot: str | None,
 ) -> None:
+    def resynced(_: Snapshot) -> None:
+        print(f"{snapshot} has taken the place of what {args.store_path} held", file=sys.stderr, flush=True)
+        progress.resynced()
+
     try:
         progress.begin()
-        done = rdflive.mirror(
+        rdflive.mirror(
             dataset,
             args.changes,
             form,
@@ -85,10 +91,8 @@ def _replay(
             dead_letters=args.dead_letters,
             follow=_LOOKS if args.follow else None,
             on_entry=progress.take,
+            on_resync=resynced,
         )
-        progress.end()
-        if done.resyncs:
-            print(f"{snapshot} has taken the place of what {args.store_path} held", file=sys.stderr)
     except (KeyboardInterrupt, RdfliveError) as error:
         print(f"stopped: {progress}", file=sys.stderr)
         if isinstance(error, ResyncNeeded):
@@ -105,13 +109,12 @@ def _explained(subscription: rdflive.Subscription) -> str:
 
 
 def _check(query: QueryText) -> None:
-    """Refuse what cannot be watched before a long load; a prefix may yet come with the data."""
+    """Refuse what cannot be watched before a long load.
+
+    A prefix of the data does not count: the next run on the same store loads none.
+    """
     with query.placed():
-        try:
-            rdflive.explain(query.text, initNs=dict(rdflib.Graph().namespaces()))
-        except QuerySyntaxError as error:
-            if error.line:
-                raise
+        rdflive.explain(query.text, initNs=dict(rdflib.Graph().namespaces()))
 
 
 def _advised(error: ResyncNeeded) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Final
 from urllib.parse import urlsplit
 
 from rdflive.cli.changes import is_stream
+from rdflive.cli.files import check_distinct
 from rdflive.cli.load import STORES
 from rdflive.cli.stored import RESERVED_NAME
 from rdflive.errors import RdfliveError
@@ -17,6 +19,7 @@ __all__ = ["add_watch_options", "check_options"]
 
 TARGETS: Final = ("text", "ndjson", "patch", "sse", "webhook")
 _LISTEN: Final = ("127.0.0.1", 8000)
+_LONGEST_PACE: Final = 86_400.0
 
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
@@ -46,7 +49,7 @@ def _add_feed(group: argparse._ArgumentGroup) -> None:
     add(
         "--feed-name",
         metavar="NAME",
-        help="under which --store-path remembers how far the feed was read (default: the absolute path of "
+        help="under which --store-path remembers how far the feed was read (default: the real path of "
         "the file; standard input is only resumed with a name, and must begin the same)",
     )
     add(
@@ -105,10 +108,13 @@ def check_options(args: argparse.Namespace, form: str) -> None:
         raise RdfliveError("--on-bad skip and --dead-letters FILE go together: nothing is thrown away")
     if args.store_path is not None and args.store == "memory":
         raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+    check_distinct(args)
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
 
 
 def _check_feed(args: argparse.Namespace) -> None:
+    if args.changes == STDIN and sys.stdin is None:
+        raise RdfliveError("standard input is closed: name a file with --changes")
     if args.follow and args.changes == STDIN:
         raise RdfliveError("standard input is read until it is closed: leave --follow out")
     if args.follow and (is_stream(args.changes) or args.changes.endswith(".gz")):
@@ -151,8 +157,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"a number of seconds from 0, not {text!r}")
+    if not 0 <= seconds <= _LONGEST_PACE:
+        raise argparse.ArgumentTypeError(f"a number of seconds from 0 to {_LONGEST_PACE:g}, not {text!r}")
     return seconds
 
 

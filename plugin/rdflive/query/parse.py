@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from rdflib.plugins.sparql.algebra import translatePName, traverse
+from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
@@ -83,7 +86,10 @@ def parse_query(
     if form == "ASK":
         root = algebra.Distinct(algebra.Project(root, ()))
     elif form == "CONSTRUCT":
-        root, names = _construct(root, _template(node, modifiers, tokens), preset)
+        template = _template(node, modifiers, tokens)
+        if any(isinstance(term, BNode) for triple in template for term in triple):
+            template = _as_written(text, query.prologue)
+        root, names = _construct(root, template, preset)
     return ParsedQuery(text, form, root, names, preset, order)
 
 
@@ -110,19 +116,35 @@ def _template(node: CompValue, modifiers: Modifiers, tokens: list[Token]) -> lis
     return list(node.template or ())
 
 
+def _as_written(text: str, prologue: Prologue) -> list[Any]:
+    """Give the triples of a template with blank nodes in the order of the text.
+
+    rdflib's algebra orders them by the labels of blank nodes, which are random where the text has none,
+    while what a template makes must be the same in every run of a program. So they are parsed anew.
+    """
+    query = parseQuery(text)[1]
+    chains = list(query.template or query.where.part[0].triples)
+    translated = traverse(chains, visitPost=partial(translatePName, prologue=prologue))
+    terms = iter([term for chain in translated for term in chain])
+    return list(zip(terms, terms, terms, strict=True))
+
+
 def _construct(
     root: algebra.Node, template: list[Any], preset: Mapping[str, Node]
 ) -> tuple[algebra.Node, tuple[str, ...]]:
-    """Put the template on top."""
+    """Put the template on top; its blank nodes are called by their places."""
+    blanks: dict[BNode, Variable] = {}
 
     def term(node: Node) -> Any:
         if isinstance(node, RdflibVariable):
             return preset.get(str(node), Variable(str(node)))
-        return Variable(str(node), distinguished=False) if isinstance(node, BNode) else node
+        if isinstance(node, BNode):
+            return blanks.setdefault(node, Variable(f"new{len(blanks)}", distinguished=False))
+        return node
 
     triples = tuple(TriplePattern(*map(term, triple)) for triple in template)
     read = {v for triple in triples for v in triple.variables}
-    shown = algebra.Project(root, tuple(v for v in root.columns if v in read))
+    shown = algebra.Project(root, tuple(sorted((v for v in root.columns if v in read), key=_name)))
     made = algebra.Construct(shown, triples)
     return algebra.Distinct(made), tuple(column.name for column in made.columns)
 
@@ -135,3 +157,7 @@ def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
 
 def _bare(name: object) -> str:
     return str(name).lstrip("?$")
+
+
+def _name(variable: Variable) -> str:
+    return variable.name

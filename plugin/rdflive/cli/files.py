@@ -1,0 +1,68 @@
+"""The files that a command is given: what it writes to is for nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from rdflive.cli.outputs import STDOUT
+from rdflive.errors import RdfliveError
+from rdflive.feeds import STDIN
+
+__all__ = ["check_distinct"]
+
+_READ: Final = ("data", "query", "snapshot", "mapping", "changes")
+_WRITTEN: Final = ("out", "dead_letters", "resume")
+_PRINTED: Final = ("text", "ndjson", "patch")
+"""The targets that write to standard output where no file is named."""
+
+
+def check_distinct(args: argparse.Namespace) -> None:
+    """Refuse a file that is written to and given twice: it would grow under its reader, or be spoilt.
+
+    Links are followed. A device such as /dev/null may be given as often as one likes.
+    """
+    seen: dict[Hashable, str] = {}
+    for use, path in _given(args, _READ):
+        seen.setdefault(_place(path), use)
+    for use, path in _given(args, _WRITTEN):
+        place = _place(path)
+        other = use if place is None else seen.setdefault(place, use)
+        if other != use:
+            shown = f"{use} itself" if isinstance(path, int) else path
+            raise RdfliveError(f"{shown}: is the file of {other} too; each needs a file of its own")
+
+
+def _given(args: argparse.Namespace, options: tuple[str, ...]) -> Iterator[tuple[str, str | int]]:
+    """List what each file is given for, and its path or the descriptor of a standard stream."""
+    for option in options:
+        given = getattr(args, option)
+        if option == "data":
+            yield from (("DATA", path) for path in given)
+        elif option == "changes" and given == STDIN:
+            yield from _stream("standard input", sys.stdin)
+        elif given is not None:
+            yield f"--{option.replace('_', '-')}", given
+        elif option == "out" and args.to in _PRINTED:
+            yield from _stream(STDOUT, sys.stdout)
+
+
+def _stream(name: str, stream: object) -> Iterator[tuple[str, int]]:
+    try:
+        yield name, stream.fileno()  # type: ignore[attr-defined]  # it is a file, or stands in for one
+    except OSError:
+        return  # one in memory has no descriptor
+
+
+def _place(path: str | int) -> Hashable:
+    """Give what two names of one file share; None where sharing does no harm."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # a file that is still to be made, or the text of a query
+        return os.path.realpath(path) if isinstance(path, str) and "\0" not in path else None
+    shared = stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)
+    return (found.st_dev, found.st_ino) if shared else None

@@ -1,0 +1,31 @@
+"""A thread that waits for the next delta of an iterator."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import rdflive
+from rdflive.mailbox import Mailbox
+
+PATIENCE = 10.0
+
+
+@contextmanager
+def waiting(deltas: Any) -> Iterator[list[rdflive.Delta]]:
+    """Follow the iterator in a thread that waits when the block begins, and has ended when it is left."""
+    told: list[rdflive.Delta] = []
+    source = deltas._source
+    waiters = (source if isinstance(source, Mailbox) else source._outbox.mailbox)._changed._waiters
+    thread = threading.Thread(target=lambda: told.extend(deltas), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + PATIENCE
+    while not waiters:
+        assert time.monotonic() < deadline, "the thread does not wait"
+        time.sleep(0.005)
+    yield told
+    thread.join(PATIENCE)
+    assert not thread.is_alive(), "the thread waits for ever"

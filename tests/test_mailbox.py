@@ -1,0 +1,52 @@
+"""The mailbox between a writer and an iterator: what it merges, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdflive.mailbox import Mailbox
+from rdflive.model import Delta, Header
+
+HEADER = Header("SELECT", ("s",), lambda term: term)
+
+
+def delta(sequence: int, **weights: int) -> Delta:
+    return Delta(HEADER, {(name,): weight for name, weight in weights.items()}, sequence=sequence)
+
+
+def test_a_closed_mailbox_gives_what_waits_and_then_the_end() -> None:
+    """What was put before is taken; deltas that cancel out are not."""
+    mailbox = Mailbox()
+    mailbox.put(delta(1, a=1))
+    mailbox.put(delta(2, b=1))
+    mailbox.close()
+    assert mailbox.take() == delta(1, a=1) + delta(2, b=1)
+    assert mailbox.take() is None
+    mailbox.put(delta(3, a=1))
+    mailbox.put(delta(4, a=-1))
+    assert mailbox.take_now(lambda: None) == (None, False)
+
+
+def test_a_stopped_mailbox_gives_nothing() -> None:
+    """Neither what waited nor what a writer that still knows it puts is taken, and who waits is woken."""
+    mailbox, woken = Mailbox(), []
+    assert mailbox.take_now(lambda: woken.append(1)) == (None, True)
+    mailbox.put(delta(1, a=1))
+    mailbox.take()
+    assert mailbox.take_now(lambda: woken.append(2)) == (None, True)
+    mailbox.stop()
+    mailbox.put(delta(2, a=-1))
+    assert (mailbox.take(), mailbox.take_now(lambda: woken.append(3)), woken) == (None, (None, False), [1, 2])
+
+
+def test_a_wait_ends_when_it_is_over() -> None:
+    """A wait ends for a delta, for the end, and when it is over; else after its timeout."""
+    mailbox = Mailbox()
+    mailbox.wait(0, is_over=lambda: True)
+    with pytest.raises(TimeoutError, match="within 0 s"):
+        mailbox.wait(0)
+    mailbox.put(delta(1, a=1))
+    mailbox.wait(0)
+    mailbox.close()
+    mailbox.take()
+    mailbox.wait(0)
