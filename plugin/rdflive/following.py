@@ -1,0 +1,195 @@
+"""The loop of a mirror: entries into commits, cursors kept, bad records put aside, snapshots taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rdflive.errors import FeedError, RdfliveError, ResyncNeeded, UnsupportedStoreError
+from rdflive.feeds import Entry, Feed, Frame, Line, Snapshot
+from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.files import FileFeed
+from rdflive.interrupts import interrupt_later
+from rdflive.model import Change
+from rdflive.target import GraphTarget
+
+__all__ = ["Following", "Mirrored"]
+
+_CURSOR: Final = "cursor"
+_OWN: Final = "feed "
+"""In front of the keys that a feed chose itself, so that none of them is `cursor`."""
+_PATIENCE: Final = 3
+"""Snapshots without an entry in between, until a feed that asks for another is given up."""
+_running: Final[set[tuple[int, str]]] = set()
+"""The mirrors at work, by store and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """What a mirror has done when its feed ends."""
+
+    entries: int = 0
+    """Entries of the feed that were applied, each as one commit."""
+    changes: int = 0
+    """Changes in them, as the feed says them; what its SPARQL updates did is not counted."""
+    skipped: int = 0
+    """Bad records that went to the dead letters."""
+    resyncs: int = 0
+    """Snapshots that replaced what the graph held."""
+    cursor: str | None = None
+    """Where the feed goes on the next time; None where nothing was ever read."""
+
+
+@dataclass(slots=True)
+class Following:
+    """One run of a mirror; without a name it keeps nothing."""
+
+    target: GraphTarget
+    feed: Feed
+    name: str | None
+    snapshot: Callable[[], Snapshot] | None
+    """Reads the state before the feed's first entry; None where the feed itself has one, or nobody."""
+    letters: DeadLetters | None
+    on_entry: Callable[[Entry], object] | None
+    on_resync: Callable[[Snapshot], object] | None
+    done: Mirrored = Mirrored()
+    refused: Frame = ()
+    """What the store refused last: it may come again where a cursor cannot point behind it."""
+
+    def run(self, cursor: str | None) -> Mirrored:
+        """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
+        with self._alone():
+            if cursor is None and self.name is not None:
+                cursor = self.target.kept(self.name).get(_CURSOR)
+            self.done = replace(self.done, cursor=cursor)
+            if cursor is None and self.snapshot is not None:
+                self._resync(self.snapshot())
+            barren = 0
+            while True:
+                entries = self.done.entries
+                need = self._follow()
+                if need is None:
+                    return self.done
+                barren = 0 if self.done.entries > entries else barren + 1
+                snapshot = self._snapshot()
+                if snapshot is None or barren == _PATIENCE:
+                    raise need
+                self._resync(snapshot)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse a second mirror of the name: each would move the other's cursor."""
+        if self.name is None:
+            yield
+            return
+        key = self.target.identity, self.name
+        if key in _running:
+            raise RdfliveError(
+                f"a mirror named {self.name!r} is at work on this store; give this one another name"
+            )
+        _running.add(key)
+        try:
+            yield
+        finally:
+            _running.discard(key)
+
+    def _follow(self) -> ResyncNeeded | None:
+        """Apply what comes, to the end of the feed or to where it needs a resync."""
+        entries = self.feed.entries(self.done.cursor, self._own(), self.target)
+        try:
+            while True:
+                try:
+                    entry = next(entries)
+                except StopIteration:
+                    return None
+                except ResyncNeeded as need:
+                    return need
+                if self._apply(entry):
+                    return self._follow()
+        finally:
+            close = getattr(entries, "close", None)  # a generator may hold a file or a connection
+            if close is not None:
+                close()
+
+    def _apply(self, entry: Entry) -> bool:
+        """Apply an entry or skip it; true where its feed must be taken up again from what is kept.
+
+        So it is when the store refuses what the decoder has taken for done.
+        """
+        error, anew = entry.error, False
+        if error is None:
+            try:
+                self._write(entry)
+            except Exception as cause:
+                if not _is_refusal(cause, entry):
+                    raise
+                error = self._refusal(entry, cause)
+                anew = bool(entry.kept) and entry.frame != self.refused
+                if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
+                    raise error from cause
+                self.refused = entry.frame
+        if error is not None:
+            self._skip(entry, error)
+        if self.on_entry is not None:
+            self.on_entry(entry)
+        return anew
+
+    def _write(self, entry: Entry) -> None:
+        keep = {_OWN + key: text for key, text in entry.kept.items()}
+        with interrupt_later():
+            self._keep(entry.batch.changes, entry.updates, {**keep, _CURSOR: entry.cursor})
+        done = self.done
+        changes = done.changes + len(entry.batch.changes)
+        self.done = replace(done, entries=done.entries + 1, changes=changes, cursor=entry.cursor)
+
+    def _skip(self, entry: Entry, error: FeedError) -> None:
+        """Put a bad record aside and move the cursor over it; raise where that is not wanted."""
+        if self.letters is None:
+            raise error
+        self.letters(error, entry.frame)
+        self._keep((), (), {_CURSOR: entry.cursor})
+        self.done = replace(self.done, skipped=self.done.skipped + 1, cursor=entry.cursor)
+
+    def _keep(
+        self, changes: Iterable[Change], updates: tuple[str, ...], keep: Mapping[str, str | None]
+    ) -> None:
+        self.target.write(changes, updates, self.name or "", keep if self.name is not None else {})
+
+    def _refusal(self, entry: Entry, cause: Exception) -> FeedError:
+        line = entry.frame[0] if entry.frame else Line("", 0)
+        text = " ".join(str(cause).split())
+        reason = f"the store refuses entry {entry.batch.sequence}: {text}"
+        error = FeedError(self.feed.source, line.number, reason, offset=line.start)
+        error.__cause__ = cause
+        return error
+
+    def _snapshot(self) -> Snapshot | None:
+        return self.feed.snapshot(self.target) if self.snapshot is None else self.snapshot()
+
+    def _resync(self, snapshot: Snapshot) -> None:
+        """Replace what the graph holds in one commit."""
+        old = {} if self.name is None else self.target.kept(self.name)
+        new = {_OWN + key: text for key, text in snapshot.kept.items()}
+        keep = {**dict.fromkeys(old), **new, _CURSOR: snapshot.cursor}
+        with interrupt_later():
+            self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
+        self.done = replace(self.done, resyncs=self.done.resyncs + 1, cursor=snapshot.cursor)
+        if self.on_resync is not None:
+            self.on_resync(snapshot)
+
+    def _own(self) -> dict[str, str]:
+        """Give what the feed itself has kept."""
+        kept = {} if self.name is None else self.target.kept(self.name)
+        return {key.removeprefix(_OWN): text for key, text in kept.items() if key.startswith(_OWN)}
+
+
+def _is_refusal(cause: Exception, entry: Entry) -> bool:
+    """Tell what a store says of an entry from what has happened to the store."""
+    if isinstance(cause, OSError | UnsupportedStoreError):
+        return False
+    if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):
+        return True
+    # rdflib's engine raises what it likes for an update
+    return bool(entry.updates) and not isinstance(cause, RuntimeError | MemoryError)
