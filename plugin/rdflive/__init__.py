@@ -13,13 +13,13 @@ from rdflive.errors import (
     UnsupportedStoreError,
 )
 from rdflive.hookspecs import hookimpl
-from rdflive.journal import ResumeError
 from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.manager import register_plugin, unregister_plugin
 from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
+from rdflive.resume import ResumeError
 from rdflive.subscription import Stats, Subscription
 from rdflive.target import to_feed
 

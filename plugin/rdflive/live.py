@@ -12,13 +12,12 @@ import rdflib
 
 from rdflive import manager
 from rdflive.errors import RdfliveError, UnsupportedStoreError
-from rdflive.journal import Journal, ResumeError
 from rdflive.model import Delta
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.query_identity import query_identity
+from rdflive.resume import Journal, ResumeError, query_identity
 from rdflive.subscription import OnError, Subscription
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from rdflive.constructed import ConstructedGraph
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.errors import ClosedError
-from rdflive.journal import Journal, ResumeError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
-from rdflive.outbox import Outbox
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
+from rdflive.resume import Journal, Outbox, ResumeError
 from rdflive.store import Adapter
 
 __all__ = ["Callback", "OnError", "Stats", "Subscription"]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TextIO
 
 from rdflive.cli.outputs import naming
 from rdflive.errors import RdfliveError
-from rdflive.journal_file import JournalFile
+from rdflive.resume.journal_file import JournalFile
 
 __all__ = ["open_out"]
 

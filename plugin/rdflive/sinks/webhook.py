@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rdflive.errors import RdfliveError
-from rdflive.journal import subscriber_token
 from rdflive.model import Delta
+from rdflive.resume import subscriber_token
 from rdflive.sinks.ndjson import to_ndjson
 from rdflive.sinks.posting import post
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
-from rdflive.journal_rows import OxigraphTexts, RdflibTexts, read_row, row_key, write_row
+from rdflive.resume.rows import OxigraphTexts, RdflibTexts, read_row, row_key, write_row
 
 LITERALS = st.one_of(
     st.builds(Literal, st.text()),

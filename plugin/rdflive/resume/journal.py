@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rdflive.errors import ClosedError
-from rdflive.journal_file import JournalFile, ResumeError
-from rdflive.journal_rows import row_key
+from rdflive.resume.journal_file import JournalFile, ResumeError
+from rdflive.resume.rows import row_key
 
 __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 

@@ -1,0 +1,9 @@
+"""What a subscriber that resumes was told, on disk, and the way of each delta to it."""
+
+from __future__ import annotations
+
+from rdflive.resume.identity import query_identity
+from rdflive.resume.journal import Journal, ResumeError, subscriber_token
+from rdflive.resume.outbox import Outbox
+
+__all__ = ["Journal", "Outbox", "ResumeError", "query_identity", "subscriber_token"]
