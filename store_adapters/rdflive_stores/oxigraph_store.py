@@ -1,6 +1,7 @@
 """The stand-in for a `pyoxigraph.Store`: the same methods, and every change goes through a capture.
 
 A native store cannot be subclassed or patched, so what is written to it past the stand-in is not seen.
+The module is long because the interface that it repeats is.
 """
 
 from __future__ import annotations

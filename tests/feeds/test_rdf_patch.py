@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Dataset, Literal, URIRef
 
@@ -229,7 +229,8 @@ def test_what_is_written_is_read_again(batches: list[list[Change]]) -> None:
     assert [list(batch.changes) for batch in decode(text.replace("\n", "\r\n"))] == batches
 
 
-@given(st.text(alphabet=' \t\n"\\<>_:.@^#AaDHTXCPu0-éx{', max_size=60))
+@example("\x0b")
+@given(st.text(alphabet=' \t\n\x0b\x1c"\\<>_:.@^#AaDHTXCPu0-éx{', max_size=60))
 def test_any_text_gives_batches_or_a_feed_error(text: str) -> None:
     """No text makes the decoder fail in another way."""
     with suppress(FeedError):

@@ -93,7 +93,7 @@ def _read_row(row: RowReader) -> tuple[str, Quad | None]:
         case "PA" | "PD":
             _read_prefix(row, code)
         case _:
-            raise RowError(f"a row begins with one of {_ACCEPTED}, not {start.split()[0][:20]!r}")
+            raise RowError(f"a row begins with one of {_ACCEPTED}, not {start.partition(' ')[0][:20]!r}")
     return code, None
 
 
