@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -181,10 +182,36 @@ UPDATES = (
 )
 
 
+SWAPS = tuple(
+    update for update in UPDATES if "INSERT { ?o ?p ?s } WHERE { VALUES" in update or " ; " in update
+)
+"""Updates that delete what they insert for another solution."""
+
+
+def test_an_update_deletes_before_it_inserts() -> None:
+    """What one solution inserts is not deleted for another one: a swap leaves both triples."""
+    dataset = rdflib.Dataset()
+    dataset.bind("", "urn:example:")
+    for update in SWAPS:
+        write(dataset, updates=["CLEAR ALL", update])
+        assert len(dataset) == 2
+
+
+@cache
+def oxigraph_swaps() -> bool:
+    """Tell if this Oxigraph is a judge of swaps: older ones delete and insert solution by solution."""
+    store = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]").Store()
+    store.update("INSERT DATA { <urn:x> <urn:p> <urn:y> . <urn:y> <urn:p> <urn:x> }")
+    store.update("DELETE { ?s <urn:p> ?o } INSERT { ?o <urn:p> ?s } WHERE { ?s <urn:p> ?o }")
+    return len(store) == 2
+
+
 @pytest.mark.parametrize("update", UPDATES)
 def test_an_update_of_a_dataset_does_what_sparql_says(update: str) -> None:
     """rdflib's engine, which takes a dataset for its union in places, gives what Oxigraph gives."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    if update in SWAPS and not oxigraph_swaps():
+        pytest.skip("this Oxigraph deletes and inserts solution by solution, so it is no judge here")
     contents = []
     for store in (Memory(), rdflib.plugin.get("Oxigraph", rdflib.store.Store)()):
         World(store).prepare()
