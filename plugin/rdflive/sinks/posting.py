@@ -65,6 +65,8 @@ def _send(request: Request, timeout: float, deadline: _Deadline) -> Fault | None
             return _refusal(error)
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, URLError) else error
+        if isinstance(reason, TimeoutError):  # of one piece, which may come a moment before the deadline
+            return Fault(f"timed out after {timeout:g} s", passes=True)
         # a text is about the URL of a proxy
         is_final = isinstance(reason, ssl.SSLCertVerificationError | str)
         return Fault(_printable(str(reason)) or type(reason).__name__, passes=not is_final)
