@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
 from rdflive.store import UNION, Capture, QuadTerms
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
+from rdflive_stores.oxigraph_documents import Source, parsed
 from rdflive_stores.oxigraph_entry import Entry
 from rdflive_stores.oxigraph_kept import KEPT, Held, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["GraphName", "LiveStore"]
 
 GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
-_Source: TypeAlias = bytes | str | IO[bytes] | IO[str] | None
 
 
 class LiveStore:
@@ -102,7 +102,7 @@ class LiveStore:
     def load(
         self,
         /,
-        input: _Source = None,  # noqa: A002 - pyoxigraph's name
+        input: Source = None,  # noqa: A002 - pyoxigraph's name
         format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
         *,
         path: str | os.PathLike[str] | None = None,
@@ -117,12 +117,12 @@ class LiveStore:
         if not (
             has_one_graph and self._unchecked(self.native.load, input, format, to_graph=to_graph, **options)
         ):
-            self._insert(self.native.extend, self._parsed(input, format, to_graph, options))
+            self._insert(self.native.extend, parsed(self.native, input, format, to_graph, options))
 
     def bulk_load(
         self,
         /,
-        input: _Source = None,  # noqa: A002 - pyoxigraph's name
+        input: Source = None,  # noqa: A002 - pyoxigraph's name
         format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
         *,
         path: str | os.PathLike[str] | None = None,
@@ -134,7 +134,7 @@ class LiveStore:
         refuse_kept(to_graph)
         options = {"path": path, "base_iri": base_iri, "lenient": lenient}
         if not self._unchecked(self.native.bulk_load, input, format, to_graph=to_graph, **options):
-            self._insert(self.native.bulk_extend, self._parsed(input, format, to_graph, options))
+            self._insert(self.native.bulk_extend, parsed(self.native, input, format, to_graph, options))
 
     def update(
         self,
@@ -307,20 +307,6 @@ class LiveStore:
             finally:  # a bulk operation may have got half way
                 came = dict.fromkeys(canonical_quad(quad) for quad in absent if quad in native)
                 record(native, self.capture, (), came)
-
-    def _parsed(
-        self, source: _Source, syntax: RdfFormat | None, to_graph: GraphName | None, options: Any
-    ) -> list[Quad]:
-        """Parse as the store does on loading: blank nodes renamed, triples put into `to_graph`."""
-        self.native.load("", RdfFormat.N_TRIPLES, to_graph=to_graph)  # refuses what is no name of a graph
-        quads = parse(source, syntax, rename_blank_nodes=True, **options)
-        if to_graph is None:
-            return list(quads)
-        default = DefaultGraph()
-        return [
-            Quad(q.subject, q.predicate, q.object, to_graph if q.graph_name == default else q.graph_name)
-            for q in quads
-        ]
 
     def _compare(self, touched: Callable[[], list[Pattern]], write: Callable[[], None]) -> None:
         """Run an operation and record how the quads of some patterns differ before and after."""

@@ -24,18 +24,6 @@ from rdflive.resume.journal import Journal, ResumeError, subscriber_token
 from support.resume import EX, QUERY, TRAIN, Ledger, add, names, node, resumed
 
 
-@pytest.fixture
-def graph() -> rdflib.Graph:
-    graph = rdflib.Graph()
-    add(graph, "ic1")
-    return graph
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trains.db"
-
-
 def test_a_name_is_open_once(graph: rdflib.Graph, path: Path) -> None:
     """A second live subscription of a name is refused while the first is open; other names share the file."""
     first = Ledger()

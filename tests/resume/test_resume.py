@@ -19,19 +19,6 @@ import rdflive
 from support.resume import POINTS, QUERY, TRAIN, Killed, Ledger, add, killed_at, names, node, resumed
 from support.resume_world import QUERIES, STEPS, World
 
-
-@pytest.fixture
-def graph() -> rdflib.Graph:
-    graph = rdflib.Graph()
-    add(graph, "ic1")
-    return graph
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trains.db"
-
-
 MISSED: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
     "nothing": ([], [], [], []),
     "inserts": (["ic3", "ic4"], [], ["ic3", "ic4"], []),

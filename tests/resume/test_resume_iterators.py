@@ -17,18 +17,6 @@ from support.resume import QUERY, Ledger, add, names, resumed
 from support.waiting import waiting
 
 
-@pytest.fixture
-def graph() -> rdflib.Graph:
-    graph = rdflib.Graph()
-    add(graph, "ic1")
-    return graph
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "trains.db"
-
-
 def test_without_initial_an_iterator_gets_what_came_before_it(graph: rdflib.Graph, path: Path) -> None:
     """With initial=False and no callback, what changes before the first deltas() waits as a change."""
     with rdflive.subscribe(graph, QUERY, name="board", resume=path, initial=False) as subscription:
