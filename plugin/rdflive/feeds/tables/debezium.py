@@ -17,16 +17,17 @@ from rdflive.feeds.decoder import Decoded, Frame, meaningful
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.json_lines import member, optional, read_value
 from rdflive.feeds.lines import Line
-from rdflive.feeds.tables.cells import Cell, Row, to_row
+from rdflive.feeds.tables.cells import Cell, to_row
 from rdflive.feeds.tables.connect_schema import UNAVAILABLE, column_schemas, to_cell_by_schema
 from rdflive.feeds.tables.debezium_records import Kind, Record, read_record, unwrap
-from rdflive.feeds.tables.gaps import MappingGaps
+from rdflive.feeds.tables.gaps import Gaps, MappingGaps
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, TableMapping, read_mapping
-from rdflive.feeds.tables.rows import Held, RowEdit, RowName, Rows, TableName, at_line, needs_mapping
+from rdflive.feeds.tables.row_events import GivenRow, RowEvent
+from rdflive.feeds.tables.rows import RowEdit, Rows, TableName, at_line, needs_mapping
 from rdflive.feeds.tables.templates import QuadColumns
 from rdflive.feeds.terms import RowError
 
-__all__ = ["DEBEZIUM", "DebeziumDecoder", "debezium"]
+__all__ = ["DEBEZIUM", "DebeziumDecoder", "debezium", "read_event"]
 
 _OFFSET: Final = "offset "
 _UNNUMBERED: Final = "unnumbered"
@@ -34,7 +35,7 @@ _OPERATIONS: Final = ("c", "r", "u", "d", "t")
 
 
 class DebeziumDecoder:
-    """Decodes change events; what lies between the BEGIN and the END of a transaction is a unit.
+    """Decodes change events by a `mapping`; what a BEGIN and an END of a transaction enclose is a unit.
 
     Any other event is a unit of its own. A row that is created or read again takes the place of the one with
     its key; an update of an unknown row creates it, a delete of one does nothing. `before` need not hold more
@@ -45,6 +46,7 @@ class DebeziumDecoder:
     """
 
     def __init__(self, mapping: RowMapping) -> None:
+        self.mapping = mapping
         self._rows = Rows(mapping, DEBEZIUM.name)
         self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
@@ -122,14 +124,8 @@ class DebeziumDecoder:
 
     def _apply(self, record: Record, edit: RowEdit) -> bool:
         """Edit the rows as an event says; False where its table is not mapped."""
-        operation = member(record.event, "op", str, "the event")
-        if operation not in _OPERATIONS:
-            accepted = ", ".join(_OPERATIONS)
-            raise RowError(f"'op' of the event must be one of {accepted}, or m, not {operation[:40]!r}")
-        name = _table_name(record)
-        table = self._rows.mapping.find(name)
-        if table is None:
-            self._gaps.warn_of_table(name)
+        event = read_event(record, self.mapping, self._gaps)
+        if event is None:
             return False
         if self._may_repeat and not record.is_numbered:
             raise RowError(
@@ -137,14 +133,7 @@ class DebeziumDecoder:
                 "nobody can tell whether this event was applied before; mirror into an empty graph under "
                 "another name"
             )
-        if operation == "t":
-            edit.clear(name)
-        elif operation == "d":
-            edit.remove(RowName(name, _deleted_key(record, table)))
-        else:
-            after = _put(record, table, name, edit)
-            lacking = (column for column in table.columns if column not in after)
-            self._gaps.warn_of_columns(name, lacking, after)
+        event.apply(edit)
         return True
 
     def _check_transaction(self, records: list[Record], frame: Frame, *, is_new: bool) -> None:
@@ -193,6 +182,30 @@ def _boundary(line: Line) -> Kind | None:
     return None
 
 
+def read_event(record: Record, mapping: RowMapping, gaps: Gaps) -> RowEvent | None:
+    """Read what a change does to the rows of its table; None where that is not mapped.
+
+    What the event and the mapping do not share goes to `gaps`. Raises `RowError`.
+    """
+    operation = member(record.event, "op", str, "the event")
+    if operation not in _OPERATIONS:
+        accepted = ", ".join(_OPERATIONS)
+        raise RowError(f"'op' of the event must be one of {accepted}, or m, not {operation[:40]!r}")
+    name = _table_name(record)
+    table = mapping.find(name)
+    if table is None:
+        gaps.warn_of_table(name)
+        return None
+    if operation == "t":
+        return RowEvent(name)
+    if operation == "d":
+        return RowEvent(name, _deleted_key(record, table))
+    after = member(record.event, "after", dict, "the event")
+    event = _read_put(record, table, name, after)
+    gaps.warn_of_columns(name, (column for column in table.columns if column not in after), after)
+    return event
+
+
 def _table_name(record: Record) -> TableName:
     source = member(record.event, "source", dict, "the event")
     table = member(source, "table", str, "the event's source")
@@ -200,38 +213,34 @@ def _table_name(record: Record) -> TableName:
     return (*(part for part in parts if part), table)
 
 
-def _put(record: Record, table: TableMapping, name: TableName, edit: RowEdit) -> Mapping[str, Any]:
-    """Put the row of an event in the place of the one that it was before; give it as the event has it."""
-    after = member(record.event, "after", dict, "the event")
-    new = RowName(name, _key(table, after, "'after' of the event"))
-    old = new
+def _read_put(record: Record, table: TableMapping, name: TableName, after: Mapping[str, Any]) -> RowEvent:
+    """Read which row is put, and in the place of which."""
+    key = _key(table, after, "'after' of the event")
+    old = None
     if record.event["op"] == "u":
         before = optional(record.event, "before", dict, "the event")
         if before is not None and _has_key(table, before):
-            old = RowName(name, _key(table, before, "'before' of the event"))
+            old = _key(table, before, "'before' of the event")
         elif isinstance(table.shape, QuadColumns) and not table.is_key_declared:
             raise RowError(
                 "the update does not tell the row from before; name the primary key as 'key' in the mapping, "
                 "or have the database log whole rows (such as REPLICA IDENTITY FULL)"
             )
-    row = _read_row(record, table, after, edit.get(old))
-    if old != new:
-        edit.remove(old)
-    edit.put(new, row)
-    return after
+    return RowEvent(name, key, _read_row(record, table, after), None if old == key else old)
 
 
-def _read_row(record: Record, table: TableMapping, after: Mapping[str, Any], held: Held | None) -> Row:
+def _read_row(record: Record, table: TableMapping, after: Mapping[str, Any]) -> GivenRow:
     schemas = column_schemas(record.schema, "after")
+    left_out = {column for column in table.columns if after.get(column) in UNAVAILABLE}
 
     def convert(column: str, value: Any) -> Cell:
-        if value not in UNAVAILABLE:
-            return to_cell_by_schema(value, schemas.get(column, {}))
-        if held is None or column not in held.row:
-            raise RowError("was left out as unchanged, but the feed does not have its value from before")
-        return held.row[column]
+        return to_cell_by_schema(value, schemas.get(column, {}))
 
-    return to_row(after, table.columns, convert)
+    row = to_row(after, [column for column in table.columns if column not in left_out], convert)
+    if not left_out:
+        return row
+    # in the order of the columns, in which a row is kept
+    return {column: row.get(column) for column in table.columns if column in row or column in left_out}
 
 
 def _deleted_key(record: Record, table: TableMapping) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rdflive.feeds.decoder import Decoded, Frame, meaningful
@@ -24,16 +24,17 @@ from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, at_line, needs_map
 from rdflive.feeds.tables.templates import MappingError
 from rdflive.feeds.terms import RowError
 
-__all__ = ["DELTA_LAKE", "DeltaLakeDecoder", "delta_lake"]
+__all__ = ["DELTA_LAKE", "SIGNS", "DeltaLakeDecoder", "RowCount", "delta_lake"]
 
-_SIGNS: Final = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+SIGNS: Final = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+"""The kinds of change, and whether a row comes or goes with each."""
 # inside of a string the quotes would be escaped
 _VERSION: Final = re.compile(r'"_commit_version"[ \t]*:[ \t]*(\d+)')
 _KEPT_VERSION: Final = "version"
 _WHOLE: Final = "the feed must hold all rows of a version together, and versions in order"
 
 
-class _Net(NamedTuple):
+class RowCount(NamedTuple):
     """A row, and by how much a version changes how often it is there."""
 
     name: RowName
@@ -44,7 +45,7 @@ class _Net(NamedTuple):
 
 
 class DeltaLakeDecoder:
-    """Decodes the rows of one table: all rows of a version are a unit, in whatever order they come.
+    """Decodes the rows of the one table of a `mapping`: all rows of a version are a unit, in any order.
 
     Rows have no key, so the mapping's `key` plays no part: equal ones are counted, and a version is
     consolidated before anything is done, so that an update may stand in front of the insert it updates. A
@@ -54,13 +55,15 @@ class DeltaLakeDecoder:
     """
 
     def __init__(self, mapping: RowMapping) -> None:
+        self.mapping = mapping
         self._rows = Rows(mapping, DELTA_LAKE.name)
         self._gaps = MappingGaps(DELTA_LAKE.name, mapping)
         ((name, self._table),) = mapping.tables.items()
         self._name = (name,)
         # Spark leaves NULLs out, so one row does not tell which columns the table has
         self._lacking = self._table.columns
-        self._applied = self._seen = -1
+        self.applied = self._seen = -1
+        """The last version that changed anything; -1 before the first."""
         self._check = ""
 
     def restore(self, kept: Mapping[str, str]) -> None:
@@ -70,7 +73,7 @@ class DeltaLakeDecoder:
             self._find_columns(held.row if held is not None else {})
         if _KEPT_VERSION in kept:
             version, self._check = kept[_KEPT_VERSION].split()
-            self._applied = self._seen = int(version)
+            self.applied = self._seen = int(version)
 
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
         """Give versions; a line without one belongs to the version in front of it, to be refused with it."""
@@ -94,18 +97,27 @@ class DeltaLakeDecoder:
             if version <= self._seen:
                 raise RowError(f"version {version} comes behind version {self._seen}; {_WHOLE}")
         decoded = None
-        if version >= self._applied:
-            decoded = self._decode_version(version, self._consolidate(frame, version), frame[-1])
+        if version >= self.applied:
+            net = self._consolidate(frame, version)
+            with at_line(frame[-1]):
+                is_new = not self.is_applied(version, net)
+            decoded = self.apply(version, net) if is_new else None
         self._seen = version
         return decoded
 
-    def _decode_version(self, version: int, net: list[_Net], last: Line) -> Decoded | None:
-        """Do what a version does, if it is not the one that was applied last."""
-        check = _digest(sorted((name.key, count) for name, _, count, _ in net))
-        if version == self._applied:
-            if check != self._check:
-                raise RowError(f"version {version} had other rows when it was applied; {_WHOLE}", last.number)
-            return None
+    def to_row(self, record: Mapping[str, Any]) -> tuple[RowName, Row]:
+        """Take the mapped columns of a row; raises `RowError`."""
+        row = to_row(record, self._table.columns)
+        return RowName(self._name, _digest(sorted(row.items()))), row
+
+    def is_applied(self, version: int, net: Sequence[RowCount]) -> bool:
+        """Tell whether a version was applied before; raises `RowError` where it had other rows then."""
+        if version == self.applied and _check(net) != self._check:
+            raise RowError(f"version {version} had other rows when it was applied; {_WHOLE}")
+        return version <= self.applied
+
+    def apply(self, version: int, net: Sequence[RowCount]) -> Decoded | None:
+        """Do what a version does; raises `RowError`, and has then done nothing."""
         edit = RowEdit(self._rows)
         for name, row, count, line in net:
             held = edit.get(name)
@@ -117,8 +129,8 @@ class DeltaLakeDecoder:
         decoded = edit.finish()
         if decoded is None:
             return None
-        self._applied, self._check = version, check
-        return decoded._replace(kept={**decoded.kept, _KEPT_VERSION: f"{version} {check}"})
+        self.applied, self._check = version, _check(net)
+        return decoded._replace(kept={**decoded.kept, _KEPT_VERSION: f"{version} {self._check}"})
 
     def _watch_start(self, lines: Iterator[Line]) -> Iterator[Line]:
         """Pass the lines on; versions are seen anew where they begin with the first line of a feed."""
@@ -127,19 +139,18 @@ class DeltaLakeDecoder:
                 self._seen = -1
             yield line
 
-    def _consolidate(self, frame: Frame, version: int) -> list[_Net]:
+    def _consolidate(self, frame: Frame, version: int) -> list[RowCount]:
         """List the rows of a version that it does not take back itself."""
-        net: dict[RowName, _Net] = {}
+        net: dict[RowName, RowCount] = {}
         for line in frame:
             with at_line(line):
                 record = read_object(line)
                 if _version(record) != version:
                     raise RowError(f"a row of version {_version(record)} is among those of version {version}")
                 self._find_columns(record)
-                row = to_row(record, self._table.columns)
-                name = RowName(self._name, _digest(sorted(row.items())))
+                name, row = self.to_row(record)
                 before = net[name].change if name in net else 0
-                net[name] = _Net(name, row, before + _sign(record), line)
+                net[name] = RowCount(name, row, before + _sign(record), line)
         self._gaps.warn_of_columns(self._name, self._lacking, record)
         return [row for row in net.values() if row.change]
 
@@ -172,9 +183,14 @@ def _version(record: Mapping[str, Any]) -> int:
 
 def _sign(record: Mapping[str, Any]) -> int:
     change = member(record, "_change_type", str, "the row")
-    if change not in _SIGNS:
-        raise RowError(f"'_change_type' of the row must be one of {', '.join(_SIGNS)}, not {change[:40]!r}")
-    return _SIGNS[change]
+    if change not in SIGNS:
+        raise RowError(f"'_change_type' of the row must be one of {', '.join(SIGNS)}, not {change[:40]!r}")
+    return SIGNS[change]
+
+
+def _check(net: Sequence[RowCount]) -> str:
+    """Tell a version from one with other rows."""
+    return _digest(sorted((name.key, count) for name, _, count, _ in net))
 
 
 def _digest(value: object) -> str:

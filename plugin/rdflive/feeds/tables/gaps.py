@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from rdflive.feeds.tables.mapping import RowMapping
 from rdflive.feeds.tables.rows import TableName
 
-__all__ = ["MappingGaps"]
+__all__ = ["Gaps", "MappingGaps"]
 
 log = logging.getLogger("rdflive")
 
 _SHOWN: Final = 200
 """Characters of a list of names that a warning shows."""
+
+
+class Gaps(Protocol):
+    """Is told what a feed and its mapping do not share."""
+
+    def warn_of_table(self, table: TableName) -> None:
+        """Take a table that the mapping lacks."""
+
+    def warn_of_columns(self, table: TableName, lacking: Iterable[str], seen: Iterable[str]) -> None:
+        """Take the mapped columns that a row lacks, and the columns that it has."""
 
 
 class MappingGaps:

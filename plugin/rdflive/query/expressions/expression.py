@@ -12,6 +12,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Node, Variable
 
 from rdflive.query.expressions.evaluation import Compiler, guarded
+from rdflive.query.expressions.frozen import freeze, thaw
 from rdflive.query.expressions.nodes import EXISTS, elements, operands, replace
 from rdflive.query.expressions.rdflib_evaluation import Row, Terms
 from rdflive.query.expressions.text import to_text
@@ -52,6 +53,9 @@ class Expression:
     def __repr__(self) -> str:
         return f"<Expression: {self.text}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (freeze(self._node), self._base)
+
     def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
         """Compile to the rdflib term of a row; None where SPARQL raises an error.
 
@@ -77,6 +81,10 @@ class Expression:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
         truth = Compiler(columns, terms, self._base).truth(self._node)
         return guarded(lambda row: truth(row) is True, False)
+
+
+def _made(frozen: Any, base: str | None) -> Expression:
+    return Expression(thaw(frozen), base=base)
 
 
 def conjuncts(node: Any) -> list[Any]:

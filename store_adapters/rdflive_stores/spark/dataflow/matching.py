@@ -1,0 +1,188 @@
+"""The first stage: changes brought to set semantics, and matched with the patterns.
+
+Within a micro-batch the last operation on a quad counts. Whether it changes anything, the live quads tell:
+without them a repeated insert or the delete of what is not there would make every later sum wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rdflive.errors import RdfliveError
+from rdflive.feeds.terms import RowError, RowReader
+from rdflive.feeds.writing import write_term
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Route
+from rdflive_stores.spark.dataflow.rows import Column, Rows
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, equal, expand
+from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.walking import finish
+
+__all__ = ["LIVE", "ChangeError", "match"]
+
+LIVE: Final = "live"
+"""The folder of the live quads."""
+_LAYOUT: Final = Layout(4)
+_PLACES: Final = ("s", "p", "o", "g")
+_SIGNS: Final = ("A", "+")
+_IRI: Final = r"<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*>"
+# what it takes is canonical; what it does not may still be
+_CANONICAL: Final = rf"^(?:{_IRI}|_:[A-Za-z0-9]+|\"[^\"\\\n\r]*\"(?:@[a-z]+(?:-[a-z0-9]+)*|\^\^{_IRI})?)$"
+
+
+class ChangeError(RdfliveError, ValueError):
+    """A row is no change of a graph."""
+
+
+def match(
+    plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn changes, already sent to the bucket of their quad, into matches sent to the bucket of a centre.
+
+    Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the places and of the
+    quad; `stream`, `offset` and `part`, its place; and `bucket`.
+    """
+    changes = list(batches)
+    if not changes:
+        return
+    table = pa.Table.from_batches(changes).combine_chunks()
+    if not table.num_rows:
+        return
+    _check(table)
+    for bucket in np.unique(table["bucket"].to_numpy()):
+        mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
+        quads, signs = _normalise(now, int(bucket), _last_of_each(mine))
+        yield from _send(plan, quads, signs, buckets)
+
+
+def _check(table: pa.Table) -> None:
+    """Refuse what is no change, or spelt so that an equal term could be spelt otherwise."""
+    known = pc.is_in(table["op"], pa.array(["A", "D", "+", "-"]))
+    if not pc.all(known).as_py():
+        wrong = table["op"].filter(pc.invert(known))[0].as_py()
+        raise ChangeError(f"the operation {wrong!r} is none: op must be A or +, D or -")
+    for name, role in zip(_PLACES, ("subject", "predicate", "object", "graph"), strict=True):
+        column = table[name]
+        fine = pc.match_substring_regex(column, _CANONICAL)
+        if name == "g":
+            fine = pc.or_(fine, pc.equal(column, ""))
+        for text in pc.unique(column.filter(pc.invert(pc.fill_null(fine, False)))).to_pylist():
+            _check_term(text, role)
+
+
+def _check_term(text: str | None, role: str) -> None:
+    if text is None:
+        raise ChangeError(f"the {role} of a change is NULL")
+    reader = RowReader(text)
+    try:
+        canonical = write_term(reader.term(role))
+    except RowError as error:
+        raise ChangeError(f"{error}: terms are written as in N-Triples") from error
+    if reader.rest or canonical != text:
+        raise ChangeError(
+            f"the {role} {text!r} must be written {canonical!r}, so that equal terms have equal texts"
+        )
+
+
+def _last_of_each(table: pa.Table) -> pa.Table:
+    """Keep the last change of each quad, in the order of the streams."""
+    stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
+    order = np.lexsort(
+        (table["part"].to_numpy(), table["offset"].to_numpy(), stream, table["hash"].to_numpy())
+    )
+    table = table.take(pa.array(order)).combine_chunks()
+    hashes = table["hash"].to_numpy()
+    repeats = hashes[1:] == hashes[:-1]
+    if not repeats.any():
+        return table
+    same = np.ones(len(repeats), np.bool_)
+    for name in _PLACES:
+        same &= equal(
+            table[name].slice(1).combine_chunks(), table[name].slice(0, len(repeats)).combine_chunks()
+        )
+    if (same == repeats).all():
+        return table.filter(pa.array(np.append(~repeats, True))).combine_chunks()
+    # two quads of one hash: slower, and just as exact
+    quads = zip(*(table[name].to_pylist() for name in _PLACES), strict=True)
+    last = {quad: place for place, quad in enumerate(quads)}
+    return table.take(pa.array(sorted(last.values()))).combine_chunks()
+
+
+def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Numbers]:
+    """Find which changes change the live quads, and remember them."""
+    state = Bucket.of(now, LIVE, bucket, _LAYOUT)
+    hashes = table["hash"].to_numpy()
+    present = np.zeros(len(hashes), np.int64)
+    for run in state.settle(now.batch):
+        mine, theirs = expand(*run.find(0, hashes))
+        same = np.ones(len(mine), np.bool_)
+        for number, name in enumerate(_PLACES):
+            texts = run.texts(f"v{number}", pa.array(theirs))
+            same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
+        np.add.at(present, mine[same], run.weight[theirs[same]])
+    wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
+    signs = wanted - present
+    changed = np.nonzero(signs)[0]
+    table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]
+    nothing = np.zeros(len(signs), np.int64)
+    columns = {"index": nothing, "key": table["hash"], "rest": nothing, "weight": signs}
+    texts = {f"v{number}": table[name] for number, name in enumerate(_PLACES)}
+    state.add(now.batch, pa.table(columns | texts))
+    return table, signs
+
+
+def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Send each match of each pattern along its routes."""
+    for number, pattern in enumerate(plan.patterns):
+        places = np.nonzero(_matches(pattern, quads))[0]
+        found = quads.take(pa.array(places)).combine_chunks()
+        rows = Rows(signs[places], _bind(pattern, found))
+        for condition in pattern.filters:
+            rows = rows.where(condition, plan.names)
+        if not len(rows):
+            continue
+        for kind, route in enumerate(plan.routes):
+            if route.pattern == number:
+                yield from _follow(kind, route, rows, buckets)
+        if not plan.ways[number]:
+            yield from finish(plan, rows, buckets)
+
+
+def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
+    """Find the quads that a pattern matches."""
+    held = np.ones(quads.num_rows, np.bool_)
+    for place, name in zip(pattern.places, _PLACES, strict=True):
+        if isinstance(place, str):
+            held &= equal(quads[name], place)
+        else:
+            first = _PLACES[pattern.places.index(place)]
+            if first != name:
+                held &= equal(quads[first], quads[name])
+            if name == "g":  # the default graph has no name
+                held &= ~equal(quads[name], DEFAULT_GRAPH)
+    return held
+
+
+def _bind(pattern: Pattern, quads: pa.Table) -> dict[int, Column]:
+    names = {v: _PLACES[pattern.places.index(v)] for v in pattern.variables}
+    return {v: (_texts(quads[name]), quads[f"h{name}"].to_numpy()) for v, name in names.items()}
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
+
+
+def _follow(kind: int, route: Route, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+    if route.centre is not None:
+        yield from pack(rows.table, kind, bucket_of(rows.columns[route.centre][1], buckets))
+    elif route.walks:
+        yield from pack_everywhere(rows.table, kind, buckets)
+    else:
+        spread = mix((hashes for _, hashes in rows.columns.values()), len(rows))
+        yield from pack(rows.table, kind, bucket_of(spread, buckets))

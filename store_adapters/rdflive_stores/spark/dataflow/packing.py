@@ -1,0 +1,81 @@
+"""Rows in packets: between stages they travel as one Arrow stream per destination, not one by one.
+
+Spark turns every row that leaves Python into its own format and back; a packet is one such row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from rdflive_stores.spark.dataflow.runs import Numbers
+
+__all__ = ["PACKETS", "bucket_of", "mix", "pack", "pack_everywhere", "unpack"]
+
+PACKETS: Final = "bucket int, kind smallint, packet binary"
+"""The columns of packed rows: where they go, what they are to the stage that unpacks them, the rows."""
+_SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def bucket_of(keys: Numbers, buckets: int) -> Numbers:
+    """Give the bucket of each key, as Spark's `pmod` does."""
+    bucket: Numbers = np.mod(keys, buckets)
+    return bucket
+
+
+def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
+    """Make one hash of several, place by place; 0 of none."""
+    mixed = np.zeros(length, np.uint64)
+    for column in hashes:
+        mixed = (mixed ^ column.view(np.uint64)) * _FACTOR
+        mixed ^= mixed >> np.uint64(32)
+    return mixed.view(np.int64)
+
+
+def pack(rows: pa.Table, kind: int, bucket: Numbers) -> Iterator[pa.RecordBatch]:
+    """Send each row to its bucket."""
+    if not len(bucket):
+        return
+    order = np.argsort(bucket, kind="stable")
+    rows = rows.take(pa.array(order)).combine_chunks()
+    found, begins = np.unique(bucket[order], return_index=True)
+    ends = [*begins[1:], len(order)]
+    packets = [_write(rows.slice(begin, end - begin)) for begin, end in zip(begins, ends, strict=True)]
+    yield _batch([int(number) for number in found], kind, packets)
+
+
+def pack_everywhere(rows: pa.Table, kind: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Send all rows to every bucket."""
+    if rows.num_rows:
+        yield _batch(list(range(buckets)), kind, [_write(rows)] * buckets)
+
+
+def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, dict[int, pa.Table]]]:
+    """Give per bucket the rows that were sent to it, by kind."""
+    packets: dict[int, dict[int, list[pa.Table]]] = {}
+    for batch in batches:
+        columns = batch.column(0).to_pylist(), batch.column(1).to_pylist(), batch.column(2)
+        for bucket, kind, packet in zip(*columns, strict=True):
+            rows = pa.ipc.open_stream(packet.as_buffer()).read_all()
+            packets.setdefault(bucket, {}).setdefault(kind, []).append(rows)
+    for bucket, kinds in sorted(packets.items()):
+        yield bucket, {kind: pa.concat_tables(kinds[kind]).combine_chunks() for kind in sorted(kinds)}
+
+
+def _write(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    packet: bytes = sink.getvalue().to_pybytes()
+    return packet
+
+
+def _batch(numbers: list[int], kind: int, packets: list[bytes]) -> pa.RecordBatch:
+    columns = [numbers, [kind] * len(numbers), packets]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+    )

@@ -1,0 +1,266 @@
+"""How a basic graph pattern is matched on Spark: per triple pattern the way of its changes along the stars.
+
+The decomposition is that of `rdflive.query.decompose`: a change of a pattern goes from star to star
+(Definition 13) along the overlapping-subqueries graph (Section 6.5), and at the centre of a star meets all of
+its patterns at once. Patterns that no variable links (Definition 10) are met in every bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from rdflive.feeds.writing import write_term
+from rdflive.query.algebra import Columns, Condition, reads
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
+from rdflive.query.segment import BasicPlan
+
+__all__ = [
+    "DEFAULT_GRAPH",
+    "Arrangement",
+    "Join",
+    "MatchPlan",
+    "Pattern",
+    "Place",
+    "Route",
+    "Visit",
+    "plan_matching",
+]
+
+Place: TypeAlias = "str | int"
+"""A constant as N-Triples text, or the number of a variable."""
+DEFAULT_GRAPH: Final = ""
+"""The text that stands for the default graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A quad pattern: what stands at its four places, and the filters over its variables alone."""
+
+    places: tuple[Place, Place, Place, Place]
+    filters: tuple[Condition, ...]
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """Its distinct variables, in order."""
+        return tuple(dict.fromkeys(place for place in self.places if isinstance(place, int)))
+
+    def place_of(self, variable: int) -> int:
+        """Give the first place of a variable: 0 for the subject, up to 3 for the graph."""
+        return self.places.index(variable)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Arrangement:
+    """The quads that a pattern matches, arranged by one of its variables; patterns that are alike share it.
+
+    Its identity does not depend on the names and order that one planning of the query gives.
+    """
+
+    match: tuple[str, ...]
+    """The constants, and the variables by their order in the pattern, as `?0`; then the filters."""
+    key: int
+    """Which of the variables; -1 where they are spread by the whole quad, to be met in every bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One pattern that rows meet at a centre."""
+
+    pattern: int
+    arrangement: int
+    is_open: bool
+    """True where it binds variables, false where it is only a test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One star on the way of a change: the variable at its centre, None for every bucket."""
+
+    centre: int | None
+    joins: tuple[Join, ...]
+    conditions: tuple[Condition, ...]
+    """The filters whose last variable is bound here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the matches of a pattern go first."""
+
+    pattern: int
+    centre: int | None
+    arrangement: int | None
+    """Which arrangement they are added to there."""
+    walks: bool
+    """Whether they begin their way there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPlan:
+    """The plan of a basic graph pattern."""
+
+    names: tuple[str, ...]
+    """The variables by number."""
+    patterns: tuple[Pattern, ...]
+    ways: tuple[tuple[Visit, ...], ...]
+    """Per pattern the stars that its changes visit, in order."""
+    arrangements: tuple[Arrangement, ...]
+    routes: tuple[Route, ...]
+    columns: tuple[int, ...]
+    """The variables of the solutions."""
+    spread: tuple[int, ...]
+    """Those that decide in which bucket solutions meet."""
+
+    def bound(self, seed: int, number: int) -> tuple[int, ...]:
+        """Give the variables that a change of a pattern has bound in front of its visit `number`."""
+        met = [seed, *(join.pattern for visit in self.ways[seed][:number] for join in visit.joins)]
+        return tuple(dict.fromkeys(v for pattern in met for v in self.patterns[pattern].variables))
+
+    @property
+    def rounds(self) -> int:
+        """How often rows are sent on, at most."""
+        return max(map(len, self.ways))
+
+
+def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> MatchPlan:
+    """Plan a basic graph pattern; its solutions have the columns of the plan's segments.
+
+    `spread` are the places of the columns that decide where solutions meet: by default all.
+    """
+    triples = [triple for segment in basic.segments for triple in segment.patterns]
+    variables = tuple(dict.fromkeys(v for triple in triples for v in triple.variables))
+    filters = [conditions for segment in basic.segments for conditions in segment.filters]
+    patterns = tuple(
+        _pattern(triple, basic.graph, conditions, variables)
+        for triple, conditions in zip(triples, filters, strict=True)
+    )
+    later = [condition for segment in basic.segments for condition in segment.conditions]
+    stars = _Stars(triples, variables, later)
+    drafts = [tuple(stars.way(seed)) for seed in range(len(triples))]
+    shapes = {
+        (number, stop.centre): _arrangement(patterns[number], stop.centre, variables)
+        for way in drafts
+        for stop in way
+        for number, _ in stop.met
+    }
+    arrangements = tuple(sorted(set(shapes.values())))
+    numbers = {key: arrangements.index(shape) for key, shape in shapes.items()}
+    ways = tuple(tuple(stop.to_visit(numbers) for stop in way) for way in drafts)
+    columns = tuple(variables.index(v) for segment in basic.segments for v in segment.projection)
+    return MatchPlan(
+        tuple(variable.name for variable in variables),
+        patterns,
+        ways,
+        arrangements,
+        tuple(_routes(ways, numbers)),
+        columns,
+        columns if spread is None else tuple(columns[place] for place in spread),
+    )
+
+
+class _Stop(NamedTuple):
+    """A visit before its arrangements have numbers."""
+
+    centre: int | None
+    met: list[tuple[int, bool]]
+    """The patterns, and whether each binds anything."""
+    conditions: list[Condition]
+
+    def to_visit(self, numbers: Mapping[tuple[int, int | None], int]) -> Visit:
+        joins = (Join(m, numbers[m, self.centre], is_open) for m, is_open in self.met)
+        return Visit(self.centre, tuple(joins), tuple(self.conditions))
+
+
+class _Stars:
+    """The stars of a pattern and how they overlap."""
+
+    def __init__(
+        self, triples: Sequence[TriplePattern], variables: Columns, conditions: Sequence[Condition]
+    ) -> None:
+        stars = star_decomposition(triples)
+        self._triples = triples
+        self._variables = variables
+        self._conditions = conditions
+        self._stars = {star.centre: star.patterns for star in stars}
+        self._links = overlapping_subqueries_graph(stars)
+
+    def way(self, seed: int) -> Iterator[_Stop]:
+        """Give the stars that a change of a pattern visits, in order, and what it meets in each."""
+        bound = dict.fromkeys(self._triples[seed].variables)
+        waiting = [number for number in range(len(self._triples)) if number != seed]
+        conditions = list(self._conditions)
+        while waiting:
+            centre = self._next(bound, waiting)
+            met = self._met(centre, bound, waiting)
+            waiting = [number for number in waiting if number not in met]
+            marked = []
+            for number in met:
+                new = [v for v in self._triples[number].variables if v not in bound]
+                marked.append((number, bool(new)))
+                bound.update(dict.fromkeys(new))
+            due = [c for c in conditions if reads(c, self._variables) <= bound.keys()]
+            conditions = [c for c in conditions if c not in due]
+            yield _Stop(None if centre is None else self._variables.index(centre), marked, due)
+
+    def _met(self, centre: Variable | None, bound: Mapping[Variable, None], waiting: list[int]) -> list[int]:
+        """Choose the patterns of a star, tests first; of patterns that nothing links yet, the smallest."""
+
+        def new(number: int) -> int:
+            return sum(v not in bound for v in self._triples[number].variables)
+
+        if centre is None:
+            return [min(waiting, key=new)]
+        return sorted((i for i in waiting if self._triples[i] in self._stars[centre]), key=new)
+
+    def _next(self, bound: Mapping[Variable, None], waiting: list[int]) -> Variable | None:
+        """Choose the star with the most tests, then the most patterns, then the most neighbours."""
+
+        def rank(centre: Variable) -> tuple[int, int, int]:
+            met = self._met(centre, bound, waiting)
+            tests = sum(all(v in bound for v in self._triples[i].variables) for i in met)
+            return tests, len(met), len(self._links[centre])
+
+        return max((v for v in bound if self._met(v, bound, waiting)), key=rank, default=None)
+
+
+def _pattern(
+    triple: TriplePattern, graph: Any, filters: tuple[Condition, ...], variables: Columns
+) -> Pattern:
+    def place(term: Any) -> Place:
+        if isinstance(term, Variable):
+            return variables.index(term)
+        return DEFAULT_GRAPH if term is None else write_term(term)
+
+    s, p, o = map(place, (triple.subject, triple.predicate, triple.object))
+    return Pattern((s, p, o, place(graph if triple.graph is None else triple.graph)), filters)
+
+
+def _arrangement(pattern: Pattern, centre: int | None, variables: Columns) -> Arrangement:
+    local = {variable: f"?{number}" for number, variable in enumerate(pattern.variables)}
+    match = [local[place] if isinstance(place, int) else place for place in pattern.places]
+    if pattern.filters:
+        match += [variables[v].name for v in pattern.variables]
+        match += [condition.text for condition in pattern.filters]
+    return Arrangement(tuple(match), -1 if centre is None else pattern.variables.index(centre))
+
+
+def _routes(
+    ways: Sequence[Sequence[Visit]], numbers: Mapping[tuple[int, int | None], int]
+) -> Iterator[Route]:
+    """Send the matches of a pattern to its arrangements, each fed by one pattern, and to their first star."""
+    fed: set[int] = set()
+    for pattern, way in enumerate(ways):
+        feeds = {
+            centre: number for (m, centre), number in numbers.items() if m == pattern and number not in fed
+        }
+        fed.update(feeds.values())
+        starts = {way[0].centre} if way else set()
+        for centre in sorted(feeds.keys() | starts, key=str):
+            walks = centre in starts
+            if centre is None and walks and None in feeds:  # kept in one bucket, met in every one
+                yield Route(pattern, None, feeds[None], walks=False)
+                yield Route(pattern, None, None, walks=True)
+            else:
+                yield Route(pattern, centre, feeds.get(centre), walks)

@@ -1,0 +1,61 @@
+"""Partial solutions: columns of texts and their hashes by variable, and the weight of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from rdflive.query.algebra import Condition
+from rdflive_stores.spark.dataflow.runs import Numbers
+from rdflive_stores.spark.dataflow.terms import TextTerms
+
+__all__ = ["Column", "Rows"]
+
+Column = tuple[pa.Array, Numbers]
+"""Texts and their hashes."""
+
+
+class Rows:
+    """Some rows; immutable."""
+
+    __slots__ = ("columns", "weight")
+
+    def __init__(self, weight: Numbers, columns: Mapping[int, Column]) -> None:
+        self.weight = weight
+        self.columns = columns
+        """By the number of the variable."""
+
+    @classmethod
+    def of(cls, table: pa.Table, variables: Sequence[int]) -> Rows:
+        """Read what `table` wrote."""
+        columns = {v: (table[f"v{v}"].chunk(0), table[f"h{v}"].chunk(0).to_numpy()) for v in variables}
+        return cls(table["weight"].chunk(0).to_numpy(), columns)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as a table: `weight`, and `v…` and `h…` per variable."""
+        columns = sorted(self.columns.items())  # rows that took different ways are put together
+        texts = {f"v{v}": texts for v, (texts, _) in columns}
+        hashes = {f"h{v}": hashes for v, (_, hashes) in columns}
+        return pa.table({"weight": self.weight} | texts | hashes)
+
+    def take(self, places: Numbers) -> Rows:
+        """Give the rows at some places."""
+        at = pa.array(places)
+        columns = {v: (texts.take(at), hashes[places]) for v, (texts, hashes) in self.columns.items()}
+        return Rows(self.weight[places], columns)
+
+    def where(self, condition: Condition, names: Sequence[str]) -> Rows:
+        """Give the rows of which a condition holds; `names` are those of all variables."""
+        read = [v for v in self.columns if names[v] in condition.variables]
+        terms = TextTerms()
+        test = condition.condition({names[v]: place for place, v in enumerate(read)}, terms)
+        texts = [self.columns[v][0].to_pylist() for v in read]
+        rows = zip(*(map(terms.id, column) for column in texts), strict=True) if read else [()] * len(self)
+        held = np.fromiter(map(test, rows), np.bool_, len(self))
+        return self if held.all() else self.take(np.nonzero(held)[0])

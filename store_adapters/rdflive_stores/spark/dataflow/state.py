@@ -1,0 +1,148 @@
+"""What stages remember: per bucket a base and the changes of later micro-batches, in immutable files.
+
+A micro-batch reads what came before it and writes one file of its own, under its number; run again after a
+failure it reads the same and writes the same. Files are merged when the changes outgrow a share of the
+base, so a bucket holds at most about half as much again as what is live. What a merge replaced is removed
+two micro-batches later, when nothing can read it any more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from rdflive_stores.spark.dataflow.runs import Layout, Run, sort_rows, sum_rows
+
+__all__ = ["Bucket", "Merge", "Moment", "moment"]
+
+Merge: TypeAlias = Callable[[Sequence[pa.Table], Layout], pa.Table]
+
+_FILE: Final = re.compile(r"(base|delta)-(\d+)\.arrow")
+_MOST_FILES: Final = 8
+_LEAST_ROWS: Final = 4096
+"""Below this size merging by share would merge all the time."""
+_QUERY: Final = "sql.streaming.queryId"
+_BATCH: Final = "streaming.sql.batchId"
+
+
+class Moment(NamedTuple):
+    """Which micro-batch of which streaming query a task works for."""
+
+    folder: str
+    """Where the state of the query is."""
+    batch: int
+
+
+def moment(root: str) -> Moment:
+    """Ask Spark for the query and the micro-batch of the task that calls.
+
+    Each query has a folder of its own, so that two over the same DataFrame do not meet.
+    """
+    context = TaskContext.get()
+    query = context.getLocalProperty(_QUERY) if context is not None else None
+    if context is None or query is None:
+        raise RuntimeError("the solutions of a subscription exist in a streaming query only: use writeStream")
+    return Moment(os.path.join(root, query), int(context.getLocalProperty(_BATCH) or 0))
+
+
+class _File(NamedTuple):
+    batch: int
+    is_delta: bool
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The state of one bucket, in a folder of its own."""
+
+    folder: str
+    layout: Layout
+    merge: Merge = sum_rows
+
+    @classmethod
+    def of(cls, now: Moment, name: str, bucket: int, layout: Layout, merge: Merge = sum_rows) -> Bucket:
+        """Open the bucket of a query; there may be nothing in it yet."""
+        folder = os.path.join(now.folder, name, str(bucket))
+        os.makedirs(folder, exist_ok=True)
+        return cls(folder, layout, merge)
+
+    def before(self, batch: int) -> list[Run]:
+        """Read the state in front of a micro-batch, oldest first."""
+        return [Run(self._read(file.name)) for file in _in_force(self._files(), batch - 1)]
+
+    def settle(self, batch: int) -> list[Run]:
+        """Read the state in front of a micro-batch, merged first where that is due."""
+        runs = self.before(batch)
+        sizes = [len(run) for run in runs]
+        if len(runs) > 1 and (len(runs) > _MOST_FILES or sum(sizes[1:]) > max(sizes[0] // 2, _LEAST_ROWS)):
+            merged = self.merge([run.table for run in runs], self.layout)
+            self._write(f"base-{batch - 1}.arrow", merged)
+            runs = [Run(merged)]
+        self._clean(batch - 2)
+        return runs
+
+    def compact(self) -> None:
+        """Merge all that is there into one file; nobody may be working on the bucket."""
+        files = self._files()
+        last = max((file.batch for file in files), default=-1)
+        runs = self.before(last + 1)
+        if len(runs) > 1:
+            self._write(f"base-{last}.arrow", self.merge([run.table for run in runs], self.layout))
+        self._clean(last)
+
+    def add(self, batch: int, rows: pa.Table) -> Run | None:
+        """Write the changes of a micro-batch; None where there are none."""
+        if not rows.num_rows:
+            return None
+        table = sort_rows(rows.select(self.layout.schema.names).cast(self.layout.schema))
+        self._write(f"delta-{batch}.arrow", table)
+        return Run(table)
+
+    def added(self, batch: int) -> Run | None:
+        """Read the changes of a micro-batch; None where it brought none here."""
+        name = f"delta-{batch}.arrow"
+        return Run(self._read(name)) if os.path.exists(os.path.join(self.folder, name)) else None
+
+    def _files(self) -> list[_File]:
+        found = (_FILE.fullmatch(name) for name in os.listdir(self.folder))
+        return sorted(_File(int(m[2]), m[1] == "delta", m[0]) for m in found if m is not None)
+
+    def _read(self, name: str) -> pa.Table:
+        with pa.memory_map(os.path.join(self.folder, name)) as source:
+            return pa.ipc.open_file(source).read_all().combine_chunks()
+
+    def _write(self, name: str, table: pa.Table) -> None:
+        """Write a file all at once: a task that is killed leaves nothing under the name."""
+        path = os.path.join(self.folder, name)
+        draft = f"{path}.{os.getpid()}"
+        with pa.OSFile(draft, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        os.replace(draft, path)
+
+    def _clean(self, batch: int) -> None:
+        """Remove what the last base up to a micro-batch replaced."""
+        files = self._files()
+        base = _last_base(files, batch)
+        for file in files:
+            if file.batch < base or (file.batch == base and file.is_delta):
+                with suppress(FileNotFoundError):  # a task that Spark runs twice
+                    os.remove(os.path.join(self.folder, file.name))
+
+
+def _last_base(files: Sequence[_File], batch: int) -> int:
+    return max((file.batch for file in files if not file.is_delta and file.batch <= batch), default=-1)
+
+
+def _in_force(files: Sequence[_File], batch: int) -> Iterator[_File]:
+    """Choose the files that together are the state after a micro-batch."""
+    base = _last_base(files, batch)
+    for file in files:
+        if (file.batch == base and not file.is_delta) or (file.is_delta and base < file.batch <= batch):
+            yield file

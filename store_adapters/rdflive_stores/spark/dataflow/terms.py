@@ -1,0 +1,55 @@
+"""N-Triples texts as the ids and rdflib terms that expressions are evaluated on."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rdflive.feeds.terms import RowReader
+from rdflive.feeds.writing import UnwritableError, write_term
+
+__all__ = ["TextTerms"]
+
+_UNBOUND: Final = 0
+
+
+class TextTerms:
+    """Numbers texts in the order they come; 0 is unbound.
+
+    >>> terms = TextTerms()
+    >>> terms.value(terms.id('"7"'))
+    rdflib.term.Literal('7')
+    """
+
+    __slots__ = ("_ids", "_terms", "_texts")
+
+    def __init__(self) -> None:
+        self._ids: dict[str | None, int] = {None: _UNBOUND}
+        self._texts: list[str | None] = [None]
+        self._terms: list[Any] = [None]
+
+    def id(self, text: str | None) -> int:
+        """Give the number of a text; None is unbound."""
+        number = self._ids.get(text)
+        if number is None:
+            number = self._ids[text] = len(self._texts)
+            self._texts.append(text)
+            self._terms.append(None)
+        return number
+
+    def text(self, number: int) -> str | None:
+        """Give the text of a number."""
+        return self._texts[number]
+
+    def value(self, number: int, /) -> Any:
+        """Give the rdflib term of a number; None for an unbound one."""
+        term, text = self._terms[number], self._texts[number]
+        if term is None and text is not None:
+            term = self._terms[number] = RowReader(text).term("term")
+        return term
+
+    def intern(self, term: Any, /) -> int:
+        """Give the number of a computed term; unbound where no text can hold it."""
+        try:
+            return self.id(write_term(term))
+        except UnwritableError:
+            return _UNBOUND

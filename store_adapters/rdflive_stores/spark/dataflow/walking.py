@@ -1,0 +1,194 @@
+"""The middle stages: rows meet the patterns of one star after another, until they are solutions.
+
+A change of pattern i meets the new state of the patterns before i and the old state of those behind it, so
+that the changes of all patterns together add up to the change of the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
+from rdflive_stores.spark.dataflow.plan import Join, MatchPlan, Pattern, Visit
+from rdflive_stores.spark.dataflow.rows import Column, Rows
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
+from rdflive_stores.spark.dataflow.state import Bucket, Moment
+
+__all__ = ["ARRANGED", "DONE", "finish", "layout", "walk"]
+
+ARRANGED: Final = "arranged"
+"""The folder of the arrangements."""
+DONE: Final = -1
+"""The kind of solutions: stages between pass them on."""
+_MOST_PAIRS: Final = 1 << 18
+"""Rows that one join makes at a time, where a single row does not make more."""
+
+
+def layout(plan: MatchPlan) -> Layout:
+    """Give the columns of arrangements: the variables of a pattern and their hashes."""
+    width = max(len(pattern.variables) for pattern in plan.patterns)
+    return Layout(width, width)
+
+
+def walk(
+    plan: MatchPlan, now: Moment, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Let rows visit the star in whose bucket they are, and send them on; `number` counts the visits."""
+    for bucket, kinds in unpack(batches):
+        done = kinds.pop(DONE, None)
+        if done is not None:
+            yield from pack(done, DONE, np.full(done.num_rows, bucket))
+        state = Bucket.of(now, ARRANGED, bucket, layout(plan))
+        if number == 0:
+            before = state.settle(now.batch)
+            added = state.add(now.batch, _updates(plan, kinds))
+        else:
+            before, added = state.before(now.batch), state.added(now.batch)
+        for seed, rows in _walkers(plan, number, kinds):
+            visit = plan.ways[seed][number]
+            for found in _meet(plan, seed, visit, rows, before, added):
+                yield from _send(plan, seed, number + 1, found, buckets)
+
+
+def finish(plan: MatchPlan, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Send solutions to the bucket where equal ones meet."""
+    texts = {f"v{place}": rows.columns[v][0] for place, v in enumerate(plan.columns)}
+    spread = mix((rows.columns[v][1] for v in plan.spread), len(rows))
+    yield from pack(pa.table({"weight": rows.weight} | texts), DONE, bucket_of(spread, buckets))
+
+
+def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
+    """Arrange the matches that came by routes which feed an arrangement."""
+    shape = layout(plan)
+    parts = [shape.schema.empty_table()]
+    for kind, table in kinds.items():
+        route = plan.routes[kind]
+        if route.arrangement is None:
+            continue
+        variables = plan.patterns[route.pattern].variables
+        rows = Rows.of(table, variables)
+        nothing = np.zeros(len(rows), np.int64)
+        rest = [v for v in variables if v != route.centre]
+        columns = {
+            "index": np.full(len(rows), route.arrangement),
+            "key": nothing if route.centre is None else rows.columns[route.centre][1],
+            "rest": rows.columns[rest[0]][1] if rest else nothing,
+            "weight": rows.weight,
+        }
+        for place in range(shape.texts):
+            known = place < len(variables)
+            texts, hashes = rows.columns[variables[place]] if known else (pa.nulls(len(rows)), nothing)
+            columns |= {f"v{place}": texts, f"h{place}": hashes}
+        parts.append(pa.table(columns).select(shape.schema.names).cast(shape.schema))
+    return pa.concat_tables(parts)
+
+
+def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, Rows]]:
+    """Give the rows that are on their way, by the pattern whose change they are."""
+    for kind, table in kinds.items():
+        if number == 0 and not plan.routes[kind].walks:
+            continue
+        seed = plan.routes[kind].pattern if number == 0 else kind
+        yield seed, Rows.of(table, plan.bound(seed, number))
+
+
+def _send(plan: MatchPlan, seed: int, number: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Send rows to their next star, or to where solutions meet."""
+    way = plan.ways[seed]
+    if number == len(way):
+        yield from finish(plan, rows, buckets)
+        return
+    centre = way[number].centre
+    if centre is None:
+        yield from pack_everywhere(rows.table, seed, buckets)
+    else:
+        yield from pack(rows.table, seed, bucket_of(rows.columns[centre][1], buckets))
+
+
+def _meet(
+    plan: MatchPlan, seed: int, visit: Visit, rows: Rows, before: Sequence[Run], added: Run | None
+) -> Iterator[Rows]:
+    """Join rows with all patterns of a star: only those that find a partner in each are joined with any."""
+    now = [*before, added] if added is not None else [*before]
+    stages = [(join, now if join.pattern < seed else before) for join in visit.joins]
+    pairs = np.ones(len(rows))
+    for join, runs in stages:
+        partners = _count(plan.patterns[join.pattern], join, visit.centre, rows, runs)
+        pairs *= partners if join.is_open else partners > 0
+    for piece in _pieces(rows, pairs):
+        for join, runs in stages:
+            piece = _join(plan.patterns[join.pattern], join, visit.centre, piece, runs)
+        for condition in visit.conditions:
+            piece = piece.where(condition, plan.names)
+        if len(piece):
+            yield piece
+
+
+def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
+    """Cut rows so that what they are joined to stays small."""
+    places = np.nonzero(pairs)[0]
+    turns = np.floor_divide(np.cumsum(pairs[places]), _MOST_PAIRS)
+    for turn in np.unique(turns):
+        yield rows.take(places[turns == turn])
+
+
+def _find(pattern: Pattern, join: Join, centre: int | None, rows: Rows, run: Run) -> tuple[Numbers, Numbers]:
+    """Find the candidates of each row: by the centre, and by one more variable where it is bound."""
+    keys = np.zeros(len(rows), np.int64) if centre is None else rows.columns[centre][1]
+    rest = next((v for v in pattern.variables if v != centre), None)
+    bound = rows.columns.get(rest) if rest is not None else None
+    return run.find(join.arrangement, keys, None if bound is None else bound[1])
+
+
+def _count(pattern: Pattern, join: Join, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Numbers:
+    partners = np.zeros(len(rows), np.int64)
+    for run in runs:
+        begin, end = _find(pattern, join, centre, rows, run)
+        partners += end - begin
+    return partners
+
+
+def _join(pattern: Pattern, join: Join, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Rows:
+    """Pair rows with the matches of a pattern that agree in all variables which both have."""
+    parts = []
+    for run in runs:
+        mine, theirs = expand(*_find(pattern, join, centre, rows, run))
+        if len(mine):
+            parts.append(_pair(pattern, rows, mine, run, theirs))
+    return _together(parts, {*rows.columns, *pattern.variables})
+
+
+def _pair(pattern: Pattern, rows: Rows, mine: Numbers, run: Run, theirs: Numbers) -> Rows:
+    at = pa.array(theirs)
+    same = np.ones(len(mine), np.bool_)
+    new: dict[int, Column] = {}
+    for place, variable in enumerate(pattern.variables):
+        texts = run.texts(f"v{place}", at)
+        if variable in rows.columns:
+            same &= equal(rows.columns[variable][0].take(pa.array(mine)), texts)
+        else:
+            new[variable] = texts, run.numbers(f"h{place}")[theirs]
+    pairs = rows.take(mine)
+    pairs = Rows(pairs.weight * run.weight[theirs], {**pairs.columns, **new})
+    return pairs if same.all() else pairs.take(np.nonzero(same)[0])
+
+
+def _together(parts: Sequence[Rows], variables: Iterable[int]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        nothing = np.empty(0, np.int64)
+        return Rows(nothing, {v: (pa.array([], pa.string()), nothing) for v in variables})
+    columns = {
+        v: (
+            pa.concat_arrays([part.columns[v][0] for part in parts]),
+            np.concatenate([part.columns[v][1] for part in parts]),
+        )
+        for v in variables
+    }
+    return Rows(np.concatenate([part.weight for part in parts]), columns)
