@@ -65,20 +65,14 @@ class RowEvent:
         >>> RowEvent(("people",), "[1]", {"id": Cell("1", "integer"), "bio": None}).to_text()
         '[["people"], "[1]", {"id": ["1", "integer"], "bio": null}, null]'
         """
-        row = self.row and {
-            name: [*cell] if cell is not None and cell.datatype else cell and cell.text
-            for name, cell in self.row.items()
-        }
+        row = None if self.row is None else {name: _to_json(cell) for name, cell in self.row.items()}
         return json.dumps([self.table, self.key, row, self.old], ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> RowEvent:
         """Read what `to_text` wrote."""
         table, key, given, old = json.loads(text)
-        row = given and {
-            name: Cell(*cell) if isinstance(cell, list) else None if cell is None else Cell(cell)
-            for name, cell in given.items()
-        }
+        row = None if given is None else {name: _from_json(cell) for name, cell in given.items()}
         return cls(tuple(table), key, row, old)
 
 
@@ -94,3 +88,11 @@ def _completed(row: GivenRow, held: Row) -> Row:
             )
         completed[column] = found
     return completed
+
+
+def _to_json(cell: Cell | None) -> list[str] | str | None:
+    return None if cell is None else [*cell] if cell.datatype else cell.text
+
+
+def _from_json(cell: list[str] | str | None) -> Cell | None:
+    return Cell(*cell) if isinstance(cell, list) else None if cell is None else Cell(cell)

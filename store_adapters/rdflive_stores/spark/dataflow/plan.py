@@ -26,6 +26,7 @@ __all__ = [
     "Place",
     "Route",
     "Visit",
+    "Way",
     "plan_matching",
 ]
 
@@ -83,6 +84,17 @@ class Visit:
     joins: tuple[Join, ...]
     conditions: tuple[Condition, ...]
     """The filters whose last variable is bound here."""
+    detour: int | None = None
+    """The way that rows with too many partners here go on by, without having been joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The stars that changes of a pattern visit, in order."""
+
+    seed: int
+    """The pattern whose changes they are."""
+    visits: tuple[Visit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +116,8 @@ class MatchPlan:
     names: tuple[str, ...]
     """The variables by number."""
     patterns: tuple[Pattern, ...]
-    ways: tuple[tuple[Visit, ...], ...]
-    """Per pattern the stars that its changes visit, in order."""
+    ways: tuple[Way, ...]
+    """That of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
     routes: tuple[Route, ...]
     columns: tuple[int, ...]
@@ -113,15 +125,16 @@ class MatchPlan:
     spread: tuple[int, ...]
     """Those that decide in which bucket solutions meet."""
 
-    def bound(self, seed: int, number: int) -> tuple[int, ...]:
-        """Give the variables that a change of a pattern has bound in front of its visit `number`."""
-        met = [seed, *(join.pattern for visit in self.ways[seed][:number] for join in visit.joins)]
+    def bound(self, way: int, number: int) -> tuple[int, ...]:
+        """Give the variables that rows have bound in front of the visit `number` of their way."""
+        visits = self.ways[way].visits[:number]
+        met = [self.ways[way].seed, *(join.pattern for visit in visits for join in visit.joins)]
         return tuple(dict.fromkeys(v for pattern in met for v in self.patterns[pattern].variables))
 
     @property
     def rounds(self) -> int:
         """How often rows are sent on, at most."""
-        return max(map(len, self.ways))
+        return max(len(way.visits) for way in self.ways)
 
 
 def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> MatchPlan:
@@ -137,40 +150,52 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
         for triple, conditions in zip(triples, filters, strict=True)
     )
     later = [condition for segment in basic.segments for condition in segment.conditions]
-    stars = _Stars(triples, variables, later)
-    drafts = [tuple(stars.way(seed)) for seed in range(len(triples))]
+    drafts = _Stars(triples, variables, later).ways()
     shapes = {
         (number, stop.centre): _arrangement(patterns[number], stop.centre, variables)
-        for way in drafts
-        for stop in way
+        for _, stops in drafts
+        for stop in stops
         for number, _ in stop.met
     }
     arrangements = tuple(sorted(set(shapes.values())))
     numbers = {key: arrangements.index(shape) for key, shape in shapes.items()}
-    ways = tuple(tuple(stop.to_visit(numbers) for stop in way) for way in drafts)
+    ways = tuple(Way(seed, tuple(stop.to_visit(numbers) for stop in stops)) for seed, stops in drafts)
     columns = tuple(variables.index(v) for segment in basic.segments for v in segment.projection)
     return MatchPlan(
         tuple(variable.name for variable in variables),
         patterns,
         ways,
         arrangements,
-        tuple(_routes(ways, numbers)),
+        tuple(_routes(ways[: len(patterns)], numbers)),
         columns,
         columns if spread is None else tuple(columns[place] for place in spread),
     )
+
+
+class _Front(NamedTuple):
+    """How far a way has come: what is bound, and the patterns and filters that wait."""
+
+    bound: tuple[Variable, ...]
+    waiting: tuple[int, ...]
+    conditions: tuple[Condition, ...]
 
 
 class _Stop(NamedTuple):
     """A visit before its arrangements have numbers."""
 
     centre: int | None
-    met: list[tuple[int, bool]]
+    met: tuple[tuple[int, bool], ...]
     """The patterns, and whether each binds anything."""
-    conditions: list[Condition]
+    conditions: tuple[Condition, ...]
+    front: _Front
+    """In front of the visit."""
+    other: Variable | None = None
+    """Another star where what is bound here could be bound as well."""
+    detour: int | None = None
 
     def to_visit(self, numbers: Mapping[tuple[int, int | None], int]) -> Visit:
-        joins = (Join(m, numbers[m, self.centre], is_open) for m, is_open in self.met)
-        return Visit(self.centre, tuple(joins), tuple(self.conditions))
+        joins = tuple(Join(m, numbers[m, self.centre], is_open) for m, is_open in self.met)
+        return Visit(self.centre, joins, self.conditions, self.detour)
 
 
 class _Stars:
@@ -182,47 +207,76 @@ class _Stars:
         stars = star_decomposition(triples)
         self._triples = triples
         self._variables = variables
-        self._conditions = conditions
+        self._conditions = tuple(conditions)
         self._stars = {star.centre: star.patterns for star in stars}
         self._links = overlapping_subqueries_graph(stars)
 
-    def way(self, seed: int) -> Iterator[_Stop]:
-        """Give the stars that a change of a pattern visits, in order, and what it meets in each."""
-        bound = dict.fromkeys(self._triples[seed].variables)
-        waiting = [number for number in range(len(self._triples)) if number != seed]
-        conditions = list(self._conditions)
-        while waiting:
-            centre = self._next(bound, waiting)
-            met = self._met(centre, bound, waiting)
-            waiting = [number for number in waiting if number not in met]
-            marked = []
-            for number in met:
+    def ways(self) -> list[tuple[int, list[_Stop]]]:
+        """Give the way of each pattern's changes, then the detours.
+
+        In a cycle the last variable can be bound from either side. Rows that have too many partners on the
+        one side take the detour: they are bound from the other, and tested on the first.
+        """
+        ways = []
+        for seed, triple in enumerate(self._triples):
+            waiting = tuple(number for number in range(len(self._triples)) if number != seed)
+            ways.append((seed, list(self._stops(_Front(triple.variables, waiting, self._conditions)))))
+        for seed, stops in tuple(ways):
+            for number, stop in enumerate(stops):
+                if stop.other is not None:
+                    stops[number] = stop._replace(detour=len(ways))
+                    passed = stop._replace(met=(), conditions=())
+                    ways.append((seed, [*stops[:number], passed, *self._stops(stop.front, stop.other)]))
+        return ways
+
+    def _stops(self, front: _Front, first: Variable | None = None) -> Iterator[_Stop]:
+        """Give the stars that rows visit from here, in order, and what they meet in each."""
+        while front.waiting:
+            centre = self._next(front) if first is None else first
+            first = None
+            bound, marked = list(front.bound), []
+            for number in self._met(centre, front):
                 new = [v for v in self._triples[number].variables if v not in bound]
                 marked.append((number, bool(new)))
-                bound.update(dict.fromkeys(new))
-            due = [c for c in conditions if reads(c, self._variables) <= bound.keys()]
-            conditions = [c for c in conditions if c not in due]
-            yield _Stop(None if centre is None else self._variables.index(centre), marked, due)
+                bound.extend(new)
+            met = {number for number, _ in marked}
+            waiting = tuple(number for number in front.waiting if number not in met)
+            due = tuple(c for c in front.conditions if reads(c, self._variables).issubset(bound))
+            behind = _Front(tuple(bound), waiting, tuple(c for c in front.conditions if c not in due))
+            place = None if centre is None else self._variables.index(centre)
+            yield _Stop(place, tuple(marked), due, front, self._other(centre, front, behind))
+            front = behind
 
-    def _met(self, centre: Variable | None, bound: Mapping[Variable, None], waiting: list[int]) -> list[int]:
+    def _other(self, centre: Variable | None, front: _Front, behind: _Front) -> Variable | None:
+        """Find another bound star with a pattern that binds one of the variables bound at this one."""
+        new = set(behind.bound) - set(front.bound)
+        for number in behind.waiting:
+            variables = self._triples[number].variables
+            if new.intersection(variables):
+                for variable in variables:
+                    if variable in front.bound and variable != centre:
+                        return variable
+        return None
+
+    def _met(self, centre: Variable | None, front: _Front) -> list[int]:
         """Choose the patterns of a star, tests first; of patterns that nothing links yet, the smallest."""
 
         def new(number: int) -> int:
-            return sum(v not in bound for v in self._triples[number].variables)
+            return sum(v not in front.bound for v in self._triples[number].variables)
 
         if centre is None:
-            return [min(waiting, key=new)]
-        return sorted((i for i in waiting if self._triples[i] in self._stars[centre]), key=new)
+            return [min(front.waiting, key=new)]
+        return sorted((i for i in front.waiting if self._triples[i] in self._stars[centre]), key=new)
 
-    def _next(self, bound: Mapping[Variable, None], waiting: list[int]) -> Variable | None:
+    def _next(self, front: _Front) -> Variable | None:
         """Choose the star with the most tests, then the most patterns, then the most neighbours."""
 
         def rank(centre: Variable) -> tuple[int, int, int]:
-            met = self._met(centre, bound, waiting)
-            tests = sum(all(v in bound for v in self._triples[i].variables) for i in met)
+            met = self._met(centre, front)
+            tests = sum(all(v in front.bound for v in self._triples[i].variables) for i in met)
             return tests, len(met), len(self._links[centre])
 
-        return max((v for v in bound if self._met(v, bound, waiting)), key=rank, default=None)
+        return max((v for v in front.bound if self._met(v, front)), key=rank, default=None)
 
 
 def _pattern(
@@ -246,9 +300,7 @@ def _arrangement(pattern: Pattern, centre: int | None, variables: Columns) -> Ar
     return Arrangement(tuple(match), -1 if centre is None else pattern.variables.index(centre))
 
 
-def _routes(
-    ways: Sequence[Sequence[Visit]], numbers: Mapping[tuple[int, int | None], int]
-) -> Iterator[Route]:
+def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[Route]:
     """Send the matches of a pattern to its arrangements, each fed by one pattern, and to their first star."""
     fed: set[int] = set()
     for pattern, way in enumerate(ways):
@@ -256,7 +308,7 @@ def _routes(
             centre: number for (m, centre), number in numbers.items() if m == pattern and number not in fed
         }
         fed.update(feeds.values())
-        starts = {way[0].centre} if way else set()
+        starts = {way.visits[0].centre} if way.visits else set()
         for centre in sorted(feeds.keys() | starts, key=str):
             walks = centre in starts
             if centre is None and walks and None in feeds:  # kept in one bucket, met in every one

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import Columns, Node
+from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
 from rdflive.query.plan import Step as PlanStep
+from rdflive.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.plan import MatchPlan, plan_matching
 
 __all__ = ["Operation", "QueryPlan", "Stage", "plan_query"]
@@ -26,6 +29,30 @@ _OPERATORS: Final = (
 )
 
 
+_OPENINGS: Final[Mapping[type[Node], Sequence[str]]] = {
+    algebra.Closure: ("*", "+"),
+    algebra.Exists: ("EXISTS",),
+    algebra.Join: ("GRAPH", "SELECT", "BIND", "FROM"),
+    algebra.LeftJoin: ("OPTIONAL",),
+    algebra.Minus: ("MINUS",),
+    algebra.Slice: ("LIMIT", "OFFSET"),
+    algebra.Union: ("UNION", "|", "?"),
+    algebra.Values: ("VALUES", "BIND"),
+}
+"""The tokens that an operator may come from."""
+_PATHS: Final = ("*", "+", "|", "?")
+_NAMES: Final = {
+    "BIND": "this use of BIND",
+    "FROM": "FROM with several graphs",
+    "GRAPH": "this use of GRAPH",
+    "ORDER": "ORDER BY",
+    "SELECT": "a subquery beside other patterns",
+    "{": "a query without triple patterns",
+    **{mark: f"the path operator {mark}" for mark in _PATHS},
+}
+_IN_ONE: Final = "subscribe to it in one process, with rdflive.subscribe"
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operator over rows: Filter, Extend, Project, or, first of a stage, Distinct or Group."""
@@ -33,6 +60,18 @@ class Operation:
     node: Node
     inputs: Columns
     columns: Columns
+
+    @property
+    def sources(self) -> tuple[int | None, ...]:
+        """Per column the place of the input's column that it copies; None for one that is new."""
+        node = self.node
+        if isinstance(node, algebra.Project):
+            return tuple(self._place(node.source(column)) for column in self.columns)
+        copies = node.keys if isinstance(node, algebra.Group) else self.inputs
+        return (*map(self._place, copies), *[None] * (len(self.columns) - len(copies)))
+
+    def _place(self, column: Variable | None) -> int | None:
+        return self.inputs.index(column) if column is not None and column in self.inputs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +122,28 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
         raise AssertionError("a chain begins with a basic graph pattern")
     if basic.distinct:
         operations.insert(0, Operation(algebra.Distinct(leaf.node), leaf.columns, leaf.columns))
-    stages = tuple(_stages(leaf.columns, operations))
+    shown = [place for place in plan.places if place is not None]
+    stages = tuple(_stages(leaf.columns, operations, shown))
     return QueryPlan(plan, plan_matching(basic, stages[0].key), stages)
 
 
 def _chain(plan: Plan) -> list[PlanStep]:
     """Give the steps of a plan, each of which reads the one before it, or refuse the query."""
     query = plan.query
+    tokens = list(tokenize(query.text))
     if query.form != "SELECT":
-        raise _refused(query.form, "subscribe to a SELECT query")
+        raise _refused((query.form,), tokens, "subscribe to a SELECT query and read its solutions")
     if query.order:
         raise _refused(
-            "ORDER BY", "sort the solutions where they are shown: a stream of changes has no order"
+            ("ORDER",), tokens, "sort the solutions where they are shown: a stream of changes has no order"
         )
     steps = [step for step in plan.steps if not _is_unit(step)]
     for step in steps:
         if not isinstance(step.node, _OPERATORS):
-            raise _refused(type(step.node).__name__, "subscribe in one process")
+            raise _refused(_OPENINGS.get(type(step.node), ()), tokens)
     leaves = sum(step.basic is not None for step in steps)
     if leaves != 1:
-        raise _refused(f"{leaves or 'no'} basic graph patterns", "subscribe in one process")
+        raise _refused(_OPENINGS[algebra.Join] if leaves else ("{",), tokens)
     return steps
 
 
@@ -111,34 +152,65 @@ def _is_unit(step: PlanStep) -> bool:
     return isinstance(step.node, algebra.Values) and not step.node.columns
 
 
-def _refused(construct: str, advice: str) -> UnsupportedQueryError:
+def _refused(
+    openings: Sequence[str], tokens: Sequence[Token], advice: str = _IN_ONE
+) -> UnsupportedQueryError:
+    """Make the error for a construct that begins with one of these tokens, the likeliest first."""
+    begins = [token for opening in openings for token in _occurrences(opening, tokens)]
+    place = begins[0] if begins else Token("", "", 0, 0, 0)
+    opening = place.text.upper()
+    construct = _NAMES.get(opening, opening or "this pattern")
+    where = f" (line {place.line}, column {place.column})" if begins else ""
     return UnsupportedQueryError(
-        f"{construct} cannot be maintained on Spark, which takes one basic graph pattern with FILTER, BIND, "
-        f"DISTINCT and aggregates; {advice}",
+        f"{construct}{where} cannot be maintained on Spark, which takes one basic graph pattern with FILTER, "
+        f"BIND, DISTINCT and aggregates; {advice}",
         construct=construct,
+        line=place.line,
+        column=place.column,
     )
 
 
-def _stages(columns: Columns, operations: Sequence[Operation]) -> Iterator[Stage]:
-    """Cut the operations in front of each Distinct and Group, and let equal rows meet at the end."""
+def _occurrences(opening: str, tokens: Sequence[Token]) -> Iterator[Token]:
+    """Find a word; an operator of paths, which follows a path; or the SELECT of a subquery."""
+    for before, token in pairwise([Token("", "", 0, 0, 0), *tokens]):
+        follows_path = before.kind in ("iri", "prefixed") or before.text in ("a", ")")
+        fits = follows_path if opening in _PATHS else opening != "SELECT" or before.text == "{"
+        if fits and token.text.upper() == opening:
+            yield token
+
+
+def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[int]) -> Iterator[Stage]:
+    """Cut the operations in front of each Distinct and Group, and let equal solutions meet at the end.
+
+    `shown` are the places of the last columns that the solutions have.
+    """
     cuts = [i for i, operation in enumerate(operations) if _key(operation) is not None]
     if not cuts or cuts[0]:
         cuts.insert(0, 0)
-    last = columns
     for begin, end in zip(cuts, [*cuts[1:], len(operations)], strict=True):
         part = tuple(operations[begin:end])
         inputs = part[0].inputs if part else columns
-        key = _key(part[0]) if part else None
-        if key is None:  # rows that are equal in the end, or at the next stage, are to meet
-            output = part[-1].columns if part else inputs
-            kept = tuple(place for place, column in enumerate(inputs) if column in output)
-            key = kept or tuple(range(len(inputs)))
+        origins = _origins(inputs, part)
+        wanted = shown if end == len(operations) else range(len(origins))
+        copied = tuple(dict.fromkeys(place for i in wanted if (place := origins[i]) is not None))
+        compared = _key(part[0]) if part else None
+        # where nothing is compared, which only the first stage may do, rows that are equal in the end meet
+        key = (copied or tuple(range(len(inputs)))) if compared is None else compared
         stage = Stage(inputs, key, part)
         yield stage
-        last = stage.columns
-        decided = {inputs[place] for place in key}
-    if not decided.issubset(last):
-        yield Stage(last, tuple(range(len(last))), ())
+    if not set(key).issubset(copied):
+        yield Stage(stage.columns, tuple(shown), ())
+
+
+def _origins(inputs: Columns, operations: Sequence[Operation]) -> list[int | None]:
+    """Give per column of the rows in the end the place of the input's column that it copies.
+
+    A column of the same name may be another one: a subquery hides its own.
+    """
+    origins: list[int | None] = list(range(len(inputs)))
+    for operation in operations:
+        origins = [None if place is None else origins[place] for place in operation.sources]
+    return origins
 
 
 def _key(operation: Operation) -> tuple[int, ...] | None:

@@ -26,6 +26,8 @@ class Layout:
 
     texts: int
     hashes: int = 0
+    held: bool = False
+    """Whether each row carries bytes too, in the column `held`."""
 
     @property
     def text_names(self) -> list[str]:
@@ -44,6 +46,7 @@ class Layout:
             [("index", pa.int16()), ("key", pa.int64()), ("rest", pa.int64()), ("weight", pa.int64())]
             + [(name, pa.string()) for name in self.text_names]
             + [(name, pa.int64()) for name in self.hash_names]
+            + ([("held", pa.large_binary())] if self.held else [])
         )
 
 

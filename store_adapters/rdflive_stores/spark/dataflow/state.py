@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -25,6 +26,7 @@ __all__ = ["Bucket", "Merge", "Moment", "moment"]
 Merge: TypeAlias = Callable[[Sequence[pa.Table], Layout], pa.Table]
 
 _FILE: Final = re.compile(r"(base|delta)-(\d+)\.arrow")
+_DRAFT: Final = re.compile(r"\w+-(\d+)\.arrow\.[0-9a-f]+")
 _MOST_FILES: Final = 8
 _LEAST_ROWS: Final = 4096
 """Below this size merging by share would merge all the time."""
@@ -88,14 +90,18 @@ class Bucket:
         self._clean(batch - 2)
         return runs
 
-    def compact(self) -> None:
-        """Merge all that is there into one file; nobody may be working on the bucket."""
-        files = self._files()
-        last = max((file.batch for file in files), default=-1)
-        runs = self.before(last + 1)
+    def compact(self, batch: int | None = None) -> None:
+        """Merge the state after a micro-batch into one file; nobody may be working on the bucket.
+
+        The micro-batch must be the last that Spark committed: one that was stopped half-way runs again, and
+        reads what was before it.
+        """
+        if batch is None:  # TODO: callers pass the last committed micro-batch
+            batch = max((file.batch for file in self._files()), default=-1)
+        runs = self.before(batch + 1)
         if len(runs) > 1:
-            self._write(f"base-{last}.arrow", self.merge([run.table for run in runs], self.layout))
-        self._clean(last)
+            self._write(f"base-{batch}.arrow", self.merge([run.table for run in runs], self.layout))
+        self._clean(batch)
 
     def add(self, batch: int, rows: pa.Table) -> Run | None:
         """Write the changes of a micro-batch; None where there are none."""
@@ -121,19 +127,21 @@ class Bucket:
     def _write(self, name: str, table: pa.Table) -> None:
         """Write a file all at once: a task that is killed leaves nothing under the name."""
         path = os.path.join(self.folder, name)
-        draft = f"{path}.{os.getpid()}"
+        draft = f"{path}.{uuid4().hex}"  # a process of the same number on another machine may write too
         with pa.OSFile(draft, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         os.replace(draft, path)
 
     def _clean(self, batch: int) -> None:
-        """Remove what the last base up to a micro-batch replaced."""
+        """Remove what the last base up to a micro-batch replaced, and drafts that killed tasks left."""
         files = self._files()
         base = _last_base(files, batch)
-        for file in files:
-            if file.batch < base or (file.batch == base and file.is_delta):
-                with suppress(FileNotFoundError):  # a task that Spark runs twice
-                    os.remove(os.path.join(self.folder, file.name))
+        old = [file.name for file in files if file.batch < base or (file.batch == base and file.is_delta)]
+        drafts = (_DRAFT.fullmatch(name) for name in os.listdir(self.folder))
+        old += [draft[0] for draft in drafts if draft is not None and int(draft[1]) <= batch]
+        for name in old:
+            with suppress(FileNotFoundError):  # a task that Spark runs twice
+                os.remove(os.path.join(self.folder, name))
 
 
 def _last_base(files: Sequence[_File], batch: int) -> int:

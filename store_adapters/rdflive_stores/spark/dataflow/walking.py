@@ -14,17 +14,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
-from rdflive_stores.spark.dataflow.plan import Join, MatchPlan, Pattern, Visit
+from rdflive_stores.spark.dataflow.plan import Join, MatchPlan, Pattern
 from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 
-__all__ = ["ARRANGED", "DONE", "finish", "layout", "walk"]
+__all__ = ["ARRANGED", "DONE", "MOST_PARTNERS", "finish", "layout", "walk"]
 
 ARRANGED: Final = "arranged"
 """The folder of the arrangements."""
 DONE: Final = -1
 """The kind of solutions: stages between pass them on."""
+MOST_PARTNERS: Final = 256
+"""Partners of one row at a star, above which it takes the detour, if there is one."""
 _MOST_PAIRS: Final = 1 << 18
 """Rows that one join makes at a time, where a single row does not make more."""
 
@@ -49,10 +51,10 @@ def walk(
             added = state.add(now.batch, _updates(plan, kinds))
         else:
             before, added = state.before(now.batch), state.added(now.batch)
-        for seed, rows in _walkers(plan, number, kinds):
-            visit = plan.ways[seed][number]
-            for found in _meet(plan, seed, visit, rows, before, added):
-                yield from _send(plan, seed, number + 1, found, buckets)
+        for way, rows in _walkers(plan, number, kinds):
+            runs = before, [*before, added] if added is not None else before
+            for on, found in _meet(plan, way, number, rows, *runs):
+                yield from _send(plan, on, number + 1, found, buckets)
 
 
 def finish(plan: MatchPlan, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
@@ -89,44 +91,52 @@ def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
 
 
 def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, Rows]]:
-    """Give the rows that are on their way, by the pattern whose change they are."""
+    """Give the rows that are on their way, by the number of the way."""
     for kind, table in kinds.items():
         if number == 0 and not plan.routes[kind].walks:
             continue
-        seed = plan.routes[kind].pattern if number == 0 else kind
-        yield seed, Rows.of(table, plan.bound(seed, number))
+        way = plan.routes[kind].pattern if number == 0 else kind
+        yield way, Rows.of(table, plan.bound(way, number))
 
 
-def _send(plan: MatchPlan, seed: int, number: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
     """Send rows to their next star, or to where solutions meet."""
-    way = plan.ways[seed]
-    if number == len(way):
+    visits = plan.ways[way].visits
+    if number == len(visits):
         yield from finish(plan, rows, buckets)
         return
-    centre = way[number].centre
+    centre = visits[number].centre
     if centre is None:
-        yield from pack_everywhere(rows.table, seed, buckets)
+        yield from pack_everywhere(rows.table, way, buckets)
     else:
-        yield from pack(rows.table, seed, bucket_of(rows.columns[centre][1], buckets))
+        yield from pack(rows.table, way, bucket_of(rows.columns[centre][1], buckets))
 
 
 def _meet(
-    plan: MatchPlan, seed: int, visit: Visit, rows: Rows, before: Sequence[Run], added: Run | None
-) -> Iterator[Rows]:
-    """Join rows with all patterns of a star: only those that find a partner in each are joined with any."""
-    now = [*before, added] if added is not None else [*before]
-    stages = [(join, now if join.pattern < seed else before) for join in visit.joins]
+    plan: MatchPlan, way: int, number: int, rows: Rows, before: Sequence[Run], after: Sequence[Run]
+) -> Iterator[tuple[int, Rows]]:
+    """Join rows with all patterns of a star: only those that find a partner in each are joined with any.
+
+    Gives the rows with the number of the way by which they go on.
+    """
+    seed, visit = plan.ways[way].seed, plan.ways[way].visits[number]
+    stages = [(join, after if join.pattern < seed else before) for join in visit.joins]
     pairs = np.ones(len(rows))
     for join, runs in stages:
         partners = _count(plan.patterns[join.pattern], join, visit.centre, rows, runs)
         pairs *= partners if join.is_open else partners > 0
+    if visit.detour is not None:
+        heavy = pairs > MOST_PARTNERS
+        if heavy.any():
+            yield visit.detour, rows.take(np.nonzero(heavy)[0])
+            pairs[heavy] = 0
     for piece in _pieces(rows, pairs):
         for join, runs in stages:
             piece = _join(plan.patterns[join.pattern], join, visit.centre, piece, runs)
         for condition in visit.conditions:
             piece = piece.where(condition, plan.names)
         if len(piece):
-            yield piece
+            yield way, piece
 
 
 def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:

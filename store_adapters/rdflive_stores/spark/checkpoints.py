@@ -1,0 +1,60 @@
+"""What Spark has written to the checkpoint of a query: its id, and the offsets of its micro-batches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rdflive.errors import RdfliveError
+from rdflive_stores.spark.cursor import Given, Offsets
+
+__all__ = ["Checkpoint"]
+
+
+class Checkpoint:
+    """Reads a checkpoint as Spark writes it, through Hadoop: the path may be of any of its file systems."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        hadoop: Any = spark._jvm
+        self._jvm = hadoop
+        given = hadoop.org.apache.hadoop.fs.Path(path)
+        session: Any = spark._jsparkSession
+        self._files = given.getFileSystem(session.sessionState().newHadoopConf())
+        self._root = given.makeQualified(self._files.getUri(), self._files.getWorkingDirectory())
+        self._query = ""
+        self._ends: dict[int, Offsets] = {}
+
+    @property
+    def path(self) -> str:
+        """Where it is, whatever the working directory."""
+        return str(self._root.toString())
+
+    def given(self, batch: int) -> Given:
+        """Tell which micro-batch of which query a number stands for."""
+        if not self._query:
+            self._query = json.loads(self._read("metadata"))["id"]
+        # each is read once: what Spark has logged of a micro-batch it does not change
+        start = None if batch == 0 else self._ends.get(batch - 1) or self._offsets(batch - 1)
+        end = self._offsets(batch)
+        self._ends = {batch: end}
+        return Given(self._query, batch, start, end)
+
+    def _offsets(self, batch: int) -> Offsets:
+        """Read where a micro-batch ends, from the log that Spark writes before it runs one."""
+        name = f"offsets/{batch}"
+        version, _, *offsets = self._read(name).splitlines()
+        if version != "v1":
+            raise RdfliveError(
+                f"{self.path}/{name} has the format {version!r}, and rdflive reads 'v1': unset "
+                "spark.sql.streaming.queryEvolution.enableSourceEvolution, which brings names of sources"
+            )
+        return [None if text == "-" else json.loads(text) for text in offsets]
+
+    def _read(self, name: str) -> str:
+        stream = self._files.open(self._jvm.org.apache.hadoop.fs.Path(self._root, name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()

@@ -1,0 +1,62 @@
+"""The plan of a query on Spark in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rdflive.query import algebra
+from rdflive.query.explain import Explanation
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Visit
+from rdflive_stores.spark.dataflow.query_plan import QueryPlan, Stage
+
+__all__ = ["explain"]
+
+
+def explain(plan: QueryPlan, partitions: int) -> str:
+    """Draw the plan of the query, then say how Spark runs it."""
+    return "\n".join([str(Explanation(plan.plan)), "", *_lines(plan, partitions)])
+
+
+def _lines(plan: QueryPlan, partitions: int) -> Iterator[str]:
+    matching = plan.matching
+    shuffles = 1 + matching.rounds + len(plan.stages)
+    yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
+    yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
+    for number, pattern in enumerate(matching.patterns):
+        visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"
+        yield f"a change of pattern {number + 1}, {_pattern(matching, pattern)}, visits {visits}"
+    for way in matching.ways[len(matching.patterns) :]:
+        visits = _visits(matching, [visit for visit in way.visits if visit.joins])
+        yield f"with many partners on the way, a change of pattern {way.seed + 1} visits {visits} instead"
+    for shape in matching.arrangements:
+        key = "spread over all partitions" if shape.key < 0 else f"by its variable ?{shape.key}"
+        yield f"kept: the matches of {' '.join(filter(None, shape.match))}, {key}"
+    for stage in plan.stages:
+        yield _stage(stage)
+
+
+def _pattern(matching: MatchPlan, pattern: Pattern) -> str:
+    texts = [f"?{matching.names[place]}" if isinstance(place, int) else place for place in pattern.places]
+    return " ".join(text for text in texts if text != DEFAULT_GRAPH)
+
+
+def _visits(matching: MatchPlan, visits: Sequence[Visit]) -> str:
+    return "; then ".join(_visit(matching, visit) for visit in visits)
+
+
+def _visit(matching: MatchPlan, visit: Visit) -> str:
+    where = "every partition" if visit.centre is None else f"the star of ?{matching.names[visit.centre]}"
+    joins = ", ".join(
+        f"{'joins' if join.is_open else 'tests'} pattern {join.pattern + 1}" for join in visit.joins
+    )
+    filters = "".join(f", FILTER({condition.text})" for condition in visit.conditions)
+    return f"{where} ({joins}{filters})"
+
+
+def _stage(stage: Stage) -> str:
+    met = ", ".join(f"?{stage.inputs[place].name}" for place in stage.key) or "one partition"
+    kept = {algebra.Distinct: "the count of each row", algebra.Group: "a state per group"}
+    names = [type(operation.node).__name__ for operation in stage.operations]
+    keeps = [kept[type(operation.node)] for operation in stage.operations if type(operation.node) in kept]
+    does = " → ".join(["net", *names])
+    return f"rows meet by {met}: {does}; kept: {', '.join(keeps) or 'nothing'}"

@@ -1,0 +1,199 @@
+"""GROUP BY: one row per group, from set functions whose state is kept between micro-batches."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rdflib.term import Literal
+
+from rdflive.feeds.terms import exact_literal
+from rdflive.query import algebra
+from rdflive.query.aggregates import Accumulator, make_accumulator
+from rdflive_stores.spark.dataflow.query_plan import Operation
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sort_rows
+from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
+from rdflive_stores.spark.dataflow.state import Bucket
+from rdflive_stores.spark.dataflow.terms import TextTerms
+
+__all__ = ["Groups", "layout", "newest_rows"]
+
+_ANY: Final[Any] = "row"
+"""What COUNT(*) counts: no error."""
+
+
+def layout(node: algebra.Group) -> Layout:
+    """Give the columns of what is kept: keys, and the state of the group; one that is gone has weight 0."""
+    return Layout(len(node.keys), held=True)
+
+
+def newest_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
+    """Keep the last state of each group that is still there: the merge of its bucket."""
+    table = pa.concat_tables(tables)
+    numbered = table.append_column("place", pa.array(np.arange(table.num_rows)))
+    last = numbered.group_by(["index", *layout.text_names], use_threads=False).aggregate([("place", "max")])
+    newest = table.take(last["place_max"])
+    return sort_rows(newest.filter(pc.not_equal(newest["weight"], 0)))
+
+
+class _Aggregate(NamedTuple):
+    value: Callable[[tuple[int, ...]], Any] | None
+    """The value of a row; None for COUNT(*)."""
+    make: Callable[[], Accumulator]
+    is_of_rows: bool
+    """True for COUNT(DISTINCT *)."""
+
+
+@dataclass(slots=True)
+class _Group:
+    hash: int
+    accumulators: list[Accumulator]
+    rows: int = 0
+    seen: dict[Texts, int] = field(default_factory=dict)
+    """The rows of the group and how often each is there, where COUNT(DISTINCT *) must tell them apart."""
+    shown: Texts | None = None
+    """The results in front of the micro-batch; None of a group that was not there."""
+
+
+class Groups:
+    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): rows to one row per group, its keys and results.
+
+    A micro-batch reads and writes the state of the groups that it touches, whole: COUNT, SUM and AVG keep a
+    few numbers, the other functions and DISTINCT keep the group's values. The one group that is there
+    without GROUP BY is delivered by the first micro-batch that brings it rows; then it stays, with COUNT 0
+    when all rows are gone.
+    """
+
+    __slots__ = ("_aggregates", "_cells", "_is_implicit", "_keeps_rows", "_keys", "_terms")
+
+    def __init__(self, operation: Operation, terms: TextTerms) -> None:
+        node: Any = operation.node
+        self._terms = terms
+        self._keys = [operation.inputs.index(v) for v in node.keys]
+        self._is_implicit = node.seeds is not None
+        self._cells = Cells(operation.inputs, node.expressions, terms)
+        self._aggregates = [self._compile(aggregate) for aggregate in node.aggregates]
+        self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
+
+    def update(self, state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
+        """Let net rows enter and leave their groups, and give the groups' rows that come and go."""
+        groups = self._touch(state.settle(batch), rows)
+        changes: list[tuple[Texts, int]] = []
+        kept: list[tuple[Texts, int, int, bytes]] = []
+        for key, group in groups.items():
+            is_there = self._is_implicit or group.rows > 0
+            results = self._results(group) if is_there else None
+            if results != group.shown:
+                found = ((group.shown, -1), (results, 1))
+                changes += [((*key, *texts), sign) for texts, sign in found if texts is not None]
+            kept.append((key, group.hash, int(is_there), _dump(group) if is_there else b""))
+        state.add(batch, _table(state.layout, kept))
+        return _solutions(changes, len(self._keys) + len(self._aggregates))
+
+    def _compile(self, aggregate: algebra.Aggregate) -> _Aggregate:
+        expression = aggregate.expression
+        is_of_rows = aggregate.distinct and expression is None
+        distinct = aggregate.distinct and not is_of_rows
+        make = make_accumulator(aggregate.name, distinct=distinct, separator=aggregate.separator)
+        value = None if expression is None else expression.term(self._cells.places, self._terms)
+        return _Aggregate(value, make, is_of_rows)
+
+    def _touch(self, runs: Sequence[Run], rows: pa.Table) -> dict[Texts, _Group]:
+        """Open the groups of rows, each row entering its own."""
+        hashes = hash_rows(rows, self._keys)
+        held = _held(runs, np.unique(hashes), len(self._keys))
+        whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
+        weights = rows["weight"].to_pylist()
+        keys = texts_of(rows, self._keys)
+        groups: dict[Texts, _Group] = {}
+        for key, number, weight, row, texts in zip(
+            keys, hashes.tolist(), weights, self._cells.rows(rows), whole, strict=False
+        ):
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = self._open(held.get(key), number)
+            self._add(group, row, texts, weight)
+        return groups
+
+    def _open(self, held: bytes | None, number: int) -> _Group:
+        if held is None:
+            return _Group(number, [aggregate.make() for aggregate in self._aggregates])
+        rows, accumulators, seen = pickle.loads(held)  # noqa: S301 - what `_dump` wrote, into our own folder
+        group = _Group(number, accumulators, rows, seen)
+        group.shown = self._results(group)
+        return group
+
+    def _add(self, group: _Group, row: tuple[int, ...], texts: Texts, change: int) -> None:
+        group.rows += change
+        turn = _turn(group.seen, texts, change) if self._keeps_rows else 0
+        for aggregate, accumulator in zip(self._aggregates, group.accumulators, strict=True):
+            if aggregate.value is not None:
+                accumulator.add(aggregate.value(row), change)
+            elif not aggregate.is_of_rows:
+                accumulator.add(_ANY, change)
+            elif turn:
+                accumulator.add(_ANY, turn)
+
+    def _results(self, group: _Group) -> Texts:
+        results = (accumulator.result() for accumulator in group.accumulators)
+        terms = self._terms
+        return tuple(None if term is None else terms.text(terms.intern(term)) for term in results)
+
+
+def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
+    """Count a row; 1 where it is new, -1 where it is gone."""
+    before = seen.get(row, 0)
+    after = before + change
+    if after:
+        seen[row] = after
+    else:
+        del seen[row]
+    return (after > 0) - (before > 0)
+
+
+def _held(runs: Sequence[Run], hashes: Numbers, width: int) -> dict[Texts, bytes | None]:
+    """Read the states of the groups with some hashes, which may be more than those wanted."""
+    held: dict[Texts, bytes | None] = {}
+    for run in reversed(runs):  # the newest counts
+        _, places = expand(*run.find(0, hashes))
+        found = run.table.take(pa.array(places))
+        keys = texts_of(found, range(width))
+        for key, weight, state in zip(keys, found["weight"].to_pylist(), found["held"], strict=True):
+            if key not in held:
+                held[key] = state.as_py() if weight else None
+    return held
+
+
+def _table(layout: Layout, kept: Sequence[tuple[Texts, int, int, bytes]]) -> pa.Table:
+    keys, hashes, weights, states = zip(*kept, strict=True)
+    nothing = [0] * len(kept)
+    columns = {"index": nothing, "key": hashes, "rest": nothing, "weight": weights, "held": states}
+    texts = dict(zip(layout.text_names, zip(*keys, strict=True), strict=True))
+    return pa.table(columns | texts).select(layout.schema.names).cast(layout.schema)
+
+
+def _solutions(changes: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:
+    texts = zip(*(row for row, _ in changes), strict=True) if changes else [()] * columns
+    weights = pa.array([sign for _, sign in changes], pa.int64())
+    return solutions(weights, [pa.array(column, pa.string()) for column in texts])
+
+
+def _dump(group: _Group) -> bytes:
+    """Pickle a group's state, its literals as they are spelt: rdflib's own way reads "01" back as 1."""
+    sink = io.BytesIO()
+    pickler = pickle.Pickler(sink, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = copyreg.dispatch_table | {Literal: _reduce_literal}
+    pickler.dump((group.rows, group.accumulators, group.seen))
+    return sink.getvalue()
+
+
+def _reduce_literal(literal: Literal) -> tuple[Any, ...]:
+    return exact_literal, (str(literal), literal.language, literal.datatype)

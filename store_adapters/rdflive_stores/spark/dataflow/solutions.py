@@ -1,0 +1,99 @@
+"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL where it is unbound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rdflive.query.algebra import Columns, Condition
+from rdflive_stores.spark.dataflow.packing import mix
+from rdflive_stores.spark.dataflow.runs import Numbers
+from rdflive_stores.spark.dataflow.terms import TextTerms
+
+__all__ = ["Cells", "Texts", "hash_rows", "net", "pick", "solutions", "texts_of", "width"]
+
+Texts: TypeAlias = tuple[str | None, ...]
+"""Some columns of one row."""
+
+
+def solutions(weight: Any, columns: Iterable[Any]) -> pa.Table:
+    """Put weights and columns of texts together."""
+    return pa.table({"weight": weight} | {f"v{place}": texts for place, texts in enumerate(columns)})
+
+
+def width(rows: pa.Table) -> int:
+    """Count the columns of texts."""
+    return len(rows.column_names) - 1
+
+
+def net(rows: pa.Table) -> pa.Table:
+    """Add the weights of equal rows and leave out those that sum to 0.
+
+    >>> net(solutions([1, 2, -1, 1], [["a", None, "a", None]])).to_pydict()
+    {'weight': [3], 'v0': [None]}
+    """
+    names = rows.column_names[1:]
+    summed = rows.group_by(names, use_threads=False).aggregate([("weight", "sum")])
+    # of no columns and no rows there is one sum, which is NULL
+    summed = summed.filter(pc.fill_null(pc.not_equal(summed["weight_sum"], 0), False))
+    return solutions(summed["weight_sum"], (summed[name] for name in names))
+
+
+def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
+    """Give the columns at some places, unbound ones for None; rows that become equal add up.
+
+    >>> pick(solutions([1, 2], [["a", "a"], ["b", "c"]]), [0, None]).to_pydict()
+    {'weight': [3], 'v0': ['a'], 'v1': [None]}
+    """
+    unbound = pa.nulls(rows.num_rows, pa.string())
+    picked = solutions(rows["weight"], (unbound if place is None else rows[f"v{place}"] for place in places))
+    return picked if {*range(width(rows))}.issubset(places) else net(picked)
+
+
+def hash_rows(rows: pa.Table, places: Iterable[int]) -> Numbers:
+    """Hash the texts at some places of each row; every process gives a text the same hash."""
+    return mix((_numbers(rows[f"v{place}"], _hash) for place in places), rows.num_rows)
+
+
+def texts_of(rows: pa.Table, places: Iterable[int]) -> Iterable[Texts]:
+    """Give the texts at some places, row by row."""
+    columns = [rows[f"v{place}"].to_pylist() for place in places]
+    return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
+
+
+class Cells:
+    """What expressions read of each row, as ids."""
+
+    __slots__ = ("_read", "_terms", "places")
+
+    def __init__(self, columns: Columns, expressions: Iterable[Condition], terms: TextTerms) -> None:
+        names = {name for expression in expressions for name in expression.variables}
+        read = {v.name: place for place, v in enumerate(columns) if v.readable and v.name in names}
+        self._read = tuple(read.values())
+        self._terms = terms
+        self.places = {name: place for place, name in enumerate(read)}
+        """By the name of a variable its place in the rows of ids."""
+
+    def rows(self, rows: pa.Table) -> Iterator[tuple[int, ...]]:
+        """Give the ids row by row."""
+        columns = [_numbers(rows[f"v{place}"], self._terms.id).tolist() for place in self._read]
+        return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
+
+
+def _numbers(texts: pa.ChunkedArray, number: Callable[[str | None], int]) -> Numbers:
+    """Give the number of each text, asking once for equal ones."""
+    encoded = texts.combine_chunks().dictionary_encode(null_encoding="encode")
+    numbers = np.fromiter(map(number, encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
+    found: Numbers = numbers[encoded.indices.to_numpy()]
+    return found
+
+
+def _hash(text: str | None) -> int:
+    digest = blake2b((text or "").encode(), digest_size=8).digest()  # no term's text is empty
+    return int.from_bytes(digest, "little", signed=True)

@@ -1,0 +1,224 @@
+"""The part of a mirror that runs on Spark's executors for feeds of quads: text in, change rows out.
+
+A decoded row is a change, or a note to the driver: something that a row is at fault with, or what it says
+beside its changes. `POSITION` is the order in which changes happened.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_schema
+from rdflib.term import BNode
+
+from rdflive.feeds import FeedFormat, Frame, RowError, UnwritableError, read_entries, to_lines
+from rdflive.feeds.neptune import _read_line, _records_of
+from rdflive.feeds.terms import Term
+from rdflive.feeds.writing import write_term
+from rdflive.model import Change
+from rdflive_stores.spark.log_rows import LOG_FORMATS, LogFormat
+
+__all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
+
+POSITION: Final = ("stream", "offset", "part", "seq", "step")
+"""Where a change stands: its stream, its place in it, its row of the DataFrame, and its place in that."""
+_SCHEMA: Final = pa.schema(
+    [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "stream")]
+    + [(name, pa.int64()) for name in POSITION[1:]]
+    + [("note", pa.string())]
+)
+DECODED: Final = from_arrow_schema(_SCHEMA)
+"""The columns of what is decoded."""
+
+_TERMS: Final = 1 << 16
+_OPENED: Final = re.compile(r"[ \t]*TX\b")
+_CLOSED: Final = re.compile(r"[ \t]*T[CA]\b")
+_WHOLE: Final = (
+    '; each row must hold whole transactions, as spark.readStream.format("rdf_patch") reads them from a log'
+)
+
+
+class Place(NamedTuple):
+    """Where a row stands in its source."""
+
+    stream: str = ""
+    offset: int = 0
+    part: int = 0
+    seq: int = 0
+
+
+class Fault(NamedTuple):
+    """What is wrong with a unit of a row; nothing of it is applied."""
+
+    line: int
+    """In the row, from 1."""
+    reason: str
+    text: str
+    """The unit."""
+
+    def to_note(self) -> str:
+        """Write it as a note."""
+        return json.dumps({"fault": self})
+
+
+def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
+    """Decode the column `value` of rows that each hold whole units of a format: lines, transactions."""
+    writer = _Writer()
+    log = LOG_FORMATS.get(form.name)
+    plain = log if log is not None and log.feed == form else None
+    for batch in batches:
+        rest = batch
+        if plain is not None:
+            found, rest = _decode_plain(batch, plain)
+            yield found
+        rows = _Rows(writer)
+        for value, place in zip(rest.column("value").to_pylist(), places(rest), strict=True):
+            if value is not None:
+                _decode_text(to_bytes(value), form, place, rows)
+        yield rows.to_arrow()
+
+
+def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Decode the column `value` of rows that each hold stream records of Neptune, or whole responses.
+
+    Changes are placed by the numbers of their commit and operation. A note tells which operations came of
+    each commit, and whether its last one was among them.
+    """
+    writer = _Writer()
+    for batch in batches:
+        rows = _Rows(writer)
+        commits: dict[int, tuple[list[int], list[int]]] = {}
+        for value, place in zip(batch.column("value").to_pylist(), places(batch), strict=True):
+            for line in to_lines(io.BytesIO(to_bytes(value or "")), "row"):
+                for record in _records_of(line) if line.text.strip() or line.fault else ():
+                    try:
+                        if line.fault:
+                            raise RowError(line.fault)
+                        event, change = _read_line(record)
+                        rows.add(change, Place("", event.commit, event.operation, place.seq), 0)
+                    except RowError as error:
+                        rows.note(place, Fault(line.number, str(error), record.text).to_note())
+                        continue
+                    operations, ends = commits.setdefault(event.commit, ([], []))
+                    operations.append(event.operation)
+                    ends += [event.operation] if event.is_last else []
+        if commits:
+            rows.note(
+                Place(), json.dumps({"commits": [(commit, *found) for commit, found in commits.items()]})
+            )
+        yield rows.to_arrow()
+
+
+def places(batch: pa.RecordBatch) -> Iterator[Place]:
+    """Give where each row stands."""
+    columns = (batch.column(name).to_pylist() for name in Place._fields)
+    return map(Place, *columns)
+
+
+def to_bytes(value: Any) -> bytes:
+    """Give text in UTF-8, bytes as they are."""
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+class _Writer:
+    """Writes terms as N-Triples, the last ones from memory."""
+
+    def __init__(self) -> None:
+        self._texts: dict[Term, str] = {}
+
+    def __call__(self, term: Term) -> str:
+        if isinstance(term, BNode):
+            return f"_:{term}"  # as it was read: N-Triples has labels that `write_term` does not write
+        text = self._texts.get(term)
+        if text is None:
+            try:
+                text = write_term(term)
+            except UnwritableError as error:
+                raise RowError(str(error)) from error
+            if len(self._texts) >= _TERMS:
+                self._texts.clear()
+            self._texts[term] = text
+        return text
+
+
+class _Rows:
+    """Collects the decoded rows of a record batch."""
+
+    def __init__(self, writer: _Writer) -> None:
+        self._write = writer
+        self._columns: Mapping[str, list[Any]] = {name: [] for name in _SCHEMA.names}
+        self._appends = [column.append for column in self._columns.values()]
+
+    def add(self, change: Change, place: Place, step: int) -> None:
+        """Take a change; raises `RowError`."""
+        write = self._write
+        s, p, o, g = change.quad
+        texts = write(s), write(p), write(o), None if g is None else write(g)
+        self._append("A" if change.sign > 0 else "D", *texts, *place, step, None)
+
+    def note(self, place: Place, note: str) -> None:
+        """Take a note."""
+        self._append(None, None, None, None, None, *place, 0, note)
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """Give the rows."""
+        return pa.RecordBatch.from_pydict(dict(self._columns), _SCHEMA)
+
+    def _append(self, *values: Any) -> None:
+        for append, value in zip(self._appends, values, strict=True):
+            append(value)
+
+
+def _decode_plain(batch: pa.RecordBatch, form: LogFormat) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Decode the rows of one line each that stands there as it would be written; give the others too."""
+    value = batch.column("value")
+    try:
+        texts = value.cast(pa.string())
+    except pa.ArrowInvalid:  # some are not UTF-8
+        return pa.RecordBatch.from_pylist([], _SCHEMA), batch
+    fields = pc.extract_regex(texts, form.plain_row)
+    is_plain = fields.is_valid()
+    kept, fields = batch.filter(is_plain), fields.filter(is_plain)
+    signs = pc.utf8_slice_codeunits(texts.filter(is_plain), 0, 1)
+    graph = pc.replace_with_mask(
+        fields.field("g"), pc.equal(fields.field("g"), ""), pa.scalar(None, pa.string())
+    )
+    columns = [
+        pc.if_else(pc.equal(signs, form.signs[0]), "A", "D"),
+        *(fields.field(name) for name in ("s", "p", "o")),
+        graph,
+        *(kept.column(name) for name in Place._fields),
+        pa.repeat(pa.scalar(0, pa.int64()), len(kept)),
+        pa.nulls(len(kept), pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA), batch.filter(pc.invert(is_plain))
+
+
+def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> None:
+    step = 0
+    for entry in read_entries(form, to_lines(io.BytesIO(value), "row"), "row"):
+        reason = "" if entry.error is None else f"{entry.error.reason}{_advice(form, entry.frame)}"
+        if entry.updates:
+            reason = f"the format {form.name!r} has updates, which only a graph can evaluate"
+        if reason:
+            line = entry.frame[0].number if entry.error is None else entry.error.line
+            text = "\n".join(line.text for line in entry.frame)
+            rows.note(place, Fault(line, reason, text).to_note())
+        else:
+            for change in entry.batch.changes:
+                rows.add(change, place, step)
+                step += 1
+
+
+def _advice(form: FeedFormat, frame: Frame) -> str:
+    """Say what is amiss where a row cuts a transaction."""
+    if form.name != "rdf-patch":
+        return ""
+    opened, closed = _OPENED.match(frame[0].text), _CLOSED.match(frame[-1].text)
+    return _WHOLE if bool(opened) != bool(closed) else ""

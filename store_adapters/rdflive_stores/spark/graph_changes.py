@@ -1,0 +1,286 @@
+"""A live graph's own changes as a stream: written to a log as they happen, and read by the source of logs."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from io import FileIO
+from itertools import chain
+from types import TracebackType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset, Graph
+from rdflib.store import Store
+
+import rdflive
+from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
+from rdflive.feeds.writing import write_quad
+from rdflive.sinks.sink import to_rdflib
+from rdflive.target import GraphTarget
+from rdflive_stores.spark.log_files import LogFiles
+from rdflive_stores.spark.log_reading import LogReader, LogSettings
+from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.session import session
+
+__all__ = ["ChangeLog", "changes"]
+
+_WATCHED: Final = "ASK { <urn:x-rdflive:log> <urn:x-rdflive:log> <urn:x-rdflive:log> }"
+"""A query that costs nothing to maintain: a store reports its batches while it has a subscription."""
+_BEGIN: Final = b"TX .\n"
+_END: Final = b"\nTC .\n"
+_STOPPED: Final = b"RECORDING-STOPPED\n"
+"""A line of the log that is no RDF Patch: it stops whoever reads on."""
+_BLOCK: Final = 1 << 20
+
+
+def changes(
+    graph: Any,
+    spark: SparkSession | None = None,
+    *,
+    log: str | os.PathLike[str] | None = None,
+    initial: bool = True,
+) -> DataFrame:
+    """Give the changes of a graph from now on, behind its present content, as a streaming DataFrame.
+
+    Its rows are those of format `rdf_patch`. The graph is recorded until the program ends, in the file `log`,
+    or in one that is removed then; `ChangeLog` is the same with an end, and says what it does.
+    """
+    path = os.fspath(log) if log is not None else _temporary()
+    recording = ChangeLog(graph, path, initial=initial)
+    atexit.register(recording.close)
+    return recording.changes(spark)
+
+
+def _temporary() -> str:
+    folder = tempfile.mkdtemp(prefix="rdflive-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return os.path.join(folder, "changes.rdfp")
+
+
+class ChangeLog:
+    """Appends every commit of a graph or dataset to a log of RDF Patch, a transaction each.
+
+    The transaction is in the file before the write returns. A new log begins with what the graph holds,
+    unless `initial` is false. A log that is there already is gone on in: what a killed run left unfinished is
+    cut off, and the first transaction is what has changed since, whoever changed it; the content of both is
+    held in memory for that. Language tags are written in lower case, for they are equal in any.
+
+    What cannot be written (a term that no line can hold, a full disk) stops the recording: `error` says why,
+    it is logged, and the log gets a line at which every stream that reads it fails, so nothing is left out.
+
+    Close it, or use it as a context manager. Raises `UnsupportedStoreError` for a graph that no adapter can
+    watch, and `RdfliveError` for a file that is no such log or that another `ChangeLog` writes.
+    """
+
+    def __init__(self, graph: Any, path: str | os.PathLike[str], *, initial: bool = True) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self.error: BaseException | None = None
+        """What stopped the recording."""
+        self._lock = threading.Lock()
+        self._graph = _Recorded(graph)
+        self._plugin = _Plugin(self._record)
+        self._file = _open(self.path)
+        try:
+            self._begin(graph, initial=initial)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def changes(self, spark: SparkSession | None = None) -> DataFrame:
+        """Give the log as a streaming DataFrame; without a session, in one for this machine."""
+        spark = spark or session()
+        register(spark)
+        return spark.readStream.format("rdf_patch").option("feed", "rdf-patch").load(self.path)
+
+    def close(self) -> None:
+        """Stop recording, and let go of the file. May be repeated."""
+        with self._lock:
+            if self._file.closed:
+                return
+            rdflive.unregister_plugin(self._plugin)
+            self._file.close()
+        self._subscription.close()
+
+    def __enter__(self) -> ChangeLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self, graph: Any, *, initial: bool) -> None:
+        """Write what has changed since the log's end, and record from there; nobody writes meanwhile."""
+        size = _cut_tail(self._file, self.path)
+        if size and not initial:
+            raise RdfliveError(
+                f"{self.path}: holds changes already, and initial=False would leave a gap behind them; name "
+                "another log"
+            )
+        with rdflive.batch(graph), ExitStack() as undo:
+            rdflive.register_plugin(self._plugin)
+            undo.callback(rdflive.unregister_plugin, self._plugin)
+            self._subscription = undo.enter_context(rdflive.subscribe(graph, _WATCHED, initial=False))
+            if initial:
+                before = _state(self.path) if size else {}
+                now = dict.fromkeys(self._graph.lines())
+                gone = (f"D {line}\n" for line in before if line not in now)
+                self._append(chain(gone, (f"A {line}\n" for line in now if line not in before)))
+            undo.pop_all()
+
+    def _record(self, store: Any, batch: Batch) -> None:
+        with self._lock:
+            if self._file.closed or self.error is not None:
+                return
+            try:
+                if self._graph.is_on(store):
+                    self._append(self._graph.changed(store, batch))
+            except BaseException as error:
+                self.error = error
+                with suppress(OSError):  # a full disk takes no more; the log says it then by what is missing
+                    self._file.write(_STOPPED)
+                if not isinstance(error, Exception):
+                    raise
+                raise RdfliveError(
+                    f"{self.path}: {error}; the recording has stopped: a new ChangeLog of the graph goes on"
+                ) from error
+
+    def _append(self, rows: Iterable[str]) -> None:
+        """Write a transaction, whole or not at all; nothing where there are no rows."""
+        rows = iter(rows)
+        first = next(rows, None)
+        if first is None:
+            return
+        place = os.fstat(self._file.fileno()).st_size
+        try:
+            for block in _blocks(chain(("TX .\n", first), rows, ("TC .\n",))):
+                while block:
+                    block = block[self._file.write(block) :]
+        except BaseException:
+            self._file.truncate(place)
+            raise
+
+
+class _Plugin:
+    """What is told of the batches of every store."""
+
+    def __init__(self, record: Callable[[Any, Batch], None]) -> None:
+        self._record = record
+
+    @hookimpl
+    def rdflive_batch(self, store: Any, batch: Batch) -> None:
+        """Record a batch."""
+        self._record(store, batch)
+
+
+class _Recorded:
+    """The graph or dataset that is recorded, by lines of N-Quads."""
+
+    def __init__(self, graph: Any) -> None:
+        self._target = GraphTarget(graph)
+        self._single = isinstance(graph, Graph) and not isinstance(graph, ConjunctiveGraph)
+        self._name = _default_name(graph)
+        self._known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+    def lines(self) -> Iterator[str]:
+        """List what there is now."""
+        return map(_line, self._target.quads())
+
+    def changed(self, store: Any, batch: Batch) -> Iterator[str]:
+        """Write the rows of a captured batch, without those of other graphs."""
+        for sign, quad in rdflive.to_feed(store, batch).changes:
+            if quad.graph == self._name:
+                quad = quad._replace(graph=None)
+            elif self._single:
+                continue
+            yield f"{'A' if sign > 0 else 'D'} {_line(quad)}\n"
+
+    def is_on(self, store: Any) -> bool:
+        """True for the graph's store, and for one that wraps it or is wrapped by it."""
+        known = self._known.get(store)
+        if known is None:
+            try:
+                target = GraphTarget(Graph(store) if isinstance(store, Store) else store)
+                known = target.identity == self._target.identity
+            except UnsupportedStoreError:  # the graph's own is one that can be written
+                known = False
+            self._known[store] = known
+        return known
+
+
+def _default_name(graph: Any) -> Any:
+    """Give the name that captured batches have for the graph, or the dataset's default graph."""
+    if not isinstance(graph, Graph) or not graph.store.context_aware:
+        return None
+    if isinstance(graph, ConjunctiveGraph):
+        graph = graph.default_graph if isinstance(graph, Dataset) else graph.default_context
+    return None if graph.identifier == DATASET_DEFAULT_GRAPH_ID else graph.identifier
+
+
+def _line(quad: Quad) -> str:
+    return write_quad(Quad(*(None if term is None else to_rdflib(term) for term in quad)))
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
+    """Put texts together to blocks of a size that is good to write."""
+    block, size = [], 0
+    for text in texts:
+        block.append(text)
+        size += len(text)
+        if size >= _BLOCK:
+            yield "".join(block).encode()
+            block, size = [], 0
+    yield "".join(block).encode()
+
+
+def _open(path: str) -> FileIO:
+    """Open a log to append to, for this process and object alone."""
+    file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed with the ChangeLog
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise RdfliveError(f"{path}: another ChangeLog writes it; close that, or name another log") from error
+    return file
+
+
+def _cut_tail(file: FileIO, path: str) -> int:
+    """Cut off what comes behind the last whole transaction, and say where that ends."""
+    size = os.fstat(file.fileno()).st_size
+    if not size:
+        return 0
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        end = content.rfind(_END)
+        end = end + len(_END) if end >= 0 else 0
+        starts = content[: len(_BEGIN)], content[end : end + len(_BEGIN)]
+        stopped = content[end : end + len(_STOPPED)] == _STOPPED
+    if not _BEGIN.startswith(starts[0]) or not (stopped or _BEGIN.startswith(starts[1])):
+        raise RdfliveError(f"{path}: is not what a ChangeLog has written; name another log")
+    file.truncate(end)
+    return end
+
+
+def _state(path: str) -> dict[str, None]:
+    """Add up a log: the quads that it leads to."""
+    reader = LogReader(LogSettings(LogFiles.at(path, "rdf-patch"), _BLOCK, None))
+    state: dict[str, None] = {}
+    for partition in reader.partitions():
+        for rows in reader.read(partition):
+            for op, *terms in zip(
+                *(rows[name].to_pylist() for name in ("op", "s", "p", "o", "g")), strict=True
+            ):
+                line = " ".join([*(term for term in terms if term is not None), "."])
+                if op == "A":
+                    state[line] = None
+                else:
+                    state.pop(line, None)
+    return state

@@ -1,0 +1,40 @@
+"""Whether what the extra `spark` brings is installed."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+from rdflive.errors import RdfliveError
+
+__all__ = ["OLDEST", "SparkNotFoundError", "release", "require_spark"]
+
+# The first Spark whose streaming readers in Python are asked for `latestOffset(start, limit)`.
+OLDEST = (4, 2)
+
+
+class SparkNotFoundError(RdfliveError, ImportError):
+    """PySpark or PyArrow cannot be imported, or PySpark is too old."""
+
+
+def require_spark() -> None:
+    """Raise `SparkNotFoundError` unless PyArrow and a PySpark that is new enough can be imported."""
+    try:
+        # By import, not by metadata: clusters bring PySpark on the path, without any.
+        pyspark, _ = import_module("pyspark"), import_module("pyarrow")
+    except ImportError as error:
+        raise SparkNotFoundError(f"Spark needs {error.name}: pip install 'rdflive[spark]'") from error
+    if release(pyspark.__version__) < OLDEST:
+        raise SparkNotFoundError(
+            f"pyspark {pyspark.__version__} is too old, {OLDEST[0]}.{OLDEST[1]} is the oldest that does: "
+            "pip install 'rdflive[spark]'"
+        )
+
+
+def release(version: str) -> tuple[int, ...]:
+    """Give the first two numbers of a version.
+
+    >>> release("4.3.0"), release("4.2.0.dev1"), release("4.10")
+    ((4, 3), (4, 2), (4, 10))
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])

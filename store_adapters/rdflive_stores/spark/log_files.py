@@ -1,0 +1,120 @@
+"""The files of a log: which they are, in which order, and whether they are still the ones that were read."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, Final, NoReturn
+
+from rdflive.errors import FeedError, RdfliveError, ResyncNeeded
+from rdflive.feeds import FeedFormatError, open_bytes
+from rdflive_stores.spark.log_rows import LOG_FORMATS, LogFormat
+from rdflive_stores.spark.log_scan import LINE_END
+
+__all__ = ["LogFiles", "check_read", "checksum", "open_log", "refuse_line"]
+
+_CHECKED: Final = 4096
+_BLOCK: Final = 1 << 20
+_OFFERED: Final = " and ".join(
+    f"{name} ({' '.join(form.feed.endings)})" for name, form in LOG_FORMATS.items()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """A log that is a file, or a folder of files that follow each other in the order of their names.
+
+    Of a folder, what is hidden, in a folder below, or named `_…` or `….tmp` does not belong to it.
+    """
+
+    folder: str
+    only: str | None
+    """The name of the one file; None for all."""
+    feed: str | None
+    """The format of all files; None where their endings tell."""
+
+    @classmethod
+    def at(cls, path: str, feed: str | None) -> LogFiles:
+        """Find the log at a path; raises `RdfliveError` where there is none."""
+        if "://" in path:
+            raise RdfliveError(f"{path}: logs are read as files, so give a path that every executor can open")
+        if feed is not None and feed not in LOG_FORMATS:
+            raise FeedFormatError(f"feed={feed!r} cannot be read in pieces; read are {_OFFERED}")
+        path = os.path.abspath(path)
+        if os.path.isdir(path):
+            return cls(path, None, feed)
+        if not os.path.exists(path):
+            raise RdfliveError(
+                f"{path}: there is no such file or folder; a relative path counts from {os.getcwd()}"
+            )
+        return cls(os.path.dirname(path), os.path.basename(path), feed)
+
+    def names(self) -> list[str]:
+        """List the names of the files that there are now, in their order."""
+        if self.only is not None:
+            return [self.only] if os.path.exists(self.path(self.only)) else []
+        with os.scandir(self.folder) as found:
+            return sorted(entry.name for entry in found if not _is_aside(entry.name) and entry.is_file())
+
+    def path(self, name: str) -> str:
+        """Give the path of a file."""
+        return os.path.join(self.folder, name)
+
+    def form(self, name: str) -> LogFormat:
+        """Give the format of a file; raises `FeedFormatError` where its ending tells none."""
+        if self.feed is not None:
+            return LOG_FORMATS[self.feed]
+        ending = os.path.splitext(name.removesuffix(".gz"))[1].lower()
+        for form in LOG_FORMATS.values():
+            if ending in form.feed.endings:
+                return form
+        raise FeedFormatError(
+            f"{self.path(name)}: no log ends in {ending!r}; name the format with option feed, of {_OFFERED}, "
+            "or move the file away"
+        )
+
+
+def _is_aside(name: str) -> bool:
+    return name.startswith((".", "_")) or name.endswith(".tmp")
+
+
+@contextmanager
+def open_log(path: str) -> Iterator[BinaryIO]:
+    """Open a file of a log, decompressed; raises `RdfliveError` where it is not there."""
+    try:
+        with open_bytes(path) as stream:
+            yield stream
+    except FileNotFoundError as error:
+        raise RdfliveError(
+            f"{path}: is not there; a log must lie where the driver and every executor find it under one path"
+        ) from error
+
+
+def checksum(stream: BinaryIO, end: int) -> int:
+    """Compute the CRC-32 of the last bytes, up to 4096, in front of a place."""
+    start = max(0, end - _CHECKED)
+    stream.seek(start)
+    return zlib.crc32(stream.read(end - start))
+
+
+def check_read(stream: BinaryIO, path: str, place: Mapping[str, int]) -> None:
+    """Make sure that a file is the one that was read up to a place; raises `ResyncNeeded`."""
+    end = place["end"]
+    if stream.seek(0, os.SEEK_END) < end:
+        raise ResyncNeeded(path, f"ends before byte {end}, up to where it was read the last time")
+    if checksum(stream, end) != place["check"]:
+        raise ResyncNeeded(path, f"has changed before byte {end}, up to where it was read the last time")
+
+
+def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
+    """Raise a `FeedError` for the line that begins at a byte; its number is counted only now."""
+    with open_log(path) as stream:
+        number, left, before = 1, offset, b""
+        while left and (block := stream.read(min(left, _BLOCK))):
+            left -= len(block)
+            number += len(LINE_END.findall(block)) - (before == b"\r" and block.startswith(b"\n"))
+            before = block[-1:]
+    raise FeedError(path, number, str(error), offset=offset) from error

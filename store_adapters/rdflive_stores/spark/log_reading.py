@@ -1,0 +1,229 @@
+"""Reading a log in pieces, as a batch and as a stream."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import BinaryIO, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+
+from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive_stores.spark.log_files import LogFiles, check_read, checksum, open_log, refuse_line
+from rdflive_stores.spark.log_rows import BadLineError, read_rows
+from rdflive_stores.spark.log_scan import LogScan, Piece, UnendedError
+
+__all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]
+
+Offset: TypeAlias = dict[str, dict[str, int]]
+"""Per file the bytes read, `end`, and the checksum in front of them, `check`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What is read, and in which portions."""
+
+    files: LogFiles
+    partition_bytes: int
+    max_bytes: int | None
+    """How much a micro-batch reads; None for all there is."""
+
+    def scan(self, name: str, start: int) -> LogScan:
+        """Begin to look through a file at the start of a unit."""
+        transactions = self.files.form(name).transactions
+        return LogScan(start, block=self.partition_bytes, transactions=transactions)
+
+
+class LogPartition(InputPartition):
+    """Some pieces of files, which follow each other."""
+
+    def __init__(self, pieces: list[tuple[str, Piece]]) -> None:
+        self.pieces = pieces
+        """Each with the name of its file."""
+
+
+class LogReader(DataSourceReader):
+    """Reads the logs as they are when a query is planned."""
+
+    def __init__(self, settings: LogSettings) -> None:
+        self._settings = settings
+
+    def partitions(self) -> list[InputPartition]:
+        """Cut every file, up to its end."""
+        settings = self._settings
+        plan: list[tuple[str, list[Piece]]] = []
+        for name in settings.files.names():
+            with _opened(settings.files.path(name)) as stream:
+                scan = settings.scan(name, 0)
+                scan.advance(stream, sys.maxsize, until=sys.maxsize, final=True)
+            plan.append((name, scan.pieces(0, scan.complete)))
+        return list(_packed(plan, settings.partition_bytes))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read some pieces."""
+        return read_log(self._settings.files, partition)
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows the logs: Spark asks how far they go, then for the partitions up to there.
+
+    What was looked through for the first question is kept for the second and for the next trigger; after a
+    restart it is looked through again.
+    """
+
+    def __init__(self, settings: LogSettings) -> None:
+        self._settings = settings
+        self._files = settings.files
+        self._scans: dict[str, tuple[LogScan, int]] = {}
+        """With the checksum in front of what each has looked at."""
+        self._targets: dict[str, int] | None = None
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        """Begin in front of the first file."""
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Give the limit of the options."""
+        limit = self._settings.max_bytes
+        return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Read no further than the files go now."""
+        self._targets = self._sizes()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        """Find the end of the last unit there is, or of the one in which the limit is reached."""
+        sizes = self._sizes() if self._targets is None else self._targets
+        reading = max(start, default="")
+        if reading and reading not in sizes:
+            raise ResyncNeeded(self._files.path(reading), "is gone, and may have had more than was read")
+        self._scans = {name: kept for name, kept in self._scans.items() if name >= reading}
+        left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else sys.maxsize
+        last = max((name for name, size in sizes.items() if size), default="")
+        offset: Offset = {}
+        for name, size in sorted(sizes.items()):
+            place = start.get(name, {"end": 0, "check": 0})
+            if name < reading and size > place["end"]:
+                raise ResyncNeeded(
+                    self._files.path(name), f"has grown since {reading}, which follows it by name, was begun"
+                )
+            if name >= reading and left > 0 and size:
+                begun, place = place["end"], self._advance(name, place, size, left, final=name < last)
+                left -= place["end"] - begun
+            if place["end"]:
+                offset[name] = place
+        return offset
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        """Cut what lies between two offsets."""
+        plan: list[tuple[str, list[Piece]]] = []
+        for name, place in sorted(end.items()):
+            begin, stop = start.get(name, {"end": 0})["end"], place["end"]
+            if begin != stop:
+                if not os.path.exists(self._files.path(name)):
+                    raise ResyncNeeded(self._files.path(name), "is gone")
+                plan.append((name, self._covering(name, begin, place).pieces(begin, stop)))
+        return list(_packed(plan, self._settings.partition_bytes))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read some pieces."""
+        return read_log(self._files, partition)
+
+    def _sizes(self) -> dict[str, int]:
+        """Measure the files; their list comes first, so that one which another follows is at its end."""
+        sizes = {}
+        for name in self._files.names():
+            if name.endswith(".gz"):
+                raise RdfliveError(
+                    f"{self._files.path(name)}: a compressed file cannot be followed: read it with "
+                    "spark.read, or decompress it"
+                )
+            try:
+                sizes[name] = os.stat(self._files.path(name)).st_size
+            except FileNotFoundError:  # gone since the list was made
+                continue
+        return sizes
+
+    def _advance(
+        self, name: str, place: dict[str, int], size: int, left: int, *, final: bool
+    ) -> dict[str, int]:
+        """Look on in a file, and give the place up to where it can be read."""
+        path, begin = self._files.path(name), place["end"]
+        with _opened(path) as stream:
+            check_read(stream, path, place)
+            scan, check = self._scans.get(name, (None, 0))
+            if scan is None or scan.complete != begin or checksum(stream, scan.known) != check:
+                scan = self._settings.scan(name, begin)
+            scan.forget(begin)
+            scan.advance(stream, size, until=min(size, begin + left), final=final)
+            self._scans[name] = scan, checksum(stream, scan.known)
+            end = scan.complete
+            return place if end == begin else {"end": end, "check": checksum(stream, end)}
+
+    def _covering(self, name: str, begin: int, place: dict[str, int]) -> LogScan:
+        """Give a scan that knows a stretch up to a place."""
+        path, stop = self._files.path(name), place["end"]
+        with _opened(path) as stream:
+            check_read(stream, path, place)
+            scan, _ = self._scans.get(name, (None, 0))
+            if scan is None or scan.start > begin or scan.complete < stop:
+                scan = self._settings.scan(name, begin)
+                scan.advance(stream, stop, until=stop, final=True)
+            return scan
+
+
+def read_log(files: LogFiles, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Read the pieces of a partition, each to one batch of rows; runs on an executor."""
+    pieces = partition.pieces if isinstance(partition, LogPartition) else ()  # Spark makes one of nothing
+    for name, run in groupby(pieces, itemgetter(0)):
+        path, form = files.path(name), files.form(name)
+        with _opened(path) as stream:
+            for _, piece in run:
+                stream.seek(piece.start)
+                content = stream.read(piece.end - piece.start)
+                if len(content) < piece.end - piece.start:
+                    raise ResyncNeeded(
+                        path, f"ends before byte {piece.end}, up to where it went a moment ago"
+                    )
+                yield read_rows(content, piece, name, form)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """Open a file; what is wrong with a line inside becomes a `FeedError` with its place."""
+    try:
+        with open_log(path) as stream:
+            yield stream
+    except UnendedError as error:
+        refuse_line(path, error.begun, error)
+    except BadLineError as error:
+        refuse_line(path, error.offset, error)
+
+
+def _packed(plan: list[tuple[str, list[Piece]]], size: int) -> Iterator[LogPartition]:
+    """Make partitions of pieces in their order: small ones together, those of a compressed file too."""
+    pack: list[tuple[str, Piece]] = []
+    packed = 0
+    for name, pieces in plan:
+        whole = name.endswith(".gz")
+        for i, piece in enumerate(pieces):
+            length = piece.end - piece.start
+            if pack and packed + length > size and not (whole and i):
+                yield LogPartition(pack)
+                pack, packed = [], 0
+            pack.append((name, piece))
+            packed += length
+    if pack:
+        yield LogPartition(pack)

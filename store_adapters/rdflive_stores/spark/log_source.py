@@ -1,0 +1,102 @@
+"""Spark's data source `rdf_patch`: logs of RDF Patch and signed N-Quads as change rows, batch and stream.
+
+    spark.read.format("rdf_patch").load("changes.rdfp")
+    spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", 50_000_000).load("logs/")
+
+The columns are `op`, `s`, `p`, `o`, `g`, `file`, `offset` and `part` (see `rows`). `file` is the name in
+the folder, `offset` the byte at which the row's transaction begins, `part` the number of its line in there,
+from 0. A row outside of transactions is a unit of its own. Rows of aborted transactions are left out.
+
+A folder is one log in several files, whose names say their order: a file grows no more when one behind it
+has been begun. A stream reads whole units and leaves an unfinished transaction, or line, at the end of the
+last file for later; a batch takes the log as it is, and there it is an error. Files compressed with gzip are
+read by batches only, each in one partition, and count decompressed bytes.
+
+An offset of the stream is `{file: {"end": bytes read, "check": CRC-32 of the last 4096 of them}}`. A file
+that has been read to its end, and of which a later one has been read too, may go.
+
+Options: `feed` ("rdf-patch" or "nquads"; by the file's ending unless given), `maxBytesPerTrigger` (a
+micro-batch ends with the unit in which it is reached) and `partitionBytes` (4 MiB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from rdflive.errors import RdfliveError
+from rdflive_stores.spark.log_files import LogFiles
+from rdflive_stores.spark.log_reading import LogReader, LogSettings, LogStreamReader
+from rdflive_stores.spark.rows import POSITIONED
+
+__all__ = ["RdfPatchDataSource", "register"]
+
+_NAME: Final = "rdf_patch"
+_PARTITION_BYTES: Final = 4 << 20
+_OPTIONS: Final = ("path", "feed", "maxBytesPerTrigger", "partitionBytes")
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("rdf_patch")` known to a session; may be repeated."""
+    spark.dataSource.register(RdfPatchDataSource)
+
+
+class RdfPatchDataSource(DataSource):
+    """The data source; see the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name of the format."""
+        return _NAME
+
+    def schema(self) -> StructType:
+        """Give the columns, after a look at the options: what is wrong with them shows in `load`."""
+        _settings(self.options)
+        return POSITIONED
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Read the logs as they are now."""
+        _check_schema(schema)
+        return LogReader(_settings(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Read the logs as they grow."""
+        _check_schema(schema)
+        return LogStreamReader(_settings(self.options))
+
+
+def _settings(options: Mapping[str, str]) -> LogSettings:
+    """Read the options; raises `RdfliveError` for what is none."""
+    known = {option.lower() for option in _OPTIONS}
+    for option in options:
+        if option.lower() not in known:
+            raise RdfliveError(f"format {_NAME!r} has no option {option!r}; it has {', '.join(_OPTIONS)}")
+    if "path" not in options:
+        raise RdfliveError(f"format {_NAME!r} reads one file or folder: give its path to load()")
+    return LogSettings(
+        LogFiles.at(options["path"], options.get("feed")),
+        _bytes(options, "partitionBytes") or _PARTITION_BYTES,
+        _bytes(options, "maxBytesPerTrigger"),
+    )
+
+
+def _check_schema(schema: StructType) -> None:
+    given = [(field.name, field.dataType) for field in schema.fields]
+    if given != [(field.name, field.dataType) for field in POSITIONED.fields]:
+        raise RdfliveError(
+            f"format {_NAME!r} has the columns {POSITIONED.simpleString()} and no others: leave "
+            f"schema() out and select from them, instead of {schema.simpleString()}"
+        )
+
+
+def _bytes(options: Mapping[str, str], option: str) -> int | None:
+    given = options.get(option)
+    if given is None:
+        return None
+    if not given.isdecimal() or not int(given):
+        raise RdfliveError(f"option {option} is a number of bytes above 0, got {given!r}")
+    return int(given)

@@ -1,0 +1,246 @@
+"""A graph that follows a streaming DataFrame: each micro-batch one commit, the source's offsets in it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.streaming.query import StreamingQuery
+
+import rdflive
+from rdflive.errors import FeedError, RdfliveError
+from rdflive.feeds import FeedFormat, Line
+from rdflive.feeds.dead_letters import DeadLetters
+from rdflive.feeds.writing import write_quad
+from rdflive.interrupts import interrupt_later
+from rdflive.model import Change
+from rdflive.target import GraphTarget
+from rdflive_stores.spark.checkpoints import Checkpoint
+from rdflive_stores.spark.cursor import Cursor, Given, Step, resync, step, stream_ends
+from rdflive_stores.spark.decoding import Fault, Place
+from rdflive_stores.spark.formats import shape_of
+from rdflive_stores.spark.rows import stream_columns
+from rdflive_stores.spark.shapes import Shape, ShapeError
+
+__all__ = ["MirroredBatch", "mirror"]
+
+_CURSOR: Final = "cursor"
+_OWN: Final = "feed "
+"""In front of the keys that a format chose itself, as `rdflive.mirror` keeps them."""
+_running: Final[dict[tuple[int, str], StreamingQuery]] = {}
+"""The mirrors at work, by store and name."""
+_starting: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredBatch:
+    """What a micro-batch came to."""
+
+    batch: int
+    """Its number in the checkpoint."""
+    changes: int
+    """Changes that were applied, net."""
+    skipped: int
+    """Bad units that went to the dead letters."""
+
+
+def mirror(
+    df: DataFrame,
+    graph: Any,
+    format: str | FeedFormat | None = None,  # noqa: A002 - rdflib's name
+    *,
+    checkpoint: str | os.PathLike[str],
+    name: str | None = None,
+    on_bad: Literal["stop", "skip"] = "stop",
+    dead_letters: str | os.PathLike[str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[MirroredBatch], object] | None = None,
+) -> StreamingQuery:
+    """Start a streaming query that applies a DataFrame to a graph, each micro-batch as one commit.
+
+    `graph` is an `rdflib.Graph`, a `Dataset` or a `LiveStore` of this process; subscriptions on it are told.
+    The rows of `df` are, by `format`:
+
+    - None: changes, with the columns `op` (A or D, or + or -), `s`, `p`, `o` and perhaps `g`, whose terms are
+      written as in N-Triples; NULL in `g` is the default graph;
+    - "rdf-patch", "nquads": text in `value`, each row whole transactions or lines;
+    - "neptune": a record or a response of Neptune Streams in `value`;
+    - `rdflive.feeds.debezium(mapping)`: an event in `value`, perhaps its `key`, as Kafka has them;
+    - `rdflive.feeds.delta_lake(mapping)`: rows of a change data feed, with `_change_type` and
+      `_commit_version`; timestamps have microseconds, in UTC.
+
+    Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
+    Rows are ordered by the columns `file`, `offset` and `part` or `topic`, `partition` and `offset` where
+    they are there, which says where a row stands in its source, and otherwise as they come. A transaction
+    that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
+
+    `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name` (by
+    default the path of the checkpoint), where the source stands, so that each row is applied once: after a
+    kill, and where rows say where they stand with a new checkpoint too. Where rows may be missing
+    the query ends with `ResyncNeeded`. A micro-batch with a bad unit is not applied, and ends the query with
+    `FeedError`; with `on_bad="skip"` the unit goes to the file `dead_letters`, and so does, by itself, a
+    quad that the store refuses. Both are in the text of `query.exception()`.
+
+    `trigger` holds the options of `DataStreamWriter.trigger`; `on_batch` is called after each commit, in the
+    thread of the query. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored, and
+    `UnsupportedStoreError`.
+    """
+    if not df.isStreaming:
+        raise ShapeError("the DataFrame does not stream: read it with spark.readStream")
+    shape = shape_of(df, format)
+    letters = _dead_letters(on_bad, dead_letters)
+    place = Checkpoint(df.sparkSession, os.fspath(checkpoint))
+    target, name = GraphTarget(graph), name or place.path
+    with _starting:
+        key = target.identity, name
+        if key in _running and _is_active(_running[key]):
+            raise RdfliveError(
+                f"a mirror named {name!r} is at work on this store; give this one another name="
+            )
+        applier = BatchApplier(graph, target, shape, place, name, letters, on_batch)
+        writer = df.writeStream.foreachBatch(applier).option("checkpointLocation", place.path)
+        query = (writer.trigger(**trigger) if trigger else writer).start()
+        _running[key] = query
+    return query
+
+
+@dataclass(slots=True)
+class BatchApplier:
+    """What Spark calls with each micro-batch; it goes on from what the graph keeps under a name."""
+
+    graph: Any
+    target: GraphTarget
+    shape: Shape
+    checkpoint: Checkpoint
+    name: str
+    letters: DeadLetters | None
+    on_batch: Callable[[MirroredBatch], object] | None = None
+    stored: Cursor | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = self.target.kept(self.name)
+        self.stored = Cursor.from_text(kept[_CURSOR], self.name) if _CURSOR in kept else None
+        self.shape.restore(
+            {key.removeprefix(_OWN): text for key, text in kept.items() if key.startswith(_OWN)}
+        )
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Apply a micro-batch, unless that was done before; raises what ends the query."""
+        given = self.checkpoint.given(number)
+        is_positioned = self.shape.is_positioned and stream_ends(given.end) is not None
+        is_numbered = self.shape.is_numbered
+        found = step(self.stored, given, self.name, is_positioned=is_positioned, is_numbered=is_numbered)
+        if found is not None:
+            self._apply(_unapplied(batch, found, self.name), given, found)
+
+    def _apply(self, batch: DataFrame, given: Given, found: Step) -> None:
+        faults: list[tuple[FeedError, str]] = []
+
+        def report(place: Place, fault: Fault) -> None:
+            error = FeedError(_place_name(place, given.batch), fault.line, fault.reason)
+            if self.letters is None:
+                raise error
+            faults.append((error, fault.text))
+
+        reading = self.shape.read(batch, report, repeats=found.cursor.repeats)
+        if found.cursor.repeats and given.start is None and not reading.overlaps:
+            raise resync(
+                self.name, "the first record of the source does not follow on the last that was applied"
+            )
+        cursor = Cursor(
+            given.query, given.batch, given.end, found.cursor.ahead, found.cursor.repeats and reading.repeats
+        )
+        for error, text in faults:
+            self._put_aside(error, text)
+        with interrupt_later():
+            keep = {_OWN + key: text for key, text in reading.kept.items()}
+            refused = self._write(reading.changes, {**keep, _CURSOR: cursor.to_text()})
+            self.stored = cursor
+        if self.on_batch is not None:
+            changes = len(reading.changes) - refused
+            self.on_batch(MirroredBatch(given.batch, changes, len(faults) + refused))
+
+    def _write(self, changes: Sequence[Change], keep: Mapping[str, str | None]) -> int:
+        """Write one commit; give how many changes the store refused and were put aside."""
+        try:
+            self.target.write(changes, (), self.name, keep)
+        except ValueError as cause:
+            if self.letters is None:
+                raise FeedError(
+                    self.name, 1, f"the store refuses the micro-batch: {_one_line(cause)}"
+                ) from cause
+        else:
+            return 0
+        # a kill in between is made good: the same micro-batch comes again, and does all of this again
+        with rdflive.batch(self.graph):
+            refused = self._write_each(changes)
+            self.target.write((), (), self.name, keep)
+        return refused
+
+    def _write_each(self, changes: Sequence[Change]) -> int:
+        """Write what the store takes, by halves, and put the rest aside."""
+        try:
+            self.target.write(changes, (), self.name, {})
+        except ValueError as cause:
+            if len(changes) > 1:
+                half = len(changes) // 2
+                return self._write_each(changes[:half]) + self._write_each(changes[half:])
+            ((sign, quad),) = changes
+            error = FeedError(self.name, 1, f"the store refuses a quad: {_one_line(cause)}")
+            self._put_aside(error, f"{'A' if sign > 0 else 'D'} {write_quad(quad)}")
+            return 1
+        return 0
+
+    def _put_aside(self, error: FeedError, text: str) -> None:
+        if self.letters is not None:
+            self.letters(error, tuple(Line(line, n) for n, line in enumerate(text.splitlines(), start=1)))
+
+
+def _unapplied(batch: DataFrame, found: Step, name: str) -> DataFrame:
+    """Leave out the rows that were applied before; raises `ResyncNeeded` where others are missing."""
+    place = stream_columns(batch)
+    if place is None or not found.applied:
+        return batch
+    if found.doubtful and "topic" in batch.columns:  # a file is read from its first byte
+        first = batch.groupBy(place.stream.alias("stream")).agg(F.min(place.offset)).collect()
+        begins: dict[str, int] = dict(map(tuple, first))
+        for stream, end in found.doubtful.items():
+            if begins.get(stream, end + 1) > end:
+                raise resync(
+                    name,
+                    f"the graph has {stream!r} up to {end}, and nothing shows that the query reads it from "
+                    "there or before (its startingOffsets, or records that expired)",
+                )
+    ends = F.create_map(*(F.lit(item) for pair in found.applied.items() for item in pair))
+    return batch.where(place.offset >= F.coalesce(ends[place.stream], F.lit(0)))
+
+
+def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLetters | None:
+    if on_bad not in ("stop", "skip"):
+        raise ValueError(f"on_bad must be 'stop' or 'skip', got {on_bad!r}")
+    if (on_bad == "skip") is (path is None):
+        raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
+    return None if path is None else DeadLetters(path)
+
+
+def _is_active(query: StreamingQuery) -> bool:
+    try:
+        return bool(query.isActive)
+    except (Py4JError, OSError):  # its JVM is gone
+        return False
+
+
+def _place_name(place: Place, batch: int) -> str:
+    return (
+        f"{place.stream}, offset {place.offset}" if place.stream else f"micro-batch {batch}, row {place.seq}"
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

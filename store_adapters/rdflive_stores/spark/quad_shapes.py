@@ -1,0 +1,208 @@
+"""Rows that say which quads come and go: change rows, text of a feed, records of Neptune."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from rdflive.feeds import FeedFormat, RowError
+from rdflive.model import Change
+from rdflive_stores.spark.decoding import DECODED, POSITION, Fault, Place, decode_neptune, decode_texts
+from rdflive_stores.spark.rows import stream_columns
+from rdflive_stores.spark.shapes import Reading, Report, placed, require_columns
+from rdflive_stores.spark.term_texts import TermTexts
+
+__all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
+
+_SIGNS: Final[dict[str | None, Literal[1, -1]]] = {"A": 1, "D": -1}
+_QUAD: Final = ("s", "p", "o", "g")
+_BAD_ROW: Final = "row"
+"""The note of a change row that is none."""
+_COMMIT: Final = "commit"
+
+
+class ChangeRows:
+    """Rows with the columns `op`, `s`, `p`, `o` and perhaps `g`."""
+
+    is_numbered = False
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._has_graph = "g" in frame.columns
+        require_columns(frame, "a row of changes", "op", "s", "p", "o", *(["g"] if self._has_graph else []))
+        self.is_positioned = stream_columns(frame) is not None
+        self._quads = _Quads()
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Remember nothing."""
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
+        """Net the rows."""
+        rows = placed(batch, "op", "s", "p", "o", *(["g"] if self._has_graph else []))
+        op = F.when(F.col("op").isin("A", "+"), "A").when(F.col("op").isin("D", "-"), "D")
+        is_bad = op.isNull() | F.col("s").isNull() | F.col("p").isNull() | F.col("o").isNull()
+        rows = rows.select(
+            F.coalesce(op, "op").alias("op"),
+            "s", "p", "o",
+            (F.col("g") if self._has_graph else F.lit(None).cast("string")).alias("g"),
+            *POSITION[:-1],
+            F.lit(0).cast("long").alias("step"),
+            F.when(is_bad, _BAD_ROW).alias("note"),
+        )  # fmt: skip
+        return Reading(self._quads.read(net(rows).toArrow(), report))
+
+
+class Texts:
+    """Rows whose column `value` holds whole units of a format, such as lines or transactions."""
+
+    is_numbered = False
+
+    def __init__(self, frame: DataFrame, form: FeedFormat) -> None:
+        require_columns(frame, f"the format {form.name!r}", "value", types=("string", "binary"))
+        self.is_positioned = stream_columns(frame) is not None
+        self._decode = partial(decode_texts, form=form)
+        self._quads = _Quads()
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Remember nothing."""
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - no numbers
+        """Decode and net the rows."""
+        rows = placed(batch, "value").mapInArrow(self._decode, DECODED)
+        return Reading(self._quads.read(net(rows).toArrow(), report))
+
+
+class NeptuneRecords:
+    """Rows whose column `value` holds stream records of Neptune, in the order of their numbers.
+
+    A micro-batch may end inside of a commit, which the next one goes on with; operations up to the last that
+    was applied are passed over. A commit that lacks an operation is refused. Where bad records are skipped
+    the lack is told of only: each record stands for itself.
+    """
+
+    is_numbered = True
+
+    def __init__(self, frame: DataFrame) -> None:
+        require_columns(frame, "the format 'neptune'", "value", types=("string", "binary"))
+        self.is_positioned = stream_columns(frame) is not None
+        self._quads = _Quads()
+        self._commit, self._operation, self._is_whole = -1, 0, True
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the last operation."""
+        if _COMMIT in kept:
+            commit, _, operation = kept[_COMMIT].partition(" ")
+            self._commit, self._operation, self._is_whole = int(commit), int(operation or 0), not operation
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
+        """Decode and net the records."""
+        rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED)).toArrow()
+        commits = _commits(rows)
+        changes = self._quads.read(rows, report, self._is_new)
+        overlaps = min(commits, default=0) <= self._commit + 1
+        new = sorted(commit for commit in commits if commit > self._commit - (not self._is_whole))
+        for commit in new:
+            self._take(commit, commits[commit], report)
+        place = f"{self._commit}" if self._is_whole else f"{self._commit} {self._operation}"
+        return Reading(changes, {_COMMIT: place} if new else {}, overlaps)
+
+    def _is_new(self, place: Place) -> bool:
+        if place.offset == self._commit:
+            return not self._is_whole and place.part > self._operation
+        return place.offset > self._commit
+
+    def _take(self, commit: int, operations: Mapping[int, bool], report: Report) -> None:
+        """Go on to the last operation of a commit; report what is missing before it."""
+        goes_on = commit == self._commit
+        begin = self._operation + 1 if goes_on else 1
+        new = sorted(operation for operation in operations if operation >= begin)
+        if not goes_on and not self._is_whole:
+            _report_commit(report, self._commit, f"no record with isLastOp ends commit {self._commit}")
+        missing = next((due for due, found in enumerate(new, start=begin) if due != found), None)
+        if missing is not None:
+            _report_commit(
+                report,
+                commit,
+                f"operation {missing} of commit {commit} is missing: its records must be there from 1 on",
+            )
+        if new:
+            self._commit, self._operation, self._is_whole = commit, new[-1], operations[new[-1]]
+
+
+def net(rows: DataFrame) -> DataFrame:
+    """Leave of the changes of each quad the last, and all notes, in no order."""
+    single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
+    last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
+    found = rows.groupBy(*_QUAD, single.alias("single")).agg(last)
+    return found.select("last.op", *_QUAD, *(f"last.{name}" for name in (*POSITION, "note")))
+
+
+class _Quads:
+    """Makes changes of decoded rows, and tells bad ones."""
+
+    def __init__(self) -> None:
+        self._terms = TermTexts()
+
+    def read(
+        self, table: pa.Table, report: Report, is_new: Callable[[Place], bool] | None = None
+    ) -> list[Change]:
+        """Read rows in the order of their places; `is_new` picks those that count."""
+        table = table.sort_by([(name, "ascending") for name in POSITION])
+        changes: list[Change] = []
+        quad = self._terms.quad
+        notes = None if table["note"].null_count == len(table) else table["note"].to_pylist()
+        columns = [table[name].to_pylist() for name in ("op", *_QUAD)]
+        for number, (op, s, p, o, g) in enumerate(zip(*columns, strict=True)):
+            note = None if notes is None else notes[number]
+            if note is None and (is_new is None or is_new(_place(table, number))):
+                try:
+                    changes.append(Change(_SIGNS[op], quad(s, p, o, g)))
+                except RowError as error:
+                    report(_place(table, number), Fault(1, str(error), _row(op, s, p, o, g)))
+            elif note is not None:
+                fault = _fault(note, (op, s, p, o, g))
+                if fault is not None:
+                    report(_place(table, number), fault)
+        return changes
+
+
+def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
+    """Read what a note says is wrong; None where it says something else."""
+    if note != _BAD_ROW:
+        found = json.loads(note).get("fault")
+        return None if found is None else Fault(*found)
+    op, s, p, o, _ = row
+    missing = next(
+        (role for role, text in zip(("s", "p", "o"), (s, p, o), strict=True) if text is None), None
+    )
+    if op not in _SIGNS:
+        return Fault(1, f"the column 'op' must hold A or D, or + or -, not {op!r:.20}", _row(*row))
+    return Fault(1, f"the column {missing!r} is NULL", _row(*row))
+
+
+def _row(*columns: str | None) -> str:
+    """Write a change row as RDF Patch has it."""
+    return " ".join([*(text for text in columns if text is not None), "."])
+
+
+def _place(table: pa.Table, number: int) -> Place:
+    return Place(*(table[name][number].as_py() for name in Place._fields))
+
+
+def _commits(table: pa.Table) -> dict[int, dict[int, bool]]:
+    """List which operations of which commits came, and whether each was the last of its commit."""
+    commits: dict[int, dict[int, bool]] = {}
+    for note in table["note"].drop_null().to_pylist():
+        for commit, operations, ends in json.loads(note).get("commits", ()):
+            found = commits.setdefault(commit, {})
+            found.update((operation, operation in ends) for operation in operations)
+    return commits
+
+
+def _report_commit(report: Report, commit: int, reason: str) -> None:
+    report(Place("", commit), Fault(1, reason, ""))

@@ -1,0 +1,80 @@
+"""Change rows: the shape that changes of a graph have in every DataFrame, and where a row stands.
+
+The columns `op` ("A" or "D", as in RDF Patch), `s`, `p`, `o` and `g` hold the terms in N-Triples; `g` is
+NULL for the default graph. Where its source is positioned, a row also says where it stands:
+
+- files: `file`, `offset` (the byte at which the row's unit starts) and `part` (its place in the unit);
+- Kafka: `topic`, `partition` and `offset`.
+
+A *stream* is a file, or a partition of a topic. Streams are ordered by name and their rows by `(offset,
+part)`. A row has been read if and only if its offset is below the stream's offset in Spark's offset log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from rdflive.errors import RdfliveError
+
+__all__ = ["CHANGES", "POSITIONED", "StreamColumns", "stream_columns", "stream_offsets"]
+
+CHANGES: Final = StructType([StructField(name, StringType()) for name in ("op", "s", "p", "o", "g")])
+"""The columns of a change."""
+POSITIONED: Final = StructType(
+    [
+        *CHANGES.fields,
+        StructField("file", StringType()),
+        StructField("offset", LongType()),
+        StructField("part", IntegerType()),
+    ]
+)
+"""The columns of a change that a file holds."""
+
+
+class StreamColumns(NamedTuple):
+    """Where the rows of a DataFrame stand, as expressions."""
+
+    stream: Column
+    """The name of the stream."""
+    offset: Column
+    part: Column
+
+
+def stream_columns(changes: DataFrame) -> StreamColumns | None:
+    """Find the columns that say where a row stands; None where the source is not positioned."""
+    columns = set(changes.columns)
+    if columns >= {"file", "offset", "part"}:
+        return StreamColumns(F.col("file"), F.col("offset"), F.col("part"))
+    if columns >= {"topic", "partition", "offset"}:
+        stream = F.concat_ws("/", F.col("topic"), F.col("partition").cast("string"))
+        return StreamColumns(stream, F.col("offset"), F.lit(0))
+    return None
+
+
+def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
+    """Read an offset of Spark's offset log: up to where each stream has been read, by the stream's name.
+
+    Raises `RdfliveError` where it is neither that of our files nor Kafka's.
+
+    >>> stream_offsets({"log.rdfp": {"end": 120, "check": 7}})
+    {'log.rdfp': 120}
+    >>> stream_offsets({"changes": {"0": 23, "1": 5}})
+    {'changes/0': 23, 'changes/1': 5}
+    """
+    found: dict[str, int] = {}
+    for name, places in offset.items():
+        if not isinstance(places, Mapping):
+            raise RdfliveError(
+                f"{dict(offset)!r} is no offset of a positioned source: expected that of format "
+                '"rdf_patch", {file: {"end": …, "check": …}}, or of Kafka, {topic: {partition: offset}}'
+            )
+        if places.keys() == {"end", "check"}:
+            found[name] = places["end"]
+        else:
+            found.update((f"{name}/{partition}", place) for partition, place in places.items())
+    return found

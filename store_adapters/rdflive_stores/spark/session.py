@@ -1,0 +1,189 @@
+"""A Spark session on this machine, set up for streaming in small batches."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from rdflive.errors import RdfliveError
+from rdflive_stores.spark.installed import OLDEST, release
+from rdflive_stores.spark.java import find_java
+
+__all__ = ["SessionError", "session", "settings"]
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_ENVIRONMENT = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")
+_one_at_a_time = threading.Lock()
+
+
+class SessionError(RdfliveError, RuntimeError):
+    """The Spark session at hand cannot be used, or has other settings than those asked for."""
+
+
+def session(
+    master: str = "local[2]", *, app_name: str = "rdflive", config: Mapping[str, object] | None = None
+) -> SparkSession:
+    """Give the running Spark session, or start one with `settings(master)` and, on top of them, `config`.
+
+    A session of your own does as well: the functions of `rdflive_stores.spark` take that of their DataFrame.
+    A running session is given unchanged, whatever its master.
+    On a cluster, rdflive must be installed for the Python of the executors too.
+
+    Ctrl-C interrupts Python only, at whatever call of Spark it waits in; queries go on until they are
+    stopped, and the JVM until Python has ended, or is killed.
+
+    Raises `JavaNotFoundError` where no Java can be had, and `SessionError` if the running session contradicts
+    `config`, if its Spark is too old, and for Spark Connect.
+    """
+    wanted = {name: _text(value) for name, value in (config or {}).items()}
+    settled = settings(master) | wanted
+    if _JAVA_OPTIONS in wanted:
+        settled[_JAVA_OPTIONS] = f"{settings(master).get(_JAVA_OPTIONS, '')} {wanted[_JAVA_OPTIONS]}".strip()
+    with _one_at_a_time:
+        _refuse_connect(wanted)
+        if SparkContext._active_spark_context is None:
+            return _checked(_started(master, app_name, settled))
+        return _running({name: settled[name] for name in wanted})
+
+
+def settings(master: str) -> dict[str, str]:
+    """Give what a session is started with; for `local[n]` all of Spark is in one JVM and batches are small.
+
+    >>> settings("local[3]")["spark.sql.shuffle.partitions"]
+    '3'
+    >>> settings("spark://board:7077")
+    {'spark.sql.session.timeZone': 'UTC'}
+    """
+    common = {"spark.sql.session.timeZone": "UTC"}
+    if not master.startswith("local"):
+        return common
+    return common | {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Every partition of a stateful query costs a task and a state store per micro-batch; the usual 200
+        # make a batch of any size take 13 s.
+        "spark.sql.shuffle.partitions": str(_cores(master)),
+        # Streaming queries do without, and warn of it.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # The other manager, FileContextBased, takes half the time of a small batch.
+        "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+        ".checkpointing.FileSystemBasedCheckpointFileManager",
+        _JAVA_OPTIONS: _java_options(),
+    }
+
+
+def _java_options() -> str:
+    # With the usual stack, stopping a query in the middle of a batch overflows it; the other two take a third
+    # off the start and off batches, small and large.
+    log = files("rdflive_stores.spark").joinpath("log4j2.properties")
+    return f'-Xss8m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Dlog4j2.configurationFile={log}"'
+
+
+def _cores(master: str) -> int:
+    """Count the threads of a local master.
+
+    >>> _cores("local"), _cores("local[4]"), _cores("local[4, 2]")
+    (1, 4, 4)
+    """
+    threads = re.match(r"local\[\s*(\d+|\*)", master)
+    if threads is None:
+        return 1
+    return (os.cpu_count() or 1) if threads[1] == "*" else int(threads[1])
+
+
+def _refuse_connect(wanted: Mapping[str, str]) -> None:
+    """Refuse Spark Connect, whose server calls back in a process of its own, where our graphs are not."""
+    asked = is_remote() or "SPARK_REMOTE" in os.environ or "spark.remote" in wanted
+    mode = wanted.get("spark.api.mode") or os.environ.get("SPARK_API_MODE", "")
+    if asked or mode.lower() == "connect":
+        raise SessionError(
+            "Spark Connect (SPARK_REMOTE, spark.remote, or the API mode 'connect') is on: its callbacks run "
+            "in the server, away from the graphs of this process; use a classic session"
+        )
+
+
+def _started(master: str, app_name: str, settled: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for name, value in settled.items():
+        builder = builder.config(name, value)
+    with _environment(local=master.startswith("local")), _own_interrupts():
+        return builder.getOrCreate()
+
+
+def _running(wanted: Mapping[str, str]) -> SparkSession:
+    """Give the session that runs; refuse what it has otherwise."""
+    found = _checked(SparkSession.getActiveSession() or SparkSession.builder.getOrCreate())
+    for name, value in wanted.items():
+        has = found.conf.get(name, None)
+        if has != value:
+            raise SessionError(
+                f"a Spark session runs already, with {name}={has!r}, not {value!r}: stop it first, "
+                "or leave the setting out"
+            )
+    return found
+
+
+def _checked(found: SparkSession) -> SparkSession:
+    if release(found.version) < OLDEST:
+        raise SessionError(
+            f"the session runs Spark {found.version}: {OLDEST[0]}.{OLDEST[1]} is the oldest that does"
+        )
+    return found
+
+
+@contextmanager
+def _environment(*, local: bool) -> Iterator[None]:
+    """Set what a starting JVM and its workers take from the environment."""
+    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    # A JVM is there already if a session of this process was stopped, or spark-submit runs this program.
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["JAVA_HOME"] = str(find_java().home)
+    if local:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # Otherwise Spark warns of machines whose name means a loopback address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep the program's handler of Ctrl-C.
+
+    The handler of SparkContext cancels all jobs, so streaming queries fail; and where Python waits for the
+    JVM it calls it a second time over the same connection, which breaks.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+def _text(value: object) -> str:
+    """Write a setting as Spark does.
+
+    >>> _text(True), _text(2), _text("8g")
+    ('true', '2', '8g')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)

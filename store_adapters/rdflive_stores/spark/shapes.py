@@ -1,0 +1,80 @@
+"""What the rows of a mirrored DataFrame are, and how a micro-batch of them becomes changes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from rdflive.errors import RdfliveError
+from rdflive.model import Change
+from rdflive_stores.spark.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.rows import stream_columns
+
+__all__ = ["Reading", "Report", "Shape", "ShapeError", "placed", "require_columns"]
+
+Report: TypeAlias = Callable[[Place, Fault], None]
+"""Takes what is wrong with a row; raises where that ends the mirror."""
+
+
+class ShapeError(RdfliveError, ValueError):
+    """A DataFrame does not have the columns that its format needs, or the format cannot be read from rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a micro-batch does to the graph."""
+
+    changes: list[Change]
+    """In order."""
+    kept: Mapping[str, str | None] = field(default_factory=dict)
+    """What `Shape.restore` must be told; None forgets a key."""
+    overlaps: bool = True
+    """Whether it follows on, or overlaps, what was read before, by the numbers of its records."""
+    repeats: bool = False
+    """Whether more records may follow that were read before."""
+
+
+class Shape(Protocol):
+    """One way in which rows say what changes; it lives as long as a query, and may remember things."""
+
+    is_positioned: bool
+    """Whether the rows tell their stream and offset."""
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether records have numbers, by which those are passed over that were read before."""
+        ...
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up what `Reading.kept` summed up to; called once, first of all."""
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
+        """Read a micro-batch: Spark decodes and nets it, and what is left is put in order here.
+
+        `repeats` says that records may be among it which were read before.
+        """
+        ...
+
+
+def placed(batch: DataFrame, *payload: str) -> DataFrame:
+    """Select columns, and beside them where each row stands (`decoding.Place`)."""
+    stream, offset, part = stream_columns(batch) or (F.lit(""), F.lit(0), F.lit(0))
+    place = (stream.cast("string"), offset.cast("long"), part.cast("long"), F.monotonically_increasing_id())
+    named = (column.alias(name) for column, name in zip(place, POSITION, strict=False))
+    return batch.select(*(F.col(f"`{name}`") for name in payload), *named)
+
+
+def require_columns(frame: DataFrame, form: str, *wanted: str, types: tuple[str, ...] = ("string",)) -> None:
+    """Raise `ShapeError` unless a DataFrame has columns of one of some types."""
+    found = dict(frame.dtypes)
+    for name in wanted:
+        if found.get(name) not in types:
+            what = f"is of type {found[name]}" if name in found else "is missing"
+            raise ShapeError(
+                f"the column {name!r} {what}; {form} needs {', '.join(wanted)} of type {' or '.join(types)}, "
+                f"and the DataFrame has: {', '.join(f'{n} {kind}' for n, kind in found.items())[:200]}"
+            )

@@ -1,0 +1,173 @@
+"""The part of a mirror that runs on Spark's executors for Debezium: events thinned to what the mapping needs.
+
+Events are ordered by their places, and of those about one row only the last whole one is left, with the ones
+behind it that leave out values. An event that moves a row to another key is taken apart; where it leaves
+out values too, the note says so: then all events are needed, because it takes the values from a row that
+netting may have dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from rdflive.feeds import Line, RowError, RowMapping
+from rdflive.feeds.tables.debezium import read_event
+from rdflive.feeds.tables.debezium_records import Kind, Record, read_record
+from rdflive.feeds.tables.row_events import RowEvent
+from rdflive.feeds.tables.rows import TableName
+from rdflive.feeds.tables.templates import QuadColumns
+from rdflive_stores.spark.decoding import POSITION, Fault, Place, places, to_bytes
+
+__all__ = ["EVENTS", "decode_events"]
+
+_SCHEMA: Final = pa.schema(
+    [("stream", pa.string())]
+    + [(name, pa.int64()) for name in POSITION[1:]]
+    + [("event", pa.string()), ("value", pa.string()), ("note", pa.string())]
+)
+EVENTS: Final = from_arrow_schema(_SCHEMA)
+"""The columns of what is decoded: an event as `RowEvent` writes it, with the record where it is not whole."""
+_ROWS: Final = 10_000
+
+
+def decode_events(
+    batches: Iterable[pa.RecordBatch], *, mapping: RowMapping, is_net: bool
+) -> Iterator[pa.RecordBatch]:
+    """Decode the column `value` of a partition, and `key` where it is there; tombstones are nothing.
+
+    Without `is_net` all events are left. The last row is a note: what the mapping lacks, the numbers of the
+    records in Kafka as far as they say them themselves, and whether netting has lost something.
+    """
+    partition = _Partition(mapping, is_net=is_net)
+    for batch in batches:
+        values = batch.column("value").to_pylist()
+        keys = batch.column("key").to_pylist() if "key" in batch.schema.names else [None] * len(values)
+        for value, key, place in zip(values, keys, places(batch), strict=True):
+            if value is not None:
+                partition.take(to_bytes(value), key, place)
+    rows = partition.rows()
+    while chunk := list(islice(rows, _ROWS)):
+        yield pa.RecordBatch.from_pylist(
+            [dict(zip(_SCHEMA.names, row, strict=True)) for row in chunk], _SCHEMA
+        )
+
+
+class _Event(NamedTuple):
+    position: tuple[Place, int]
+    is_whole: bool
+    text: str
+    value: str | None
+
+
+class _Partition:
+    """The events of a partition."""
+
+    def __init__(self, mapping: RowMapping, *, is_net: bool) -> None:
+        self._mapping = mapping
+        self._is_net = is_net
+        self._events: defaultdict[tuple[TableName, str | None], list[_Event]] = defaultdict(list)
+        self._faults: list[tuple[Place, Fault]] = []
+        self._gaps = _Gaps()
+        self._numbers: dict[str, tuple[int, int]] = {}
+        self._has_unnumbered = self._moves = False
+
+    def take(self, value: bytes, key: Any, place: Place) -> None:
+        """Decode a record."""
+        try:
+            text = _text(value)
+            if text.strip() and not text.lstrip(" \t").startswith("#"):
+                self._take(text, key, place)
+        except RecursionError:
+            self._fault(place, "the record is nested too deeply", value)
+        except RowError as error:
+            self._fault(place, str(error), value)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Give what is left: events, faults and a note."""
+        for events in self._events.values():
+            for (place, step), _, text, value in events:
+                yield *place, step, text, value, None
+        for place, fault in self._faults:
+            yield *place, 0, None, None, fault.to_note()
+        note = {
+            "gaps": self._gaps.found,
+            "numbers": self._numbers,
+            "unnumbered": self._has_unnumbered,
+            "moves": self._moves,
+        }
+        yield *Place(), 0, None, None, json.dumps(note)
+
+    def _take(self, text: str, key: Any, place: Place) -> None:
+        record = _with_key(read_record(Line(text, 1)), key)
+        if record.is_numbered and not place.stream:
+            place = Place(record.partition, record.offset, 0, place.seq)
+            least, most = self._numbers.get(record.partition, (record.offset, record.offset))
+            self._numbers[record.partition] = min(least, record.offset), max(most, record.offset)
+        event = read_event(record, self._mapping, self._gaps) if record.kind is Kind.CHANGE else None
+        if event is None:
+            return
+        self._check(event)
+        self._has_unnumbered |= not place.stream
+        parts = event.parts()
+        self._moves |= parts[0].old is not None
+        for step, part in enumerate(parts):
+            value = text if part.is_partial else None
+            self._add(part, _Event((place, step), True, part.to_text(), value))
+
+    def _check(self, event: RowEvent) -> None:
+        """Refuse a row that makes no quads here: a later event of the row may hide it."""
+        table = self._mapping.find(event.table)
+        if table is not None and isinstance(table.shape, QuadColumns) and not event.is_partial:
+            table.quads({name: cell for name, cell in (event.row or {}).items() if cell is not None})
+
+    def _add(self, part: RowEvent, event: _Event) -> None:
+        known = self._events[part.table, part.key]
+        if self._is_net:
+            if any(other.is_whole and other.position > event.position for other in known):
+                return
+            if event.is_whole:
+                known[:] = [other for other in known if other.position > event.position]
+        known.append(event)
+
+    def _fault(self, place: Place, reason: str, value: bytes) -> None:
+        self._faults.append((place, Fault(1, reason, value.decode(errors="replace"))))
+
+
+class _Gaps:
+    """Collects what the mapping and the events do not share."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[TableName, list[str] | None, list[str]]] = []
+        self._told: set[tuple[TableName, tuple[str, ...]]] = set()
+
+    def warn_of_table(self, table: TableName) -> None:
+        """Take a table that the mapping lacks."""
+        if (table, ()) not in self._told:
+            self._told.add((table, ()))
+            self.found.append((table, None, []))
+
+    def warn_of_columns(self, table: TableName, lacking: Iterable[str], seen: Iterable[str]) -> None:
+        """Take the mapped columns that a row lacks, and the columns that it has."""
+        columns = tuple(lacking)
+        if columns and (table, columns) not in self._told:
+            self._told.add((table, columns))
+            self.found.append((table, list(columns), list(seen)))
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise RowError(f"not UTF-8: byte {value[error.start]:#04x} at place {error.start + 1}") from error
+
+
+def _with_key(record: Record, key: Any) -> Record:
+    """Take the key of the record in Kafka from its column, where the value does not have it."""
+    return record if key is None or record.key is not None else record._replace(key=_text(to_bytes(key)))

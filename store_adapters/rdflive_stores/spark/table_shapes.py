@@ -1,0 +1,272 @@
+"""Rows that say what happens to the rows of tables: Debezium's events, Delta Lake's change data feed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from rdflive.feeds import Line, RowError, RowMapping
+from rdflive.feeds.json_lines import read_object
+from rdflive.feeds.tables.debezium import DEBEZIUM
+from rdflive.feeds.tables.delta_lake import DELTA_LAKE, SIGNS, DeltaLakeDecoder, RowCount
+from rdflive.feeds.tables.gaps import MappingGaps
+from rdflive.feeds.tables.row_events import RowEvent
+from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, TableName
+from rdflive.model import Change
+from rdflive_stores.spark.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.rows import stream_columns
+from rdflive_stores.spark.shapes import Reading, Report, placed, require_columns
+from rdflive_stores.spark.table_events import EVENTS, decode_events
+
+__all__ = ["DebeziumEvents", "DeltaRows"]
+
+_OFFSET: Final = "offset "
+_UNNUMBERED: Final = "unnumbered"
+_INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+_JSON: Final = {
+    "ignoreNullFields": "true",
+    "timeZone": "UTC",
+    # by itself it would cut microseconds off
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+class DebeziumEvents:
+    """Rows whose column `value` holds an event of Debezium; the rows of its tables are remembered here.
+
+    Each event is a unit of its own, also in a transaction.
+    """
+
+    def __init__(self, frame: DataFrame, mapping: RowMapping) -> None:
+        self._payload = ["value", *(["key"] if "key" in frame.columns else [])]
+        require_columns(frame, "the format 'debezium'", *self._payload, types=("string", "binary"))
+        self.is_positioned = stream_columns(frame) is not None
+        self._mapping = mapping
+        self._rows = Rows(mapping, DEBEZIUM.name)
+        self._gaps = MappingGaps(DEBEZIUM.name, mapping)
+        self._offsets: dict[str, int] = {}
+        self._had_unnumbered = False
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether all records so far had their place in Kafka in them."""
+        return bool(self._offsets) and not self._had_unnumbered
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the rows, and how far each partition was read."""
+        self._rows.restore(kept)
+        self._offsets = {
+            key.removeprefix(_OFFSET): int(text) for key, text in kept.items() if key.startswith(_OFFSET)
+        }
+        self._had_unnumbered = _UNNUMBERED in kept
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
+        """Decode the events, apply them to the rows, and say what that does."""
+
+        def decode(is_net: bool) -> pa.Table:
+            function = partial(decode_events, mapping=self._mapping, is_net=is_net)
+            return placed(batch, *self._payload).mapInArrow(function, EVENTS).toArrow()
+
+        return self.fold(decode, report)
+
+    def fold(self, decode: Callable[[bool], pa.Table], report: Report) -> Reading:
+        """Apply decoded events to the rows; `decode` is asked for net ones first."""
+        decoded = _read(decode(True))
+        if any(note["moves"] for note in decoded.notes):
+            decoded = _read(decode(False))
+        else:
+            decoded = decoded._replace(events=_unreplaced(decoded.events))
+        for row, fault in decoded.faults:
+            report(_place(row), fault)
+        edit = RowEdit(self._rows)
+        for row, event in decoded.events:
+            if row["offset"] > self._offsets.get(row["stream"], -1):
+                _apply(row, event, edit, report)
+        done = edit.finish()
+        kept = {} if done is None else dict(done.kept)
+        overlaps = self._take_numbers(decoded.notes, kept)
+        self._warn(decoded.notes)
+        return Reading([] if done is None else list(done.changes), kept, overlaps)
+
+    def _take_numbers(self, notes: list[dict[str, Any]], kept: dict[str, str | None]) -> bool:
+        """Go on to the last record of each partition; false where one begins behind what was applied."""
+        overlaps = True
+        for note in notes:
+            for name, (least, most) in note["numbers"].items():
+                had = self._offsets.get(name, -1)
+                overlaps = overlaps and (least <= had + 1 or had < 0)
+                if most > had:
+                    self._offsets[name] = most
+                    kept[_OFFSET + name] = str(most)
+            if note["unnumbered"] and not self._had_unnumbered:
+                self._had_unnumbered = True
+                kept[_UNNUMBERED] = "1"
+        return overlaps
+
+    def _warn(self, notes: list[dict[str, Any]]) -> None:
+        for note in notes:
+            for table, lacking, seen in note["gaps"]:
+                if lacking is None:
+                    self._gaps.warn_of_table(tuple(table))
+                else:
+                    self._gaps.warn_of_columns(tuple(table), lacking, seen)
+
+
+class DeltaRows:
+    """Rows of the change data feed of a table; equal ones are counted, and the counts remembered here.
+
+    A version is a unit. One that the source cuts is applied in two steps, which works where none of its rows
+    is deleted before it is inserted.
+    """
+
+    is_positioned = False
+    """Rows tell their version."""
+    is_numbered = True
+
+    def __init__(self, frame: DataFrame, decoder: DeltaLakeDecoder) -> None:
+        require_columns(frame, "the format 'delta-lake'", "_change_type")
+        require_columns(frame, "the format 'delta-lake'", "_commit_version", types=_INTEGERS)
+        ((name, table),) = decoder.mapping.tables.items()
+        lacking = [column for column in table.columns if column not in frame.columns]
+        MappingGaps(DELTA_LAKE.name, decoder.mapping).warn_of_columns((name,), lacking, frame.columns)
+        self._columns = [column for column in table.columns if column not in lacking]
+        self._decoder = decoder
+
+    def restore(self, kept: Mapping[str, str]) -> None:
+        """Take up the rows and the last version."""
+        self._decoder.restore(kept)
+
+    def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
+        """Count the rows of each version, and apply what is left of them version by version."""
+        decoder = self._decoder
+        changes: list[Change] = []
+        kept: dict[str, str | None] = {}
+        first = decoder.applied
+        counted = (
+            _counted(batch, self._columns).toArrow().sort_by([("version", "ascending"), ("row", "ascending")])
+        )
+        versions = [(version, list(rows)) for version, rows in groupby(counted.to_pylist(), key=_version)]
+        overlaps = not versions or versions[0][0] <= decoder.applied + 1
+        for version, rows in versions:
+            try:
+                net = _net(decoder, version, rows)
+                if repeats and decoder.is_applied(version, net):
+                    continue
+                if version < decoder.applied:
+                    raise RowError(f"version {version} comes behind version {decoder.applied}")
+                decoded = decoder.apply(version, net)
+            except RowError as error:
+                report(Place("", version), Fault(error.line or 1, str(error), "\n".join(map(_line, rows))))
+                continue
+            if decoded is not None:
+                changes += decoded.changes
+                kept.update(decoded.kept)
+        return Reading(changes, kept, overlaps, repeats and decoder.applied <= first)
+
+
+class _Decoded(NamedTuple):
+    events: list[tuple[dict[str, Any], RowEvent]]
+    """In order."""
+    faults: list[tuple[dict[str, Any], Fault]]
+    notes: list[dict[str, Any]]
+
+
+def _read(table: pa.Table) -> _Decoded:
+    """Sort decoded rows by their places, and tell events from notes."""
+    decoded = _Decoded([], [], [])
+    for row in table.sort_by([(name, "ascending") for name in POSITION]).to_pylist():
+        note = None if row["note"] is None else json.loads(row["note"])
+        if note is None:
+            decoded.events.append((row, RowEvent.from_text(row["event"])))
+        elif "fault" in note:
+            decoded.faults.append((row, Fault(*note["fault"])))
+        else:
+            decoded.notes.append(note)
+    return decoded
+
+
+def _unreplaced(events: list[tuple[dict[str, Any], RowEvent]]) -> list[tuple[dict[str, Any], RowEvent]]:
+    """Leave out events behind which a whole one of the same row comes, from another partition.
+
+    One that is not whole may ask for a value that netting has dropped there.
+    """
+    replaced: set[tuple[TableName, str | None]] = set()
+    left = []
+    for row, event in reversed(events):
+        name = event.table, event.key
+        if name not in replaced:
+            left.append((row, event))
+        if not event.is_partial:
+            replaced.add(name)
+    return left[::-1]
+
+
+def _apply(row: Mapping[str, Any], event: RowEvent, edit: RowEdit, report: Report) -> None:
+    try:
+        event.apply(edit)
+    except RowError as error:  # only an event that is not whole is not refused before
+        report(_place(row), Fault(1, str(error), row["value"]))
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    return Place(*(row[name] for name in Place._fields))
+
+
+def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
+    """Count equal rows per version, by whether they come or go; bad rows are left single."""
+    kind = F.col("_change_type")
+    sign = F.when(kind.isin(*(k for k, n in SIGNS.items() if n > 0)), 1)
+    sign = sign.when(kind.isin(*(k for k, n in SIGNS.items() if n < 0)), -1)
+    is_bad = sign.isNull() | ~F.coalesce(F.col("_commit_version") >= 0, F.lit(False))
+    named = [F.col(f"`{column}`") for column in columns]
+    rows = batch.select(
+        F.col("_commit_version").cast("long").alias("version"),
+        (F.to_json(F.struct(*named), _JSON) if named else F.lit("{}")).alias("row"),
+        sign.alias("sign"),
+        F.when(sign.isNull(), F.coalesce(kind, F.lit("NULL"))).alias("kind"),
+        F.when(is_bad, F.monotonically_increasing_id()).alias("single"),
+    )
+    found = rows.groupBy("version", "row", "kind", "single").agg(F.sum("sign").alias("count"))
+    return found.where(F.col("single").isNotNull() | (F.col("count") != 0))
+
+
+def _net(decoder: DeltaLakeDecoder, version: int | None, rows: list[dict[str, Any]]) -> list[RowCount]:
+    """Read the rows of a version; the same row may be spelt in two ways."""
+    net: dict[RowName, RowCount] = {}
+    for number, row in enumerate(rows, start=1):
+        if version is None or version < 0:
+            raise RowError(f"'_commit_version' of the row must be 0 or more, not {version}", number)
+        if row["kind"] is not None:
+            accepted = ", ".join(SIGNS)
+            raise RowError(
+                f"'_change_type' of the row must be one of {accepted}, not {row['kind'][:40]!r}", number
+            )
+        line = Line(row["row"], number)
+        try:
+            name, cells = decoder.to_row(read_object(line))
+        except RowError as error:
+            raise RowError(str(error), number) from error
+        before = net[name].change if name in net else 0
+        net[name] = RowCount(name, cells, before + row["count"], line)
+    return [row for row in net.values() if row.change]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """Write a counted row as a line of a feed, as often as it counts."""
+    count = row["count"] or 1
+    kind = row["kind"] or ("insert" if count > 0 else "delete")
+    told = {**json.loads(row["row"]), "_change_type": kind, "_commit_version": row["version"]}
+    return "\n".join([json.dumps(told, ensure_ascii=False)] * abs(count))
+
+
+def _version(row: Mapping[str, Any]) -> int:
+    version: int = row["version"]
+    return version

@@ -1,0 +1,39 @@
+"""One Spark session for all tests of Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# A plain `pytest` without the extra passes by; the environments of tox have it.
+collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Give the session of the run, on two threads; skip (or fail, with RDFLIVE_STRICT=1) without a Java."""
+    from rdflive_stores.spark.java import JavaNotFoundError
+    from rdflive_stores.spark.session import session
+
+    folder = tmp_path_factory.mktemp("spark with a space")
+    config = {
+        "spark.local.dir": folder / "local",
+        "spark.sql.warehouse.dir": folder / "warehouse",
+        # For what the JVM unpacks and, when it is killed, leaves behind.
+        "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={folder}"',
+    }
+    try:
+        started = session("local[2]", config=config)
+    except JavaNotFoundError as error:
+        if os.environ.get("RDFLIVE_STRICT") == "1":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    yield started
+    started.stop()

@@ -1,0 +1,69 @@
+"""Packets: what is sent arrives, where it belongs, whoever sent it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
+
+KEYS = st.integers(-(1 << 63), (1 << 63) - 1)
+SENT = st.lists(st.tuples(KEYS, st.sampled_from([-1, 0, 7]), st.text(max_size=3)), max_size=30)
+
+
+@settings(max_examples=60)
+@given(SENT, st.integers(1, 5), st.randoms())
+def test_rows_arrive_once(sent: Any, buckets: int, order: Any) -> None:
+    """Rows arrive with their kind in the bucket of their key, in whatever order packets do."""
+    packets: list[pa.RecordBatch] = []
+    for key, kind, text in sent:
+        keys = np.array([key], np.int64)
+        packets += pack(pa.table({"key": keys, "text": [text]}), kind, bucket_of(keys, buckets))
+    order.shuffle(packets)
+    arrived = [
+        (*row.values(), bucket, kind)
+        for bucket, kinds in unpack(packets)
+        for kind, rows in kinds.items()
+        for row in rows.to_pylist()
+    ]
+    assert sorted(arrived) == sorted((key, text, key % buckets, kind) for key, kind, text in sent)
+
+
+def test_pack_makes_one_packet_per_bucket() -> None:
+    """Rows for one bucket travel together and in their order."""
+    (batch,) = pack(pa.table({"n": list(range(6))}), 3, np.array([2, 0, 2, 0, 0, 2]))
+    assert batch["bucket"].to_pylist() == [0, 2]
+    arrived = {bucket: kinds[3]["n"].to_pylist() for bucket, kinds in unpack([batch])}
+    assert arrived == {0: [1, 3, 4], 2: [0, 2, 5]}
+
+
+def test_pack_everywhere_reaches_every_bucket() -> None:
+    """All rows arrive in each bucket."""
+    rows = pa.table({"n": [4, 5]})
+    arrived = {bucket: kinds[1]["n"].to_pylist() for bucket, kinds in unpack(pack_everywhere(rows, 1, 3))}
+    assert arrived == {0: [4, 5], 1: [4, 5], 2: [4, 5]}
+
+
+def test_nothing_is_packed_of_nothing() -> None:
+    """Without rows there is no packet, and without packets no bucket."""
+    none = pa.table({"n": pa.array([], pa.int64())})
+    assert [*pack(none, 0, np.empty(0, np.int64)), *pack_everywhere(none, 0, 4), *unpack([])] == []
+
+
+def test_mix_depends_on_columns_and_their_order() -> None:
+    """A mixed hash changes with each column and their order, not with other rows; of none it is 0."""
+    one, other = np.array([1, 2]), np.array([3, 4])
+    mixes = [tuple(mix(columns, 2)) for columns in ([one], [other], [one, other], [other, one], [one, one])]
+    assert len(set(mixes)) == 5
+    assert mix([one[:1], other[:1]], 1)[0] == mixes[2][0]
+    assert mix([], 2).tolist() == [0, 0]
+
+
+def test_mix_is_the_same_everywhere() -> None:
+    """Another machine looks for rows where this one sends them."""
+    mixed = mix([np.array([1, -1]), np.array([7, 7])], 2)
+    assert mixed.tolist() == [927500723928788985, 5720696147979284516]

