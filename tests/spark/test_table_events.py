@@ -258,3 +258,11 @@ def test_bytes_that_are_no_text_are_a_fault() -> None:
     rows = arrow_rows([b"\xff", bare.encode() if bare else b""], key=[None, b"\xfe"])
     (batch,) = decode_events([rows], mapping=READ, is_net=True)
     assert str(batch.column("note").to_pylist()).count("not UTF-8") == 2
+
+
+def test_a_value_left_out_is_not_missed_where_it_does_not_count() -> None:
+    """Netting drops what an event needs only where a later event of the row makes it pointless."""
+    first, last = (event(op, {**ANNE, "name": op}) for op in "cu")
+    mirror = Mirror()
+    mirror.take([[(0, first), (2, last)], [(1, event("u", GONE))]])
+    assert {str(quad.object) for quad in mirror.quads} == {"http://e/Customer", "u", "long"}

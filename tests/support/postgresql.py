@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,23 +41,19 @@ class Database(NamedTuple):
 
     def try_at_once(self, *scripts: str) -> None:
         """Run scripts at the same time; a statement that fails ends its transaction, not the script."""
-        clients = [
-            subprocess.Popen(
-                self.psql,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-            )
-            for _ in scripts
-        ]
-        for client, script in zip(clients, scripts, strict=True):
-            assert client.stdin is not None
-            client.stdin.write(script)
-            client.stdin.flush()
-        for client in clients:
-            client.communicate(timeout=PATIENCE)
-            assert client.returncode == 0, "the connection was lost"
+        with ExitStack() as stack:
+            clients = []
+            for script in scripts:
+                # from a file, which nobody must go on writing while the other one waits for a lock
+                given = stack.enter_context(tempfile.TemporaryFile())
+                given.write(script.encode())
+                given.seek(0)
+                client = subprocess.Popen(
+                    self.psql, stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+                clients.append(stack.enter_context(client))
+            for client in clients:
+                assert client.wait(PATIENCE) == 0, "the connection was lost"
 
     def rows(self, query: str) -> list[list[Any]]:
         """List the rows of a query for one column, each a JSON array."""

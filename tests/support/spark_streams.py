@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,18 +20,7 @@ from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
 from rdflive.query.parse import parse_query
 
-__all__ = [
-    "AT_ONCE",
-    "ChangeFiles",
-    "Engine",
-    "Nets",
-    "Operation",
-    "Row",
-    "node",
-    "number",
-    "operations",
-    "placed",
-]
+__all__ = ["AT_ONCE", "ChangeFiles", "Nets", "Operation", "Row", "nets", "node", "number", "operations"]
 
 AT_ONCE = {"availableNow": True}
 """The trigger that runs what is there, then ends."""
@@ -66,7 +54,12 @@ def number(value: int) -> str:
 
 
 def operations(
-    chance: random.Random, count: int, predicates: Sequence[str], *, nodes: int = 8
+    chance: random.Random,
+    count: int,
+    predicates: Sequence[str],
+    *,
+    nodes: int = 8,
+    graphs: Sequence[str | None] = (None,),
 ) -> list[Operation]:
     """Make random operations, some of them repeated inserts and deletes of what is not there.
 
@@ -76,11 +69,12 @@ def operations(
     for _ in range(count):
         predicate = chance.choice(predicates)
         o = number(chance.randrange(5)) if predicate == node("value") else node(chance.randrange(nodes))
-        made.append(Operation(chance.choice("AAD"), node(chance.randrange(nodes)), predicate, o))
+        s = node(chance.randrange(nodes))
+        made.append(Operation(chance.choice("AAD"), s, predicate, o, chance.choice(graphs)))
     return made
 
 
-def placed(batch: Sequence[Operation], chance: random.Random) -> list[tuple[Any, ...]]:
+def _placed(batch: Sequence[Operation], chance: random.Random) -> list[tuple[Any, ...]]:
     """Place operations that are in order in two topics, and shuffle the rows."""
     cut = chance.randint(0, len(batch))
     places = [("a", 0, place) for place in range(cut)] + [
@@ -103,7 +97,7 @@ class ChangeFiles:
 
     def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
         """Write the file of the next micro-batch, all at once."""
-        rows = placed(batch, random.Random(f"{seed} {self.count}"))
+        rows = _placed(batch, random.Random(f"{seed} {self.count}"))
         columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
         draft, path = self.folder / ".draft", self.folder / f"{self.count:06}.parquet"
         table = pa.table(
@@ -154,7 +148,7 @@ class Nets:
         return Counter({row: weight for row, weight in total.items() if weight})
 
 
-class Engine:
+class _Engine:
     """A subscription of one process, which gives the net of each batch as texts."""
 
     def __init__(self, query: str) -> None:
@@ -182,5 +176,5 @@ class Engine:
 
 def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row]]:
     """Give the nets of one process, batch by batch."""
-    engine = Engine(query)
+    engine = _Engine(query)
     return [engine.run(batch) for batch in batches]

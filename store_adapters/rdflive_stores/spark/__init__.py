@@ -1,5 +1,32 @@
 """rdflive on Apache Spark: change feeds mirrored into graphs, and subscriptions past one machine."""
 
-from rdflive_stores.spark.installed import require_spark
+from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
 
-require_spark()
+require_spark()  # what follows imports PySpark
+
+from rdflive_stores.spark.dataflow.matching import ChangeError  # noqa: E402
+from rdflive_stores.spark.dataflow.tasks import StateError  # noqa: E402
+from rdflive_stores.spark.delta_sink import DeltaSink  # noqa: E402
+from rdflive_stores.spark.graph_changes import ChangeLog, changes  # noqa: E402
+from rdflive_stores.spark.java import JavaNotFoundError  # noqa: E402
+from rdflive_stores.spark.log_source import register  # noqa: E402
+from rdflive_stores.spark.mirror import MirroredBatch, mirror  # noqa: E402
+from rdflive_stores.spark.session import SessionError, session  # noqa: E402
+from rdflive_stores.spark.subscription import SparkSubscription, subscribe  # noqa: E402
+
+__all__ = [
+    "ChangeError",
+    "ChangeLog",
+    "DeltaSink",
+    "JavaNotFoundError",
+    "MirroredBatch",
+    "SessionError",
+    "SparkNotFoundError",
+    "SparkSubscription",
+    "StateError",
+    "changes",
+    "mirror",
+    "register",
+    "session",
+    "subscribe",
+]

@@ -19,7 +19,7 @@ _OURS: Final = re.compile(r"^rdflive[\w.]*: (.+?)\s*(?:SQLSTATE: \w+|^\s*$|\Z)",
 
 
 class DataflowError(RdfliveError, StreamingQueryException):
-    """A subscription on Spark ended because of the changes or the state it was given; Spark's own words are its cause."""
+    """A subscription ended because of the changes or the state it was given; Spark's error is the cause."""
 
 
 class RunningQuery(StreamingQuery):
@@ -31,7 +31,7 @@ class RunningQuery(StreamingQuery):
             return super().awaitTermination(timeout)
 
     def processAllAvailable(self) -> None:  # noqa: N802 - Spark's name
-        """Wait until all that the source has now is through; raises `DataflowError`, or what else ended it."""
+        """Wait until all that the source has is through; raises `DataflowError`, or what else ended it."""
         with _readable():
             super().processAllAvailable()
 

@@ -18,6 +18,7 @@ from pyspark.sql.utils import is_remote
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.installed import OLDEST, release
 from rdflive_stores.spark.java import find_java
+from rdflive_stores.spark.log_source import register
 
 __all__ = ["SessionError", "session", "settings"]
 
@@ -35,7 +36,8 @@ def session(
 ) -> SparkSession:
     """Give the running Spark session, or start one with `settings(master)` and, on top of them, `config`.
 
-    A session of your own does as well: the functions of `rdflive_stores.spark` take that of their DataFrame.
+    It knows the format "rdf_patch". A session of your own does as well, with `register` for that format: the
+    functions of `rdflive_stores.spark` take the session of their DataFrame.
     A running session is given unchanged, whatever its master.
     On a cluster, rdflive must be installed for the Python of the executors too.
 
@@ -52,8 +54,11 @@ def session(
     with _one_at_a_time:
         _refuse_connect(wanted)
         if SparkContext._active_spark_context is None:
-            return _checked(_started(master, app_name, settled))
-        return _running({name: settled[name] for name in wanted})
+            found = _checked(_started(master, app_name, settled))
+        else:
+            found = _running({name: settled[name] for name in wanted})
+        register(found)
+        return found
 
 
 def settings(master: str) -> dict[str, str]:

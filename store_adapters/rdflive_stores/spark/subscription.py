@@ -103,9 +103,8 @@ class SparkSubscription:
         """Run the query; `sink` takes the deltas: `"console"`, or a function of a DataFrame and a number.
 
         A function gets a micro-batch again, with its number, where it failed half-way; it need not read all
-        of it. `trigger` are the arguments of Spark's own, such as `{"availableNow": True}`; `options` those of
-        the format. Where changes or state are not as they should be, waiting for the query raises
-        `DataflowError`.
+        of it. `trigger` are the arguments of Spark's own, such as `{"availableNow": True}`; `options` those
+        of the format. Waiting for the query raises `DataflowError` where its changes cannot be read.
 
         Raises `StateError` if the checkpoint is that of another query or of other partitions.
         """

@@ -119,7 +119,7 @@ class _Partition:
         self._moves |= parts[0].old is not None
         for step, part in enumerate(parts):
             value = text if part.is_partial else None
-            self._add(part, _Event((place, step), True, part.to_text(), value))
+            self._add(part, _Event((place, step), not part.is_partial, part.to_text(), value))
 
     def _check(self, event: RowEvent) -> None:
         """Refuse a row that makes no quads here: a later event of the row may hide it."""

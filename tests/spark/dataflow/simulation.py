@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
@@ -46,6 +46,7 @@ def in_order(operations: Iterable[tuple[str, Quad]]) -> list[Change]:
     return [Change(op, *quad, offset=number) for number, (op, quad) in enumerate(operations)]
 
 
+@lru_cache(1 << 16)
 def steady(*texts: str | None) -> int:
     """Hash texts as Spark's xxhash64 does, the same in every process: 64 bits with a sign."""
     digest = blake2b("\0".join(map(str, texts)).encode(), digest_size=8).digest()
@@ -73,13 +74,16 @@ class Simulation:
         self.plan: QueryPlan = plan_query(self.text)
 
     def run(self, changes: Sequence[Change]) -> Counter[Row]:
-        """Run the next micro-batch and commit it; gives the net solutions of the pattern."""
-        net = self.attempt(changes)
+        """Run the next micro-batch and commit it; gives the net solutions, in the order of the variables."""
+        net = solutions(self.plan, self.attempt(changes))
         self.batch += 1
         return net
 
     def attempt(self, changes: Sequence[Change], stages: int | None = None) -> Counter[Row]:
-        """Run the next micro-batch, or only its first stages, as if it were killed behind them."""
+        """Run the next micro-batch, or only its first stages, as if it were killed behind them.
+
+        Gives the net rows of the pattern.
+        """
         plan, now = self.plan.matching, Moment(self.folder, self.batch)
         tasks = [
             partial(match, plan, now, self.buckets),

@@ -29,18 +29,18 @@ _OPERATORS: Final = (
 )
 
 
+_PATHS: Final = ("*", "+", "|", "?")
 _OPENINGS: Final[Mapping[type[Node], Sequence[str]]] = {
-    algebra.Closure: ("*", "+"),
+    algebra.Closure: _PATHS,
     algebra.Exists: ("EXISTS",),
-    algebra.Join: ("GRAPH", "SELECT", "BIND", "FROM"),
+    algebra.Join: ("GRAPH", "SELECT", "BIND", "FROM", *_PATHS),
     algebra.LeftJoin: ("OPTIONAL",),
     algebra.Minus: ("MINUS",),
     algebra.Slice: ("LIMIT", "OFFSET"),
-    algebra.Union: ("UNION", "|", "?"),
+    algebra.Union: ("UNION", *_PATHS),
     algebra.Values: ("VALUES", "BIND"),
 }
-"""The tokens that an operator may come from."""
-_PATHS: Final = ("*", "+", "|", "?")
+"""The tokens that an operator may come from, the likeliest first."""
 _NAMES: Final = {
     "BIND": "this use of BIND",
     "FROM": "FROM with several graphs",

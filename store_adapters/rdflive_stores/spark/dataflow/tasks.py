@@ -84,7 +84,7 @@ def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
 
 
 def check(folder: str, mine: dict[str, Any]) -> None:
-    """Compare whose the state in a folder is; raises `StateError`, and `FileNotFoundError` if there is none."""
+    """Look whose the state in a folder is; raises `StateError`, and `FileNotFoundError` if there is none."""
     with open(os.path.join(folder, PLAN), encoding="utf-8") as file:
         theirs = json.load(file)
     for name, value in mine.items():

@@ -1,0 +1,345 @@
+"""One micro-batch: what Spark leaves of it, and what that does, against the plain decoders."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import rdflib
+from pyspark.sql import DataFrame, SparkSession
+from rdflib import Literal, URIRef
+
+from rdflive import Batch, Change, Quad
+from rdflive.feeds import FeedFormatError, MappingError, debezium, delta_lake, feed_format
+from rdflive.feeds.decoder import Decoder
+from rdflive.feeds.formats import FeedFormat
+from rdflive.feeds.neptune import NEPTUNE
+from rdflive.feeds.nquads import encode_nquads
+from rdflive.feeds.writing import write_quad, write_term
+from rdflive.model import Change as ModelChange
+from rdflive_stores.spark.decoding import Fault, Place
+from rdflive_stores.spark.formats import shape_of
+from rdflive_stores.spark.shapes import Reading, Shape, ShapeError
+from support.decoders import read
+from support.spark_mirrors import mirrored, refuse, state
+
+PEOPLE = {
+    "people": {
+        "subject": "http://e/person/{id}",
+        "class": "http://e/Person",
+        "predicates": {"name": "http://e/name", "born": "http://e/born"},
+    }
+}
+ROWS = "op string, s string, p string, o string, g string, topic string, partition int, offset long"
+"""The columns of changes from Kafka."""
+
+
+def random_changes(count: int, seed: int) -> list[Change]:
+    """Make changes of few quads, many of them redundant."""
+    chance = random.Random(seed)
+    graphs = [None, URIRef("urn:g")]
+    objects = [URIRef("urn:o"), Literal('a\n"b"', lang="en"), Literal(7), rdflib.BNode("b")]
+    return [
+        ModelChange(
+            chance.choice([1, 1, -1]),
+            Quad(
+                URIRef(f"urn:s{chance.randrange(4)}"),
+                URIRef("urn:p"),
+                chance.choice(objects),
+                chance.choice(graphs),
+            ),
+        )
+        for _ in range(count)
+    ]
+
+
+def change_row(change: Change, offset: int) -> tuple[Any, ...]:
+    terms = [None if term is None else write_term(term) for term in change.quad]
+    return (("A" if change.sign > 0 else "D"), *terms, "t", 0, offset)
+
+
+def read_frame(shape: Shape, frame: DataFrame, report: Any = refuse, *, repeats: bool = False) -> Reading:
+    return shape.read(frame, report, repeats=repeats)
+
+
+def applied(changes: Any) -> set[Quad]:
+    held: set[Quad] = set()
+    for sign, quad in changes:
+        (held.add if sign > 0 else held.discard)(quad)
+    return held
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> None:
+    """Shuffled rows with places give each quad once, with its last change."""
+    changes = random_changes(60, seed)
+    rows = [change_row(change, offset) for offset, change in enumerate(changes)]
+    random.Random(seed).shuffle(rows)
+    frame = spark.createDataFrame(rows, ROWS).repartition(3)
+    found = read_frame(shape_of(frame, None), frame).changes
+    assert len(found) == len({change.quad for change in changes}) == len({change.quad for change in found})
+    assert applied(found) == applied(changes)
+
+
+def test_change_rows_without_places_count_in_the_order_they_come(spark: SparkSession) -> None:
+    """Also without the column `g`, and with the signs of N-Quads; two spellings of a term are one in the store."""
+    rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
+    frame = spark.createDataFrame(
+        [(op, "<urn:s>", "<urn:p>", o) for op, o in rows], "op string, s string, p string, o string"
+    )
+    shape = shape_of(frame.coalesce(1), None)
+    assert not shape.is_positioned
+    found = read_frame(shape, frame.coalesce(1)).changes
+    assert [(sign, str(quad.object)) for sign, quad in found] == [(1, "A"), (-1, "A"), (1, "B")]
+
+
+def test_bad_change_rows_are_reported_each(spark: SparkSession) -> None:
+    """An unknown operation, a NULL and a malformed term; what stands around them counts."""
+    good = ("A", "<urn:s>", "<urn:p>", "<urn:o>", None)
+    rows = [("X", *good[1:]), good, ("A", None, *good[2:]), ("A", "urn:s", *good[2:]), (None, *good[1:])]
+    frame = spark.createDataFrame([(*row, "t", 0, n) for n, row in enumerate(rows)], ROWS)
+    found: list[tuple[Place, Fault]] = []
+    changes = read_frame(shape_of(frame, None), frame, lambda *fault: found.append(fault)).changes
+    assert len(changes) == 1
+    assert [place.offset for place, _ in found] == [0, 2, 3, 4]
+    reasons = [fault.reason for _, fault in found]
+    assert "must hold A or D, or + or -, not 'X'" in reasons[0]
+    assert reasons[1] == "the column 's' is NULL"
+    assert "the subject must be an IRI in angle brackets" in reasons[2]
+    assert found[2][1].text == "A urn:s <urn:p> <urn:o> ."
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_text_is_decoded_on_executors_and_net(spark: SparkSession, is_binary: bool) -> None:
+    """Rows of several lines, spread over partitions with their places, make what the feed makes."""
+    changes = random_changes(80, 3)
+    texts = [encode_nquads(Batch(tuple(changes[n : n + 4]))) for n in range(0, 80, 4)]
+    rows = [(text.encode() if is_binary else text, "t", 0, n) for n, text in enumerate(texts)]
+    random.Random(1).shuffle(rows)
+    kind = "binary" if is_binary else "string"
+    frame = spark.createDataFrame(
+        rows, f"value {kind}, topic string, partition int, offset long"
+    ).repartition(3)
+    found = read_frame(shape_of(frame, "nquads"), frame).changes
+    assert len(found) == len({change.quad for change in changes})
+    assert applied(found) == applied(changes)
+
+
+def test_neptune_commits_are_checked_and_may_be_cut(spark: SparkSession) -> None:
+    """Records out of order and repeated are put right; a missing one is reported; what was applied is passed over."""
+
+    def record(commit: int, operation: int, *, last: bool = False) -> str:
+        statement = write_quad(Quad(URIRef(f"urn:{commit}"), URIRef("urn:p"), Literal(operation)))
+        told = {
+            "eventId": {"commitNum": commit, "opNum": operation},
+            "data": {"stmt": statement},
+            "op": "ADD",
+        }
+        return json.dumps({**told, **({"isLastOp": True} if last else {})})
+
+    def taken(shape: Shape, *values: str, report: Any = refuse) -> tuple[set[str], Reading]:
+        frame = spark.createDataFrame([(value,) for value in values], "value string")
+        reading = read_frame(shape, frame, report)
+        return {f"{str(q.subject)[4:]}.{q.object}" for _, q in reading.changes}, reading
+
+    one = spark.createDataFrame([("",)], "value string")
+    shape, kept = shape_of(one, NEPTUNE), {}
+    found, reading = taken(shape, record(1, 2, last=True), record(2, 1), record(1, 1), record(1, 1))
+    assert found == {"1.1", "1.2", "2.1"}
+    kept = dict(reading.kept)
+    assert kept == {"commit": "2 1"}
+    shape = shape_of(one, NEPTUNE)
+    shape.restore({name: text for name, text in kept.items() if text is not None})
+    found, reading = taken(shape, record(1, 1), record(2, 1), record(2, 2, last=True))
+    assert (found, dict(reading.kept)) == ({"2.2"}, {"commit": "2"})
+    assert taken(shape, record(2, 1), record(2, 2, last=True))[0] == set()
+    assert not taken(shape, record(4, 1, last=True))[1].overlaps
+    faults: list[str] = []
+    taken(
+        shape, record(6, 1), record(7, 2, last=True), "{", report=lambda _, fault: faults.append(fault.reason)
+    )
+    assert [reason[:40] for reason in sorted(faults)] == [
+        "no record with isLastOp ends commit 6",
+        "not JSON: Expecting property name enclos",
+        "operation 1 of commit 7 is missing: its ",
+    ]
+    log = "".join(f"{text}\n" for text in (record(1, 1), record(1, 2, last=True)))
+    assert {str(c.quad.object) for entry in read(NEPTUNE, log) for c in entry.batch.changes} == {"1", "2"}
+
+
+def test_debezium_events_come_through_spark(spark: SparkSession) -> None:
+    """Keys and values of a topic, shuffled; a table without a key in the value is named by that of Kafka."""
+    form = debezium(PEOPLE)
+    events = [
+        {"op": "c", "after": {"id": n % 3, "name": str(n), "born": None}, "source": {"table": "people"}}
+        for n in range(12)
+    ]
+    rows = [(json.dumps({"id": n % 3}), json.dumps(event), "t", 0, n) for n, event in enumerate(events)]
+    rows.append((json.dumps({"id": 0}), json.dumps({"op": "d", "source": {"table": "people"}}), "t", 0, 12))
+    rows.append((json.dumps({"id": 0}), None, "t", 0, 13))
+    columns = "key string, value string, topic string, partition int, offset long"
+    frame = spark.createDataFrame(rows[::-1], columns).repartition(3)
+    reading = read_frame(shape_of(frame, form), frame)
+    lines = [json.dumps({"key": json.loads(k), "value": v and json.loads(v)}) for k, v, *_ in rows]
+    graph = rdflib.Graph()
+    mirrored(graph, form, "\n".join(lines))
+    assert applied(reading.changes) == state(graph)
+    assert len(reading.changes) == 4
+
+
+class Deltas:
+    """A random history of a Delta table without a key."""
+
+    def __init__(self, seed: int, versions: int = 6) -> None:
+        chance = random.Random(seed)
+        held: list[tuple[int, str | None]] = []
+        self.rows: list[tuple[Any, ...]] = []
+        for version in range(1, versions + 1):
+            for _ in range(chance.randrange(1, 8)):
+                row = (chance.randrange(4), chance.choice(["Anne", "Bob", None]))
+                if held and chance.random() < 0.4:
+                    old = held.pop(chance.randrange(len(held)))
+                    self.rows.append((*old, None, "update_preimage", version))
+                    self.rows.append((*row, None, "update_postimage", version))
+                    held.append(row)
+                elif held and chance.random() < 0.3:
+                    self.rows.append((*held.pop(), None, "delete", version))
+                else:
+                    held.append(row)
+                    self.rows.append((*row, None, "insert", version))
+
+    COLUMNS = "id int, name string, born date, _change_type string, _commit_version long"
+
+    def to_text(self) -> str:
+        names = ("id", "name", "born", "_change_type", "_commit_version")
+        records = (dict(zip(names, row, strict=True)) for row in self.rows)
+        return "".join(json.dumps({k: v for k, v in r.items() if v is not None}) + "\n" for r in records)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_delta_rows_are_counted_by_spark(spark: SparkSession, seed: int) -> None:
+    """Micro-batches of whole versions, shuffled, with a restart and a repetition, make what the feed makes."""
+    table = Deltas(seed)
+    form = delta_lake(PEOPLE)
+    held: set[Quad] = set()
+    kept: dict[str, str] = {}
+    for versions in ((1, 2, 3), (1, 2, 3, 4), (5, 6)):
+        rows = [row for row in table.rows if row[4] in versions]
+        random.Random(seed).shuffle(rows)
+        frame = spark.createDataFrame(rows, Deltas.COLUMNS)
+        shape = shape_of(frame, form)
+        shape.restore(kept)
+        reading = read_frame(shape, frame, repeats=4 in versions)
+        assert reading.overlaps
+        for sign, quad in reading.changes:
+            assert (quad in held) is (sign < 0)
+            (held.add if sign > 0 else held.remove)(quad)
+        for name, text in reading.kept.items():
+            kept.pop(name, None)
+            if text is not None:
+                kept[name] = text
+    graph = rdflib.Graph()
+    mirrored(graph, form, table.to_text())
+    assert held == state(graph)
+
+
+def test_delta_values_are_exact(spark: SparkSession) -> None:
+    """Decimals, times and large integers are spelled as they are, and arrays refused."""
+    mapping = {"t": {"subject": "urn:{id}", "predicates": {name: f"urn:{name}" for name in ("d", "t", "n")}}}
+    moment = datetime.datetime(2024, 7, 1, 10, 5, 0, 123456, tzinfo=datetime.UTC)
+    rows = [(1 << 60, Decimal("1.50"), moment, "insert", 1)]
+    columns = "id long, d decimal(5,2), t timestamp, _change_type string, _commit_version long"
+    frame = spark.createDataFrame(rows, columns)
+    found = read_frame(shape_of(frame, delta_lake(mapping)), frame).changes
+    assert {str(quad.object) for _, quad in found} == {"1.50", "2024-07-01T10:05:00.123456Z"}
+    assert {str(quad.subject) for _, quad in found} == {f"urn:{1 << 60}"}
+    faults: list[str] = []
+    frame = spark.createDataFrame(
+        [(1, [1], "insert", 1)], "id int, d array<int>, _change_type string, _commit_version int"
+    )
+    read_frame(shape_of(frame, delta_lake(mapping)), frame, lambda _, fault: faults.append(fault.reason))
+    assert "an array" in faults[0]
+
+
+def test_a_bad_version_is_refused_whole(spark: SparkSession) -> None:
+    """One that deletes what is not there, has another kind of change or no number; the others count."""
+    rows = [
+        (1, "Anne", "insert", 1),
+        (2, "Bob", "delete", 2), (3, "Carl", "insert", 2),
+        (4, "Dora", "upsert", 3), (5, "Eve", "insert", 3),
+        (6, "Finn", "insert", None), (7, "Gil", "insert", -1),
+        (8, "Hal", "insert", 4), (8, "Hal", "insert", 4),
+    ]  # fmt: skip
+    frame = spark.createDataFrame(rows, "id int, name string, _change_type string, _commit_version long")
+    faults: list[Fault] = []
+    shape = shape_of(frame, delta_lake(PEOPLE))
+    reading = read_frame(shape, frame, lambda _, fault: faults.append(fault))
+    assert {str(q.object) for _, q in reading.changes if isinstance(q.object, Literal)} == {"Anne", "Hal"}
+    reasons = " ".join(fault.reason for fault in faults)
+    for reason in ("deletes a row that is not there", "'upsert'", "0 or more, not None", "0 or more, not -1"):
+        assert reason in reasons
+    (upsert,) = (fault.text for fault in faults if "'upsert'" in fault.reason)
+    assert sorted(json.loads(line)["_change_type"] for line in upsert.splitlines()) == ["insert", "upsert"]
+    late = spark.createDataFrame([(9, "Ida", "insert", 3)], frame.schema)
+    read_frame(shape, late, lambda _, fault: faults.append(fault))
+    assert faults[-1].reason == "version 3 comes behind version 4"
+    again = spark.createDataFrame([(9, "Ida", "insert", 4)], frame.schema)
+    read_frame(shape, again, lambda _, fault: faults.append(fault), repeats=True)
+    assert "had other rows when it was applied" in faults[-1].reason
+
+
+def test_a_column_that_a_table_lacks_is_warned_of(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When the mirror starts; it counts as NULL, also where it is all there is."""
+    frame = spark.createDataFrame([("insert", 1)], "_change_type string, _commit_version long")
+    shape = shape_of(frame, delta_lake(PEOPLE))
+    assert caplog.text.count("lack the mapped column") == 3
+    assert read_frame(shape, frame).changes == []
+
+
+class Remembering:
+    """A decoder that has a state."""
+
+    restore = split = decode = None
+
+
+@pytest.mark.parametrize(
+    ("form", "columns", "error", "reason"),
+    [
+        (None, "op string, s string, p string", ShapeError, "the column 'o' is missing; a row of changes needs op"),
+        (None, "op int, s string, p string, o string", ShapeError, "the column 'op' is of type int"),
+        (None, "op string, s string, p string, o string, g int", ShapeError, "the column 'g' is of type int"),
+        ("nquads", "line string", ShapeError, "'value' is missing; the format 'nquads' needs value"),
+        ("neptune", "value int", ShapeError, "'value' is of type int"),
+        (debezium(PEOPLE), "value string, key int", ShapeError, "'key' is of type int"),
+        (delta_lake(PEOPLE), "id int, _change_type string", ShapeError, "'_commit_version' is missing"),
+        ("debezium", "value string", MappingError, "needs a mapping"),
+        ("delta-lake", "value string", MappingError, "needs a mapping"),
+        ("sparql-update", "value string", ShapeError, "evaluated against the graph.*read it with rdflive.mirror"),
+        ("wikidata", "value string", ShapeError, "an update of the graph"),
+        ("nonsense", "value string", FeedFormatError, "unknown change-feed format"),
+    ],
+)  # fmt: skip
+def test_rows_of_another_shape_are_refused(
+    spark: SparkSession, form: Any, columns: str, error: type[Exception], reason: str
+) -> None:
+    """The message says what is missing, or why it cannot be."""
+    with pytest.raises(error, match=reason):
+        shape_of(spark.createDataFrame([], columns), form)
+
+
+def test_a_format_with_a_state_is_refused(spark: SparkSession) -> None:
+    """Executors do not share what a decoder of a plugin remembers."""
+
+    def make() -> Decoder:
+        decoder: Any = Remembering()
+        return decoder
+
+    with pytest.raises(ShapeError, match="remembers what it has read"):
+        shape_of(spark.createDataFrame([], "value string"), FeedFormat("mine", (), make))
+    assert feed_format("nquads").name == "nquads"

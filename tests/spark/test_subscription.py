@@ -1,0 +1,231 @@
+"""Subscriptions on Spark against those of one process."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from rdflive import RdfliveError, UnsupportedQueryError
+from rdflive_stores.spark.running import DataflowError
+from rdflive_stores.spark.subscription import subscribe
+from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, nets, node, number, operations
+
+PREDICATES = [node(name) for name in ("p", "q", "r", "value")]
+PATH = "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z }"
+DISTINCT = "SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z }"
+QUERIES = {
+    "star": "SELECT * { ?x <urn:p> ?y ; <urn:q> ?z ; <urn:value> ?v FILTER (?v > 1 && ?y != ?z) }",
+    "path": "SELECT ?w ?z { ?w <urn:p> ?x . ?x <urn:q> ?y . ?y <urn:r> ?z }",
+    "triangle": "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z . ?z <urn:r> ?x }",
+    "product": "SELECT * { ?x <urn:p> <urn:1> . ?y <urn:q> <urn:2> }",
+    "self-join": "SELECT ?x ?y { ?x <urn:p> ?z . ?y <urn:p> ?z . ?y ?any ?x }",
+    "distinct": DISTINCT,
+    "group": "SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) { ?x <urn:p> ?y . ?y <urn:value> ?v } GROUP BY ?x",
+    "graphs": "SELECT ?g (COUNT(DISTINCT ?x) AS ?n) { GRAPH ?g { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?g",
+}
+
+
+def stream(folder: Path, batches: list[list[Operation]]) -> ChangeFiles:
+    """Write batches into the files of a stream."""
+    files = ChangeFiles(folder)
+    for batch in batches:
+        files.add(batch)
+    return files
+
+
+def run(spark: SparkSession, folder: Path, query: str, batches: list[list[Operation]], sink: Any) -> None:
+    """Run a subscription over batches until all are through."""
+    changes = stream(folder / "changes", batches).stream(spark)
+    subscribe(changes, query, checkpoint=folder / "checkpoint").start(
+        sink, trigger=AT_ONCE
+    ).awaitTermination()
+
+
+def links(count: int, seed: int, *, size: int = 30) -> list[list[Operation]]:
+    """Make batches of the two predicates of `PATH`."""
+    chance = random.Random(seed)
+    return [operations(chance, size, PREDICATES[:2]) for _ in range(count)]
+
+
+def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> None:
+    """After every micro-batch nets equal those of the engine, whatever the query; they may run side by side."""
+    chance = random.Random(11)
+    batches = [operations(chance, 70, PREDICATES, graphs=[None, None, node("g"), node(1)]) for _ in range(5)]
+    changes = stream(tmp_path / "changes", batches).stream(spark)
+    sinks = {name: Nets() for name in QUERIES}
+    running = []
+    for place, (name, query) in enumerate(QUERIES.items()):
+        folder = tmp_path / f"checkpoint of {name}"
+        subscription = subscribe(changes, query, checkpoint=folder, partitions=1 + place % 4)
+        running.append(subscription.start(sinks[name], trigger=AT_ONCE))
+    for query in running:
+        query.awaitTermination()
+    for name, query in QUERIES.items():
+        wanted = nets(query, batches)
+        assert sinks[name].list == wanted, name
+        assert sum(map(bool, wanted)) >= 3, f"the answer of {name} hardly changes"
+
+
+def test_an_empty_micro_batch_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Micro-batches without rows, or whose rows change nothing, have an empty net, and no state is lost."""
+    first, second = links(2, 3)
+    absent = [Operation("D", node("none"), node("p"), node("none"))]
+    for name, query in (("distinct", DISTINCT), ("count", "SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y }")):
+        (tmp_path / name).mkdir()
+        found, batches = Nets(), [[], first, [], absent, second]
+        run(spark, tmp_path / name, query, batches, found)
+        wanted = nets(query, batches)
+        if name == "count":  # its row is there before the first change, which Spark has not seen
+            wanted[1] = +wanted[1]
+        assert found.list == wanted
+
+
+@pytest.mark.parametrize("reads", ["nothing", "one row", "twice"])
+def test_a_sink_need_not_read_a_micro_batch_whole(reads: str, spark: SparkSession, tmp_path: Path) -> None:
+    """What a sink leaves unread goes into the state all the same, and what it reads twice goes in once."""
+    batches = links(5, 4)
+    found = Nets()
+
+    def sink(deltas: DataFrame, batch: int) -> None:
+        if batch == 4 or reads == "twice":
+            found(deltas, batch)
+        if reads == "one row":
+            deltas.take(1)
+        elif reads == "twice":
+            found(deltas, batch)
+
+    run(spark, tmp_path, DISTINCT, batches, sink)
+    wanted = nets(DISTINCT, batches)
+    assert found.found == ({4: wanted[4]} if reads != "twice" else dict(enumerate(wanted)))
+
+
+def test_deltas_go_into_the_formats_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """A sink may be the name of a format with its options; a folder with a space is one like others."""
+    batches = links(3, 5)
+    changes = stream(tmp_path / "changes", batches).stream(spark)
+    subscription = subscribe(changes, PATH, checkpoint=(tmp_path / "check point").as_uri())
+    query = subscription.start("parquet", trigger=AT_ONCE, path=str(tmp_path / "deltas"))
+    query.awaitTermination()
+    rows = spark.read.parquet(str(tmp_path / "deltas")).groupBy("x", "y", "z").sum("weight").collect()
+    summed = {tuple(row)[:3]: row["sum(weight)"] for row in rows if row["sum(weight)"]}
+    total: dict[Any, int] = {}
+    for net in nets(PATH, batches):
+        total = {row: total.get(row, 0) + net.get(row, 0) for row in total.keys() | net.keys()}
+    assert summed == {row: weight for row, weight in total.items() if weight}
+    assert summed
+
+
+IRI = node("a")
+BAD_ROWS = {
+    "op": (Operation("X", IRI, node("p"), IRI), "the operation 'X' is none: op must be A or +, D or -"),
+    "null": (Operation("A", None, node("p"), IRI), "the subject of a change is NULL"),
+    "term": (Operation("A", IRI, node("p"), "<urn:x y>"), "terms are written as in N-Triples"),
+    "spelling": (Operation("A", IRI, node("p"), '"x"@EN'), """must be written '"x"@en'"""),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+def test_a_bad_row_ends_the_query_with_a_plain_error(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    """The error says in one line what is wrong with the row; what came before it was delivered."""
+    row, message = BAD_ROWS[name]
+    found = Nets()
+    with pytest.raises(DataflowError) as raised:
+        run(spark, tmp_path, PATH, [links(1, 6)[0], [row]], found if name == "op" else "noop")
+    text = str(raised.value)
+    assert message in text
+    assert "\n" not in text
+    assert len(text) < 200
+    assert "Python worker" in str(raised.value.__cause__)
+    assert isinstance(raised.value, (RdfliveError, StreamingQueryException))
+    assert found.list == (nets(PATH, links(1, 6)) if name == "op" else [])
+
+
+def test_operations_without_an_order_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Without offsets nothing says which of two operations on a quad was last."""
+    batch = [Operation(op, IRI, node("p"), IRI) for op in "AD"]
+    changes = stream(tmp_path / "changes", [batch]).stream(spark).drop("offset", "topic", "partition")
+    query = subscribe(changes, PATH, checkpoint=tmp_path / "checkpoint").start("noop", trigger=AT_ONCE)
+    with pytest.raises(
+        DataflowError, match="inserted and deleted in one micro-batch, and nothing says in which"
+    ):
+        query.awaitTermination()
+    assert "nothing says in which order" in str(query.exception())
+
+
+def test_the_error_of_a_sink_is_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """What a sink raises reaches the caller as Spark passes it on."""
+
+    def sink(deltas: DataFrame, batch: int) -> None:  # noqa: ARG001
+        raise LookupError("no such table")
+
+    with pytest.raises(StreamingQueryException, match="no such table") as raised:
+        run(spark, tmp_path, PATH, links(1, 7), sink)
+    assert not isinstance(raised.value, DataflowError)
+
+
+def test_what_cannot_be_subscribed_to_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Changes, query, checkpoint and partitions are looked at before anything runs."""
+    changes = stream(tmp_path / "changes", []).stream(spark)
+    still = spark.createDataFrame([], changes.schema)
+
+    def refused(
+        error: type[Exception], match: str, changes: DataFrame = changes, query: str = PATH, **more: Any
+    ) -> None:
+        with pytest.raises(error, match=match):
+            subscribe(changes, query, **{"checkpoint": tmp_path / "checkpoint", **more})
+
+    refused(ValueError, "must be a streaming DataFrame: use spark.readStream", still)
+    refused(ValueError, "lacks the column 'op'; it has s, p, o", changes.drop("op"))
+    refused(ValueError, "must be a path in a file system that all executors see", checkpoint="s3a://bucket/x")
+    refused(ValueError, "partitions must be 1 or more, got -1", partitions=-1)
+    refused(
+        UnsupportedQueryError,
+        "would be a column of the same name as 'weight'",
+        query="SELECT (1 AS ?Weight) { ?x ?p ?y }",
+    )
+    refused(UnsupportedQueryError, "same name as 'x'", query="SELECT ?x ?X { ?x <urn:p> ?X }")
+    refused(
+        UnsupportedQueryError,
+        "OPTIONAL|cannot be maintained",
+        query="SELECT * { ?x ?p ?y OPTIONAL { ?y ?q ?z } }",
+    )
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_query_that_runs_is_not_started_again(spark: SparkSession, tmp_path: Path) -> None:
+    """A second start is refused while the first runs; after stop it goes on where it stopped."""
+    batches = links(3, 8)
+    files = stream(tmp_path / "changes", batches[:2])
+    subscription = subscribe(files.stream(spark), PATH, checkpoint=tmp_path / "checkpoint")
+    found = Nets()
+    query = subscription.start(found)
+    with pytest.raises(RdfliveError, match="runs already; stop it first"):
+        subscription.start(found)
+    query.processAllAvailable()
+    subscription.stop()
+    assert not query.isActive
+    files.add(batches[2])
+    subscription.start(found, trigger=AT_ONCE).awaitTermination()
+    assert found.list == nets(PATH, batches)
+    assert set(found.times.values()) == {1}
+
+
+def test_changes_need_no_columns_but_the_four(spark: SparkSession, tmp_path: Path) -> None:
+    """Neither graph nor place is needed where a micro-batch has one operation per quad; `+` and `-` are as good."""
+    batch = [Operation("+", node(s), node(p), node(o)) for s, p, o in ((1, "p", 2), (2, "q", 3), (2, "q", 4))]
+    batches = [batch, [batch[1]._replace(op="-")]]
+    files = stream(tmp_path / "changes", batches)
+    changes = files.stream(spark).select(F.col("o"), F.col("op"), F.col("p"), F.col("s"))
+    found = Nets()
+    subscribe(changes, PATH, checkpoint=tmp_path / "checkpoint").start(
+        found, trigger=AT_ONCE
+    ).awaitTermination()
+    one, two, three, four = map(node, range(1, 5))
+    assert found.list == [{(one, two, three): 1, (one, two, four): 1}, {(one, two, three): -1}]
+    assert number(1) not in str(found.list)
