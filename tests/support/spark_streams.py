@@ -19,8 +19,10 @@ import rdflive
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
 from rdflive.query.parse import parse_query
+from rdflive_stores.spark.dataflow.runs import Layout
+from rdflive_stores.spark.dataflow.state import Bucket
 
-__all__ = ["AT_ONCE", "ChangeFiles", "Nets", "Operation", "Row", "nets", "node", "number", "operations"]
+__all__ = ["AT_ONCE", "ChangeFiles", "Nets", "Operation", "Row", "nets", "node", "number", "operations", "rows_held"]
 
 AT_ONCE = {"availableNow": True}
 """The trigger that runs what is there, then ends."""
@@ -178,3 +180,9 @@ def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row
     """Give the nets of one process, batch by batch."""
     engine = _Engine(query)
     return [engine.run(batch) for batch in batches]
+
+
+def rows_held(checkpoint: Path, name: str) -> list[int]:
+    """Count the rows of a state in each of its buckets, in all files that are in force."""
+    buckets = (Bucket(str(folder), Layout(0)) for folder in sorted(checkpoint.glob(f"rdflive/*/{name}/*")))
+    return [sum(map(len, bucket.before(1 << 30))) for bucket in buckets]

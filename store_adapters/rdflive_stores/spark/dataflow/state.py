@@ -90,14 +90,12 @@ class Bucket:
         self._clean(batch - 2)
         return runs
 
-    def compact(self, batch: int | None = None) -> None:
+    def compact(self, batch: int) -> None:
         """Merge the state after a micro-batch into one file; nobody may be working on the bucket.
 
         The micro-batch must be the last that Spark committed: one that was stopped half-way runs again, and
         reads what was before it.
         """
-        if batch is None:  # TODO: callers pass the last committed micro-batch
-            batch = max((file.batch for file in self._files()), default=-1)
         runs = self.before(batch + 1)
         if len(runs) > 1:
             self._write(f"base-{batch}.arrow", self.merge([run.table for run in runs], self.layout))

@@ -1,0 +1,388 @@
+"""A graph that follows a streaming DataFrame."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from rdflib import BNode, Literal, URIRef
+
+import rdflive
+from rdflive import Batch, Change, Quad, RdfliveError
+from rdflive.feeds import debezium
+from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.target import GraphTarget
+from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.mirror import MirroredBatch, mirror
+from rdflive_stores.spark.shapes import ShapeError
+from support.spark_mirrors import Answers, state
+from support.worlds import KINDS
+
+PEOPLE = {"people": {"subject": "http://e/{id}", "predicates": {"name": "http://e/name"}}}
+
+
+@pytest.fixture(autouse=True)
+def _registered(spark: SparkSession) -> None:
+    register(spark)
+
+
+class World:
+    """A folder of text files that a query reads in their order, a checkpoint and a graph."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.checkpoint = folder / "checkpoint"
+        self.graph: Any = rdflib.Dataset()
+        self.batches: list[MirroredBatch] = []
+        (folder / "texts").mkdir()
+
+    def write(self, *texts: str) -> None:
+        """Add files; each becomes a micro-batch, by the times of its change."""
+        for text in texts:
+            number = len(list((self.folder / "texts").iterdir()))
+            path = self.folder / "texts" / f"{number:03}.txt"
+            path.write_text(text, encoding="utf-8")
+            os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+
+    def texts(self, **options: Any) -> DataFrame:
+        reader = self.spark.readStream.option("maxFilesPerTrigger", 1).options(**options)
+        return reader.text(str(self.folder / "texts"))
+
+    def log(self, limit: int = 400) -> DataFrame:
+        """Follow a log of RDF Patch."""
+        reader = self.spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", limit)
+        return reader.load(str(self.folder / "log.rdfp"))
+
+    def append(self, batches: list[list[Change]]) -> None:
+        with (self.folder / "log.rdfp").open("a", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(encode_rdf_patch(Batch(tuple(batch))) for batch in batches)
+
+    def run(self, frame: DataFrame, form: Any = None, **options: Any) -> list[MirroredBatch]:
+        """Mirror what is there; give what the micro-batches came to."""
+        self.batches.clear()
+        options = {"checkpoint": self.checkpoint, "on_batch": self.batches.append, **options}
+        query = mirror(frame, self.graph, form, trigger={"availableNow": True}, **options)
+        query.awaitTermination()
+        return list(self.batches)
+
+    def fail(self, frame: DataFrame, form: Any = None, **options: Any) -> str:
+        """Mirror what is there, which fails; give the text of the exception."""
+        with pytest.raises(StreamingQueryException) as caught:
+            self.run(frame, form, **options)
+        return str(caught.value)
+
+
+@pytest.fixture
+def world(spark: SparkSession, tmp_path: Path) -> World:
+    return World(spark, tmp_path)
+
+
+def random_batches(count: int, seed: int) -> list[list[Change]]:
+    """Make transactions: a third of the changes are deletes, many redundant; blank nodes and named graphs."""
+    chance = random.Random(seed)
+    nodes = [*(URIRef(f"urn:n{n}") for n in range(6)), BNode("b1"), BNode("b2")]
+    values = [*nodes, Literal('a\n"b"', lang="en"), Literal("01", datatype=rdflib.XSD.integer), Literal(1)]
+    graphs = [None, None, URIRef("urn:g"), BNode("g")]
+    return [
+        [
+            Change(
+                chance.choice([1, 1, -1]),
+                Quad(chance.choice(nodes), URIRef("urn:p"), chance.choice(values), chance.choice(graphs)),
+            )
+            for _ in range(chance.randrange(5))
+        ]
+        for _ in range(count)
+    ]
+
+
+def expected(batches: list[list[Change]], kind: str = "dataset") -> set[Quad]:
+    """Mirror a log without Spark."""
+    graph = KINDS[kind]()
+    target = GraphTarget(graph)
+    for batch in batches:
+        target.write(batch, (), "", {})
+    return state(graph)
+
+
+@pytest.mark.parametrize("kind", ["dataset", "oxigraph dataset", "live store"])
+def test_a_log_through_spark_is_the_log_without(world: World, kind: str) -> None:
+    """The same graph, and deltas that add up to the same answers, in two runs of several micro-batches."""
+    world.graph = KINDS[kind]()
+    answers = Answers(world.graph)
+    batches = random_batches(60, 7)
+    world.append(batches[:30])
+    done = world.run(world.log())
+    assert len(done) > 2
+    assert [batch.batch for batch in done] == list(range(len(done)))
+    assert state(world.graph) == expected(batches[:30], kind)
+    world.append(batches[30:])
+    more = world.run(world.log())
+    assert more[0].batch == len(done)
+    assert state(world.graph) == expected(batches, kind)
+    assert 0 < answers.commits <= len(done) + len(more)
+    answers.check()
+    assert world.run(world.log()) == []
+
+
+def test_a_single_graph_takes_triples(world: World) -> None:
+    """An rdflib.Graph is filled, and what was applied is counted net."""
+    world.graph = rdflib.Graph()
+    world.write("+ <urn:a> <urn:p> <urn:b> .\n- <urn:a> <urn:p> <urn:b> .\n+ <urn:c> <urn:p> <urn:d> .\n")
+    assert world.run(world.texts(), "nquads") == [MirroredBatch(0, 2, 0)]
+    assert len(world.graph) == 1
+
+
+def line(number: int, sign: str = "+") -> str:
+    return f'{sign} <urn:s> <urn:p> "{number}" .\n'
+
+
+def values(graph: Any) -> set[str]:
+    return {str(quad.object) for quad in state(graph)}
+
+
+def test_a_micro_batch_that_spark_repeats_is_applied_once(world: World) -> None:
+    """A kill between the commit and Spark's note of it: the same files come again, and nothing happens."""
+    world.write(line(1), line(2))
+    world.run(world.texts(), "nquads")
+    (world.checkpoint / "commits" / "1").unlink()
+    GraphTarget(world.graph).write(
+        [Change(-1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("2")))], (), "", {}
+    )
+    assert world.run(world.texts(), "nquads") == []
+    assert values(world.graph) == {"1"}
+    world.write(line(3))
+    assert len(world.run(world.texts(), "nquads")) == 1
+    assert values(world.graph) == {"1", "3"}
+
+
+def test_a_lost_checkpoint_goes_on_where_rows_have_places(world: World) -> None:
+    """The new one reads the log from its beginning, cut otherwise; each row is applied once, in its order."""
+    batches = random_batches(40, 3)
+    answers = Answers(world.graph)
+    world.append(batches[:30])
+    world.run(world.log(700))
+    commits = answers.commits
+    shutil.rmtree(world.checkpoint)
+    assert world.run(world.log(300)) == []
+    assert answers.commits == commits
+    shutil.rmtree(world.checkpoint)
+    world.append(batches[30:])
+    world.run(world.log(500))
+    assert state(world.graph) == expected(batches)
+    answers.check()
+
+
+def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
+    """Its first micro-batches have numbers that were used before: nothing is applied, the error says what to do."""
+    world.write(line(1), line(2))
+    world.run(world.texts(), "nquads")
+    shutil.rmtree(world.checkpoint)
+    world.write(line(3))
+    text = world.fail(world.texts(), "nquads")
+    assert "ResyncNeeded" in text
+    assert "do not say where they stand; resync: with a new checkpoint and another name" in text
+    assert values(world.graph) == {"1", "2"}
+
+
+@pytest.mark.parametrize("is_placed", [True, False])
+def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None:
+    """A graph in memory is gone with its process, and an old checkpoint does not bring it back; a new one does."""
+    world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
+    world.write(line(1))
+    frame, form = (world.log, None) if is_placed else (world.texts, "nquads")
+    world.run(frame(), form)
+    world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("2")))]])
+    world.write(line(2))
+    world.graph = rdflib.Dataset()
+    assert "resync" in world.fail(frame(), form)
+    assert state(world.graph) == set()
+    shutil.rmtree(world.checkpoint)
+    world.run(frame(), form)
+    assert values(world.graph) == {"1", "2"}
+
+
+def test_a_foreign_checkpoint_is_told(world: World) -> None:
+    """One of another query on another log, under the name of this one."""
+    world.append(random_batches(9, 1))
+    world.run(world.log(), name="mine")
+    (world.folder / "log.rdfp").rename(world.folder / "other.rdfp")
+    shutil.rmtree(world.checkpoint)
+    reader = world.spark.readStream.format("rdf_patch")
+    other = reader.load(str(world.folder / "other.rdfp"))
+    text = world.fail(other, name="mine")
+    assert "the graph has followed 'log.rdfp', and the query reads 'other.rdfp'" in text
+
+
+def test_a_checkpoint_that_was_put_back_is_harmless(world: World) -> None:
+    """An old copy of a checkpoint reads some rows again, which is told by their places."""
+    batches = random_batches(40, 5)
+    world.append(batches[:20])
+    world.run(world.log())
+    shutil.copytree(world.checkpoint, world.folder / "copy")
+    world.append(batches[20:30])
+    world.run(world.log())
+    shutil.rmtree(world.checkpoint)
+    (world.folder / "copy").rename(world.checkpoint)
+    world.append(batches[30:])
+    world.run(world.log(1000))
+    assert state(world.graph) == expected(batches)
+
+
+def test_a_bad_row_stops_the_mirror(world: World) -> None:
+    """The graph stays at the last commit; mended, the mirror goes on where it was."""
+    world.write(line(1), f"{line(2)}nonsense\n{line(3)}")
+    text = world.fail(world.texts(), "nquads")
+    assert "rdflive.errors.FeedError: micro-batch 1, row" in text
+    assert "a line begins with + or -, not 'nonsense'" in text
+    assert values(world.graph) == {"1"}
+    os.utime(_rewritten(world, "001.txt", line(2) + line(3)), (1_700_000_001, 1_700_000_001))
+    world.run(world.texts(), "nquads")
+    assert values(world.graph) == {"1", "2", "3"}
+
+
+def _rewritten(world: World, name: str, text: str) -> Path:
+    path = world.folder / "texts" / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_bad_rows_are_put_aside(world: World) -> None:
+    """Each in its unit under its reason; the dead letters are a feed of the same format."""
+    world.write(f"{line(1)}nonsense\n", f"{line(2)}+ <urn:s> .\n")
+    letters = world.folder / "bad.nq"
+    done = world.run(world.texts(wholetext="true"), "nquads", on_bad="skip", dead_letters=letters)
+    assert [(batch.changes, batch.skipped) for batch in done] == [(1, 1), (1, 1)]
+    assert values(world.graph) == {"1", "2"}
+    lines = letters.read_text(encoding="utf-8").splitlines()
+    assert lines[1::2] == ["nonsense", "+ <urn:s> ."]
+    assert "line 2: a line begins with" in lines[0]
+
+
+def test_what_the_store_refuses_is_put_aside_by_itself(world: World) -> None:
+    """One graph takes no named ones: each such quad goes to the dead letters, in one commit with the rest."""
+    world.graph = rdflib.Graph()
+    answers = Answers(world.graph)
+    named = [f"+ <urn:s> <urn:p> <urn:{n}> <urn:g> .\n" for n in range(3)]
+    world.write(line(1) + named[0] + line(2) + "".join(named[1:]) + line(3))
+    assert "the store refuses the micro-batch: " in world.fail(world.texts(), "nquads")
+    letters = world.folder / "bad.rdfp"
+    assert world.run(world.texts(), "nquads", on_bad="skip", dead_letters=letters) == [MirroredBatch(0, 3, 3)]
+    assert len(world.graph) == 3
+    assert answers.commits == 1
+    assert letters.read_text(encoding="utf-8").count("A <urn:s> <urn:p> <urn:") == 3
+
+
+def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
+    """A later query knows the rows of an earlier one, also on disk; its checkpoint may be new."""
+
+    def event(op: str, key: int, name: str | None) -> str:
+        value = {"op": op, "before": {"id": key}, "source": {"table": "people"}}
+        return json.dumps({**value, "after": name and {"id": key, "name": name}}) + "\n"
+
+    def store() -> Any:
+        dataset = rdflib.Dataset(store="Oxigraph")
+        dataset.open(str(world.folder / "store"))
+        return dataset
+
+    world.graph = store()
+    world.write(event("c", 1, "Anne") + event("c", 2, "Bob"), event("u", 1, "Anna"))
+    world.run(world.texts(), debezium(PEOPLE))
+    world.graph.close()
+    world.graph = store()
+    world.write(event("u", 1, "Ann") + event("d", 2, None))
+    world.run(world.texts(), debezium(PEOPLE))
+    assert values(world.graph) == {"Ann"}
+    world.graph.close()
+
+
+def test_records_with_numbers_outlive_a_checkpoint(world: World) -> None:
+    """Neptune's commits are passed over by their numbers where rows have no places."""
+
+    def record(commit: int) -> str:
+        told = {"eventId": {"commitNum": commit, "opNum": 1}, "op": "ADD", "isLastOp": True}
+        return json.dumps({**told, "data": {"stmt": f'<urn:s> <urn:p> "{commit}" .'}}) + "\n"
+
+    world.write(record(1), record(2), record(3))
+    world.run(world.texts(), "neptune")
+    GraphTarget(world.graph).write(
+        [Change(-1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("2")))], (), "", {}
+    )
+    shutil.rmtree(world.checkpoint)
+    world.write(record(4))
+    world.run(world.texts(), "neptune")
+    assert values(world.graph) == {"1", "3", "4"}
+    shutil.rmtree(world.checkpoint)
+    shutil.rmtree(world.folder / "texts")
+    (world.folder / "texts").mkdir()
+    world.write(record(6))
+    assert "does not follow on the last that was applied" in world.fail(world.texts(), "neptune")
+
+
+def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
+    """Each would move the other's cursor; once the first has ended the second may begin, or under another name."""
+    world.write(line(1))
+    first = mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint)
+    try:
+        with pytest.raises(RdfliveError, match="is at work on this store; give this one another name="):
+            mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint)
+        world.run(world.texts(), "nquads", checkpoint=world.folder / "other", name="second")
+    finally:
+        first.stop()
+    world.run(world.texts(), "nquads")
+    assert values(world.graph) == {"1"}
+
+
+def test_a_cursor_of_a_plain_mirror_is_not_taken_over(world: World) -> None:
+    """Its place in a file means nothing to a query."""
+    path = world.folder / "log.nq"
+    path.write_text(line(1))
+    rdflive.mirror(world.graph, path, name="feed")
+    with pytest.raises(RdfliveError, match="the cursor of a feed that is not mirrored through Spark"):
+        mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint, name="feed")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"on_bad": "ignore"}, "on_bad must be 'stop' or 'skip'"),
+        ({"on_bad": "skip"}, "go together"),
+        ({"dead_letters": "x"}, "go together"),
+    ],
+)
+def test_options_are_checked_at_once(world: World, options: Any, reason: str) -> None:
+    """Before a query is started."""
+    with pytest.raises(ValueError, match=reason):
+        mirror(world.texts(), world.graph, "nquads", checkpoint=world.checkpoint, **options)
+    assert not world.checkpoint.exists()
+
+
+def test_a_frame_that_does_not_stream_is_refused(world: World) -> None:
+    """The message says what does."""
+    frame = world.spark.createDataFrame([("x",)], "value string")
+    with pytest.raises(ShapeError, match=r"spark\.readStream"):
+        mirror(frame, world.graph, "nquads", checkpoint=world.checkpoint)
+
+
+def test_a_callback_that_fails_ends_the_query_behind_the_commit(world: World) -> None:
+    """The micro-batch is applied, and Spark repeats it to no effect."""
+    world.write(line(1), line(2))
+    calls: list[Callable[..., object]] = []
+
+    def fail(batch: MirroredBatch) -> None:
+        calls.append(fail)
+        raise RuntimeError("the callback fails")
+
+    assert "the callback fails" in world.fail(world.texts(), "nquads", on_batch=fail)
+    assert values(world.graph) == {"1"}
+    world.run(world.texts(), "nquads")
+    assert values(world.graph) == {"1", "2"}
+    assert len(calls) == 1

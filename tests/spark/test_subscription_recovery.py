@@ -1,0 +1,165 @@
+"""Subscriptions on Spark that are stopped, fail, and go on."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from rdflive_stores.spark.dataflow.matching import LIVE
+from rdflive_stores.spark.dataflow.tasks import StateError
+from rdflive_stores.spark.dataflow.walking import ARRANGED
+from rdflive_stores.spark.subscription import SparkSubscription, subscribe
+from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, nets, node, operations, rows_held
+
+PREDICATES = [node("p"), node("q")]
+PATH = "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z }"
+GROUPS = "SELECT ?x (COUNT(*) AS ?n) { SELECT DISTINCT ?x ?y { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?x"
+PATIENCE = 60.0
+
+
+class World:
+    """A stream of changes, and a subscription that is made anew as often as wanted."""
+
+    def __init__(self, spark: SparkSession, folder: Path, query: str, seed: int) -> None:
+        self.spark = spark
+        self.query = query
+        self.files = ChangeFiles(folder / "changes")
+        self.checkpoint = folder / "checkpoint"
+        self.batches: list[list[Operation]] = []
+        self.found = Nets()
+        self._chance = random.Random(seed)
+
+    def add(self, count: int = 1, size: int = 30) -> None:
+        """Write random micro-batches."""
+        for _ in range(count):
+            self.write(operations(self._chance, size, PREDICATES))
+
+    def write(self, batch: list[Operation]) -> None:
+        """Write a micro-batch."""
+        self.batches.append(batch)
+        self.files.add(batch)
+
+    def subscribe(self, query: str | None = None, **more: Any) -> SparkSubscription:
+        """Make a subscription on the checkpoint."""
+        changes = self.files.stream(self.spark)
+        return subscribe(changes, query or self.query, checkpoint=self.checkpoint, **more)
+
+    def run(self, sink: Any = None) -> SparkSubscription:
+        """Run a new subscription over all that is there."""
+        subscription = self.subscribe()
+        subscription.start(sink or self.found, trigger=AT_ONCE).awaitTermination()
+        return subscription
+
+    def check(self, found: Nets | None = None) -> None:
+        """All micro-batches have come, and are those of one process."""
+        assert (found or self.found).list == nets(self.query, self.batches)
+
+
+class Fails:
+    """A sink that fails at one micro-batch, after it has read it."""
+
+    def __init__(self, sink: Nets, at: int) -> None:
+        self.sink, self.at = sink, at
+
+    def __call__(self, deltas: DataFrame, batch: int) -> None:
+        """Take a micro-batch, or not."""
+        self.sink(deltas, batch)
+        if batch == self.at:
+            raise OSError("the disk is full")
+
+
+def test_a_subscription_goes_on_where_another_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    """A new subscription on the checkpoint of another reads its state, and knows its partitions."""
+    world = World(spark, tmp_path, GROUPS, 31)
+    world.add(2)
+    first = world.subscribe(partitions=3)
+    first.start(world.found, trigger=AT_ONCE).awaitTermination()
+    world.add(2)
+    assert world.run().partitions == 3
+    world.check()
+    assert set(world.found.times.values()) == {1}
+
+    with pytest.raises(StateError, match="made with partitions 3, and this subscription has 2; take that again"):
+        world.subscribe(partitions=2).start("noop")
+    with pytest.raises(StateError, match="made with query 'SELECT .x .COUNT.* and this subscription has 'SELECT \\*"):
+        world.subscribe(PATH).start("noop")
+    shutil.rmtree(world.checkpoint / "rdflive")
+    with pytest.raises(StateError, match="the state of micro-batch 3 should be in .* and is not: it was removed"):
+        world.subscribe().start("noop")
+
+
+def test_a_micro_batch_that_failed_comes_again(spark: SparkSession, tmp_path: Path) -> None:
+    """After a failure of the sink its micro-batch comes again with equal rows, also if the state was compacted."""
+    world = World(spark, tmp_path, GROUPS, 32)
+    world.add(5)
+    for attempt in range(2):
+        with pytest.raises(StreamingQueryException, match="the disk is full"):
+            world.run(Fails(world.found, 2))
+        world.subscribe().compact()
+        assert world.found.times[2] == attempt + 1
+    world.run()
+    world.check()
+    assert world.found.times == {0: 1, 1: 1, 2: 3, 3: 1, 4: 1}
+
+
+def test_two_sinks_do_not_disturb_each_other(spark: SparkSession, tmp_path: Path) -> None:
+    """Each query over the same deltas has a state of its own, so that they may run at different times."""
+    world = World(spark, tmp_path, GROUPS, 33)
+    world.add(3)
+    subscription = world.subscribe()
+    second = Nets()
+    writer = subscription.deltas.writeStream.foreachBatch(second).trigger(**AT_ONCE)
+    writer = writer.option("checkpointLocation", str(tmp_path / "second"))
+    running = [subscription.start(world.found, trigger=AT_ONCE), writer.start()]
+    running[1].awaitTermination()
+    running[0].awaitTermination()
+    world.add()
+    writer.start().awaitTermination()
+    world.add()
+    subscription.start(world.found, trigger=AT_ONCE).awaitTermination()
+    world.check()
+    world.check_first = None  # type: ignore[attr-defined]
+    assert second.list == nets(world.query, world.batches)[:4]
+
+
+def test_state_is_compacted_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Compaction stops a query between micro-batches, merges its files, and lets it go on."""
+    world = World(spark, tmp_path, GROUPS, 34)
+    world.add(2)
+    subscription = world.subscribe()
+    assert subscription.state_size == 0
+    subscription.compact()
+    first = subscription.start(world.found)
+    first.processAllAvailable()
+    before = subscription.state_size
+    world.add(2)
+    subscription.compact()
+    assert not first.isActive
+    deadline = time.monotonic() + PATIENCE
+    while len(world.found.found) < 4:
+        assert time.monotonic() < deadline, "it goes on"
+        time.sleep(0.05)
+        assert subscription.state_size > 0
+    subscription.stop()
+    subscription.compact()
+    assert all(len(list(path.glob("*.arrow"))) <= 2 for path in world.checkpoint.glob(f"rdflive/*/{LIVE}/*"))
+    assert subscription.state_size < 2 * before
+    world.check()
+
+
+def test_state_is_in_proportion_to_what_is_live(spark: SparkSession, tmp_path: Path) -> None:
+    """A graph that churns does not grow its state; when all is deleted, nothing is kept."""
+    world = World(spark, tmp_path, PATH, 35)
+    live: Counter[tuple[str, str, str]] = Counter()
+    for size in (60, *[60] * 11):
+        ...
+    subscription = world.run("noop")
