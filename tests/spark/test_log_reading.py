@@ -377,9 +377,9 @@ def test_a_tail_that_was_never_read_may_change(tmp_path: Path) -> None:
     log.write_text(f"{T}TX .\n{ROW}\n")
     stream = Stream(tmp_path)
     drain(stream)
-    log.write_text(f"{T}{T}{T}")
+    log.write_text(f"{T}{ROW}\n{ROW}\n{ROW}\n")
     drain(stream)
-    assert [row[-2] for row in stream.rows] == [0, len(T), len(T) * 2]
+    assert [row[-2] for row in stream.rows] == [0, *(len(T) + i * len(f"{ROW}\n") for i in range(3))]
 
 
 def test_a_file_that_was_read_and_followed_may_go(tmp_path: Path) -> None:
@@ -421,6 +421,7 @@ def test_a_file_that_shrinks_before_it_is_read_needs_a_resync(tmp_path: Path) ->
         (T.encode() + b"A \xff .\n", r"line 4: not UTF-8: byte 0xff at place 3 \(byte 38\)"),
         (b"\xef\xbb\xbf\xffA\n", r"line 1: not UTF-8: byte 0xff at place 1$"),
         (b"TX .\r\nA x .\r\nTC .\r\n", r"line 2: the subject must be .* \(byte 6\)"),
+        (b"#" * ((1 << 20) - 1) + b"\r\nA x .\r\n", r"line 2: the subject must be .* \(byte 1048577\)"),
         (b"A <urn:s> <urn:p> _::b .\n", "line 1: rdflib.term.BNode\\(':b'\\) cannot be written"),
     ],
 )

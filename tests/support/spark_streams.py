@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,10 +19,23 @@ import rdflive
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
 from rdflive.query.parse import parse_query
-from rdflive_stores.spark.dataflow.runs import Layout
+from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
+from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
 
-__all__ = ["AT_ONCE", "ChangeFiles", "Nets", "Operation", "Row", "nets", "node", "number", "operations", "rows_held"]
+__all__ = [
+    "AT_ONCE",
+    "ChangeFiles",
+    "Nets",
+    "Operation",
+    "Row",
+    "live_quads",
+    "nets",
+    "node",
+    "number",
+    "operations",
+    "rows_held",
+]
 
 AT_ONCE = {"availableNow": True}
 """The trigger that runs what is there, then ends."""
@@ -184,5 +197,19 @@ def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row
 
 def rows_held(checkpoint: Path, name: str) -> list[int]:
     """Count the rows of a state in each of its buckets, in all files that are in force."""
-    buckets = (Bucket(str(folder), Layout(0)) for folder in sorted(checkpoint.glob(f"rdflive/*/{name}/*")))
-    return [sum(map(len, bucket.before(1 << 30))) for bucket in buckets]
+    return [sum(map(len, runs)) for runs in _states(checkpoint, name)]
+
+
+def live_quads(checkpoint: Path) -> Counter[Row]:
+    """Give the live quads of a state with the sums of their weights."""
+    held: Counter[Row] = Counter()
+    for run in (run for runs in _states(checkpoint, LIVE) for run in runs):
+        quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)
+        for quad, weight in zip(quads, run.weight.tolist(), strict=True):
+            held[quad] += weight
+    return Counter({quad: weight for quad, weight in held.items() if weight})
+
+
+def _states(checkpoint: Path, name: str) -> Iterator[list[Run]]:
+    for folder in sorted(checkpoint.glob(f"rdflive/*/{name}/*")):
+        yield Bucket(str(folder), LAYOUT).before(1 << 30)

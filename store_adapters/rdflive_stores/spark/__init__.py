@@ -4,19 +4,19 @@ from rdflive_stores.spark.installed import SparkNotFoundError, require_spark
 
 require_spark()  # what follows imports PySpark
 
-from rdflive_stores.spark.dataflow.matching import ChangeError  # noqa: E402
 from rdflive_stores.spark.dataflow.tasks import StateError  # noqa: E402
 from rdflive_stores.spark.delta_sink import DeltaSink  # noqa: E402
 from rdflive_stores.spark.graph_changes import ChangeLog, changes  # noqa: E402
 from rdflive_stores.spark.java import JavaNotFoundError  # noqa: E402
 from rdflive_stores.spark.log_source import register  # noqa: E402
 from rdflive_stores.spark.mirror import MirroredBatch, mirror  # noqa: E402
+from rdflive_stores.spark.running import DataflowError  # noqa: E402
 from rdflive_stores.spark.session import SessionError, session  # noqa: E402
 from rdflive_stores.spark.subscription import SparkSubscription, subscribe  # noqa: E402
 
 __all__ = [
-    "ChangeError",
     "ChangeLog",
+    "DataflowError",
     "DeltaSink",
     "JavaNotFoundError",
     "MirroredBatch",

@@ -164,7 +164,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with _opened(path) as stream:
             check_read(stream, path, place)
             scan, check = self._scans.get(name, (None, 0))
-            if scan is None or scan.complete != begin :
+            if scan is None or scan.complete != begin or checksum(stream, scan.known) != check:
                 scan = self._settings.scan(name, begin)
             scan.forget(begin)
             scan.advance(stream, size, until=min(size, begin + left), final=final)

@@ -113,7 +113,7 @@ class Simulation:
         for run in (run for runs in self.states(LIVE) for run in runs):
             quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)
             for quad, weight in zip(quads, run.weight.tolist(), strict=True):
-                held[quad] += weight  # type: ignore[index]  # four texts each
+                held[quad] += weight
         return +held
 
     def files(self) -> list[list[str]]:
@@ -187,7 +187,7 @@ def solutions(plan: QueryPlan, net: Counter[Row]) -> Counter[Row]:
 def _apply(operation: Operation, net: Counter[Row]) -> Counter[Row]:
     node, terms, made = operation.node, TextTerms(), Counter[Row]()
     if isinstance(node, algebra.Filter):
-        places = {column.name: place for place, column in enumerate(operation.inputs)}
+        places = {column.name: place for place, column in enumerate(operation.inputs) if column.readable}
         test = node.condition.condition(places, terms)
         return Counter({row: n for row, n in net.items() if test(tuple(map(terms.id, row)))})
     assert isinstance(node, algebra.Project), f"{node} is tested with the stages behind"

@@ -29,7 +29,7 @@ LINKS = ("<urn:p>", "<urn:q>")
 GRAPHS = ("<urn:g>", "<urn:a>")
 TERMS = ((*NODES[:2], *NODES), LINKS, (*NODES[:2] * 2, *NODES, *VALUES))
 ENDS = st.one_of(
-    *[st.sampled_from(["?x", "?y", "?z", "?w", "_:b"])] * 9,
+    *[st.sampled_from(["?x", "?y", "?z", "?b0", "_:b"])] * 9,
     st.just("?g"),
     st.sampled_from([n for n in NODES if n[0] == "<"]),
 )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from re import findall
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -46,31 +47,37 @@ def integer(number: int) -> str:
 
 NODES = ("<urn:a>", "<urn:b>", "<urn:c>", "_:n")
 NUMBERS = (
-    *map(integer, (1, 2, 3, -1)), literal("01", "integer"), literal("1.5", "decimal"), literal("2.50", "decimal"),
-    literal("0.1", "double"), literal("1e16", "double"), literal("-1e16", "double"), literal("INF", "double"),
-    literal("NaN", "double"), literal("0.5", "float"),
+    *map(integer, (1, 2, 3, -1)), literal("01", "integer"), literal("1.5", "decimal"),
+    literal("2.50", "decimal"), literal("0.1", "double"), literal("1e16", "double"),
+    literal("-1e16", "double"), literal("INF", "double"), literal("NaN", "double"), literal("0.5", "float"),
 )  # fmt: skip
 OTHERS = ('"x"', '"y\\n\\"z\\""', '"x"@en', literal("true", "boolean"), literal("many", "integer"))
 LINKS = ("<urn:p>", "<urn:q>")
-PATTERNS = (
-    "?a <urn:p> ?b", "?a <urn:p> ?b . ?a <urn:q> ?c", "?a <urn:p> ?b . ?b <urn:q> ?c", "?a <urn:p> ?b . ?c <urn:q> ?d",
-    "?a ?b ?c",
-)  # fmt: skip
+PATTERNS = {
+    "?a <urn:p> ?b": "ab",
+    "?a <urn:p> ?b . ?a <urn:q> ?c": "abc",
+    "?a <urn:p> ?b . ?b <urn:q> ?c": "abc",
+    "?a <urn:p> ?b . ?c <urn:q> ?d": "abcd",
+    "?a ?b ?c": "abc",
+}
+"""With the variables of each."""
 VALUES = (
-    "?b + 1", "?b * ?c", "STR(?b)", "?b > ?c", "ABS(?b)", "COALESCE(?b + 1, ?a)", "IF(?b < 2, ?a, ?none)", "?a", "7",
-    "UCASE(?d)", "?b / 2", "DATATYPE(?b)",
+    "?b + 1", "?b * ?c", "STR(?b)", "?b > ?c", "ABS(?b)", "COALESCE(?b + 1, ?a)", "IF(?b < 2, ?a, 1/0)",
+    "?a", "7", "UCASE(?d)", "?b / 2", "DATATYPE(?b)",
 )  # fmt: skip
 TESTS = (
-    "?b != ?c",
-    "?b < ?d",
-    "?b > 1",
-    "isIRI(?b)",
-    "?a != <urn:a>",
-    "?x = ?b",
-    "bound(?x)",
-    "sameTerm(?a, ?c)",
-    "?a",
-)
+    "?b != ?c", "?c < ?d", "?b > 0", "isIRI(?b)", "?a != <urn:a>", "?x = ?b", "bound(?x)", "!sameTerm(?a, ?c)",
+    "!isBlank(?a) && ?b != ?c", "?a = <urn:b> || ?b < ?c",
+)  # fmt: skip
+KEYS = (
+    ("", ""), ("?a", " GROUP BY ?a"), ("?b ?a", " GROUP BY ?a ?b"), ("", " GROUP BY ?a"),
+    ("?k", " GROUP BY (?b + 1 AS ?k)"),
+)  # fmt: skip
+ABOVE = (
+    "…", "…", "SELECT DISTINCT ?n0 { { … } }", "SELECT (MAX(?n0) AS ?m) (COUNT(*) AS ?c) { { … } }",
+    "SELECT ?n0 { { … } FILTER(?n0 > 1) BIND(?n0 + 1 AS ?y) }",
+)  # fmt: skip
+"""What may stand around a query with aggregates."""
 SET_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 ARGUMENTS = ("?b", "?c", "?b + ?c", "?x", "?a", "STRLEN(?b)")
 
@@ -168,44 +175,32 @@ def queries(draw: st.DrawFn) -> str:
     def chance(one_in: int) -> bool:
         return draw(st.integers(1, one_in)) == 1
 
-    body = draw(st.sampled_from(PATTERNS))
+    def some(expressions: tuple[str, ...]) -> str:
+        return draw(st.sampled_from([text for text in expressions if {*findall(r"\?(.)", text)} <= names]))
+
+    body = draw(st.sampled_from(sorted(PATTERNS)))
+    names = set(PATTERNS[body])
     if chance(2):
-        body += f" BIND({draw(st.sampled_from(VALUES))} AS ?x)"
-    if chance(2):
-        body += f" FILTER({draw(st.sampled_from(TESTS))})"
+        body += f" BIND({some(VALUES)} AS ?x)"
+        names.add("x")
     if chance(3):
-        body = f"{{ SELECT {draw(st.sampled_from(['', 'DISTINCT ']))}{_some(draw, 'abcdx')} {{ {body} }} }}"
+        body += f" FILTER({some(TESTS)})"
+    shown = " ".join(
+        f"?{name}" for name in draw(st.lists(st.sampled_from(sorted(names)), min_size=1, unique=True))
+    )
+    distinct = draw(st.sampled_from(["", "DISTINCT "]))
     if chance(3):
-        return f"SELECT {draw(st.sampled_from(['', 'DISTINCT ']))}{_some(draw, 'abcdx')} {{ {body} }}"
+        return f"SELECT {distinct}{shown} {{ {body} }}"
+    if chance(3):
+        body = f"{{ SELECT {distinct}{shown} {{ {body} }} }}"
     return _grouped(draw, body)
 
 
-def _some(draw: st.DrawFn, names: str) -> str:
-    return " ".join(f"?{name}" for name in draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
-
-
 def _grouped(draw: st.DrawFn, body: str) -> str:
-    key, by = draw(
-        st.sampled_from(
-            [
-                ("", ""),
-                ("?a", " GROUP BY ?a"),
-                ("?b ?a", " GROUP BY ?a ?b"),
-                ("", " GROUP BY ?a"),
-                ("?k", " GROUP BY (?b + 1 AS ?k)"),
-            ]
-        )
-    )
+    key, by = draw(st.sampled_from(KEYS))
     aggregates = " ".join(f"({_aggregate(draw)} AS ?n{n})" for n in range(draw(st.integers(1, 3))))
     having = draw(st.sampled_from(["", "", " HAVING(COUNT(*) > 1)", " HAVING(SUM(?b) < 4)"]))
-    text = f"SELECT {key} {aggregates} {{ {body} }}{by}{having}"
-    above = draw(
-        st.sampled_from(
-            ["{}", "{}", "SELECT DISTINCT ?n0 {{ {{ {} }} }}", "SELECT (MAX(?n0) AS ?m) (COUNT(*) AS ?c) {{ {{ {} }} }}",
-             "SELECT ?n0 {{ {{ {} }} FILTER(?n0 > 1) BIND(?n0 + 1 AS ?y) }}"]
-        )
-    )  # fmt: skip
-    return above.format(text)
+    return draw(st.sampled_from(ABOVE)).replace("…", f"SELECT {key} {aggregates} {{ {body} }}{by}{having}")
 
 
 def _aggregate(draw: st.DrawFn) -> str:
@@ -222,12 +217,13 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     """A query and operations, some of which change nothing."""
     chance: random.Random = draw(st.randoms(use_true_random=False))
     objects = (*NODES, *chance.sample(NUMBERS, 4), chance.choice(OTHERS))
+    often = chance.choice((3, 8, 16))
     live: list[Quad] = []
     batches = []
-    for _ in range(draw(st.integers(1, 12))):
+    for _ in range(draw(st.integers(1, 10))):
         operations = []
-        for _ in range(chance.randrange(1, 8)):
-            if live and chance.random() < 0.45:
+        for _ in range(chance.randrange(often // 2, often) + 1):
+            if live and chance.random() < 0.35:
                 operations.append(("D", chance.choice(live)))
             else:
                 live.append((chance.choice(NODES), chance.choice(LINKS), chance.choice(objects), ""))
@@ -270,7 +266,7 @@ def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pyte
         monkeypatch.setattr(tables, "_hash", lambda text: len(text or "") & 1)
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     def run(scenario: Scenario) -> None:
         try:
@@ -283,7 +279,7 @@ def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pyte
 
     run()
     print(dict(outcomes))
-    assert outcomes["some"] >= 80
+    assert outcomes["some"] >= 50
 
 
 @dataclass(frozen=True)
@@ -361,11 +357,20 @@ EXAMPLES = {
     ),
     "HAVING hides groups": Example(
         "SELECT ?a { ?a <urn:p> ?b } GROUP BY ?a HAVING(COUNT(*) > 1)",
-        (("A a p 1", {}), ("A a p 2", {("<urn:a>",): 1}), ("A a p 3", {}), ("D a p 1; D a p 2", {("<urn:a>",): -1})),
+        (
+            ("A a p 1", {}),
+            ("A a p 2", {("<urn:a>",): 1}),
+            ("A a p 3", {}),
+            ("D a p 1; D a p 2", {("<urn:a>",): -1}),
+        ),
     ),
     "COUNT(DISTINCT *) counts solutions that differ": Example(
         "SELECT (COUNT(DISTINCT *) AS ?n) { { SELECT ?a { ?a <urn:p> ?b } } }",
-        (("A a p 1; A a p 2; A b p 1", {(integer(2),): 1}), ("D a p 1", {}), ("D a p 2", {(integer(2),): -1, (integer(1),): 1})),
+        (
+            ("A a p 1; A a p 2; A b p 1", {(integer(2),): 1}),
+            ("D a p 1", {}),
+            ("D a p 2", {(integer(2),): -1, (integer(1),): 1}),
+        ),
     ),
 }  # fmt: skip
 
@@ -403,7 +408,7 @@ def test_group_reads_and_writes_what_it_touches(tmp_path: Any) -> None:
     assert pipeline.kept() == 100
 
 
-def test_newest_rows_of_no_keys_is_the_last(tmp_path: Any) -> None:
+def test_newest_rows_of_no_keys_is_the_last() -> None:
     """Of the states of the one group without keys the last counts; a gone group leaves nothing."""
     shape = Layout(0, held=True)
 
@@ -418,14 +423,6 @@ def test_newest_rows_of_no_keys_is_the_last(tmp_path: Any) -> None:
 def test_hash_rows_is_the_same_everywhere() -> None:
     """Texts decide the bucket, in every process and on every machine."""
     rows = tables.solutions([1, 1, 1], [["<urn:a>", None, "<urn:a>"], ["b", "b", "c"]])
-    assert tables.hash_rows(rows, [0, 1]).tolist() == []
+    expected = [6589623424784014600, 1024051835814395140, -3225019816811378176]
+    assert tables.hash_rows(rows, [0, 1]).tolist() == expected
     assert tables.hash_rows(rows, []).tolist() == [0, 0, 0]
-
-
-def test_stages_let_solutions_meet() -> None:
-    """The last stage puts rows together by columns that the solutions show, or nothing is left to meet."""
-    for example in EXAMPLES.values():
-        plan = plan_query(example.text)
-        assert plan.stages[0].key == plan.matching.spread or len(plan.matching.spread) <= len(
-            plan.matching.columns
-        )

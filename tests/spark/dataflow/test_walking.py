@@ -74,6 +74,15 @@ def test_solutions_come_once_however_changes_come(
         assert simulation.rows_held(LIVE) == simulation.rows_held(ARRANGED) == 0
 
 
+@pytest.mark.parametrize("test", ["?b0 != <urn:a>", "?b0 != ?c", "isIRI(?b0) && ?c != <urn:a>"])
+def test_a_blank_node_of_the_query_is_no_variable_of_a_filter(test: str, tmp_path: Path) -> None:
+    """A filter reads the variable of its name, also where the planner gives a blank node the same."""
+    text = f"SELECT * {{ ?b0 <urn:p> _:x . _:x <urn:q> ?c FILTER({test}) }}"
+    simulation = Simulation(text, str(tmp_path))
+    assert simulation.run(inserts("a p x, x q a")) == {}
+    assert simulation.run(inserts("d p x, x q e"))[("<urn:d>", "<urn:e>")] == 1
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the rows that joins make, before texts are compared."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -100,7 +100,7 @@ def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Step:
     test = node.condition.condition(cells.places, task.terms)
 
     def step(rows: pa.Table, _: int) -> pa.Table:
-        return rows.filter(pa.array(np.fromiter(map(test, cells.rows(rows)), np.bool_, rows.num_rows)))
+        return rows.filter(pa.array(np.fromiter(map(cache(test), cells.rows(rows)), np.bool_, rows.num_rows)))
 
     return step
 
@@ -111,7 +111,7 @@ def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Step:
     value, text = node.expression.value(cells.places, task.terms), task.terms.text
 
     def step(rows: pa.Table, _: int) -> pa.Table:
-        texts = [text(value(row)) for row in cells.rows(rows)]
+        texts = [text(number) for number in map(cache(value), cells.rows(rows))]
         return rows.append_column(f"v{width(rows)}", pa.array(texts, pa.string()))
 
     return step

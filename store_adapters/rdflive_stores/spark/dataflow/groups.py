@@ -5,8 +5,10 @@ from __future__ import annotations
 import copyreg
 import io
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
@@ -103,7 +105,7 @@ class Groups:
         is_of_rows = aggregate.distinct and expression is None
         distinct = aggregate.distinct and not is_of_rows
         make = make_accumulator(aggregate.name, distinct=distinct, separator=aggregate.separator)
-        value = None if expression is None else expression.term(self._cells.places, self._terms)
+        value = None if expression is None else cache(expression.term(self._cells.places, self._terms))
         return _Aggregate(value, make, is_of_rows)
 
     def _touch(self, runs: Sequence[Run], rows: pa.Table) -> dict[Texts, _Group]:
@@ -196,4 +198,12 @@ def _dump(group: _Group) -> bytes:
 
 
 def _reduce_literal(literal: Literal) -> tuple[Any, ...]:
-    return exact_literal, (str(literal), literal.language, literal.datatype)
+    # equal strings are written once where they are one object
+    datatype = None if literal.datatype is None else sys.intern(str(literal.datatype))
+    return _literal, (str(literal), literal.language, datatype)
+
+
+@lru_cache(1 << 16)
+def _literal(lexical: str, language: str | None, datatype: str | None) -> Literal:
+    """Make a literal, or find it: groups have values in common."""
+    return exact_literal(lexical, language, datatype)

@@ -114,7 +114,7 @@ class MatchPlan:
     """The plan of a basic graph pattern."""
 
     names: tuple[str, ...]
-    """The variables by number."""
+    """The variables by number, as conditions read them; a blank node, which none reads, is `_:…`."""
     patterns: tuple[Pattern, ...]
     ways: tuple[Way, ...]
     """That of each pattern, then the detours."""
@@ -162,7 +162,7 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
     ways = tuple(Way(seed, tuple(stop.to_visit(numbers) for stop in stops)) for seed, stops in drafts)
     columns = tuple(variables.index(v) for segment in basic.segments for v in segment.projection)
     return MatchPlan(
-        tuple(variable.name for variable in variables),
+        tuple(variable.name if variable.readable else str(variable) for variable in variables),
         patterns,
         ways,
         arrangements,

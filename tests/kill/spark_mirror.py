@@ -1,0 +1,260 @@
+"""Kills a mirror through Spark at random moments, and checks after each kill that nothing is lost or twice.
+
+    PYTHONPATH=tests python -m kill.spark_mirror --kills 20 --batches 4000 --seed 1
+
+A child process, in a group of its own, mirrors a log with blank nodes and named graphs through Spark into a
+store on disk, and writes each delta of a subscription with its number to a file. SIGKILL hits its Python or
+its JVM; both must end. After each kill the store must hold what the log up to its cursor leads to, and at the
+end what all of it does; the deltas, each number once, must add up to that too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rdflib
+
+import rdflive
+from kill.mirror import make_batches
+from rdflive import Batch, Change, Quad
+from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.target import GraphTarget
+
+__all__ = ["Outcome", "run"]
+
+NAME = "log"
+QUERY = "SELECT * { ?s ?p ?o }"
+PATIENCE = 240.0
+"""Seconds in which something must happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to: every figure is a count."""
+
+    kills: int
+    jvm_kills: int
+    batches: int
+    quads: int
+    deltas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where everything is."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """The log that is mirrored."""
+        return self.folder / "log.rdfp"
+
+    @property
+    def store(self) -> Path:
+        """The store on disk."""
+        return self.folder / "store"
+
+    @property
+    def deltas(self) -> Path:
+        """What the subscription was told, a line per delta."""
+        return self.folder / "deltas"
+
+
+def mirror(place: Place, limit: int) -> None:
+    """Follow the log to its end in this process, and say how far each commit led."""
+    from rdflive_stores.spark.log_source import register
+    from rdflive_stores.spark.mirror import mirror as spark_mirror
+    from rdflive_stores.spark.session import session
+
+    spark = session("local[1]", config={"spark.local.dir": place.folder / "local"})
+    print("jvm", spark.sparkContext._gateway.proc.pid, flush=True)
+    register(spark)
+    dataset = rdflib.Dataset(store="Oxigraph")
+    dataset.open(str(place.store))
+    with place.deltas.open("a", encoding="utf-8") as stream:
+
+        def write(delta: rdflive.Delta) -> None:
+            told = [[[row.s.n3(), row.p.n3(), row.o.n3()], n] for row, n in delta.weights().items()]
+            # the line in front may be torn
+            stream.write(f"\n{json.dumps([delta.sequence, told])}\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+        with rdflive.subscribe(dataset, QUERY, write, name="watch", resume=place.folder / "journal"):
+            frame = spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", limit)
+            query = spark_mirror(
+                frame.load(str(place.log)),
+                dataset,
+                checkpoint=place.folder / "checkpoint",
+                name=NAME,
+                trigger={"availableNow": True},
+                on_batch=lambda batch: print("batch", batch.batch, flush=True),
+            )
+            query.awaitTermination()
+    dataset.close()
+    spark.stop()
+
+
+class Model:
+    """The states that the batches of the log lead to, one after the other."""
+
+    def __init__(self, place: Place, batches: list[list[Change]], ends: list[int]) -> None:
+        self.place, self.batches, self.ends = place, batches, ends
+        self.state: set[Quad] = set()
+        self.done = 0
+
+    def check(self) -> None:
+        """Compare the store, which nobody has open, with the state that its cursor names."""
+        dataset = rdflib.Dataset(store="Oxigraph")
+        dataset.open(str(self.place.store))
+        target = GraphTarget(dataset)
+        cursor = json.loads(target.kept(NAME).get("cursor", '{"offsets": []}'))
+        end = sum(offset[self.place.log.name]["end"] for offset in cursor["offsets"])
+        count = bisect.bisect_right(self.ends, end)
+        assert count >= self.done, f"the cursor went back from batch {self.done} to {count}"
+        for changes in self.batches[self.done : count]:
+            for sign, quad in changes:
+                (self.state.add if sign > 0 else self.state.discard)(quad)
+        self.done = count
+        held = set(target.quads())
+        assert held == self.state, f"behind batch {count}: {held ^ self.state} differ"
+        dataset.close()
+
+    def check_deltas(self) -> int:
+        """Add up the deltas, each number once, and compare with the last state; give their count."""
+        told: dict[int, Any] = {}
+        for line in self.place.deltas.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):
+                number, weights = json.loads(line or "torn")
+                assert told.setdefault(number, weights) == weights, (
+                    f"delta {number} was told with two contents"
+                )
+        assert sorted(told) == list(range(1, len(told) + 1)), "a delta is missing"
+        total: Counter[tuple[str, ...]] = Counter()
+        for weights in told.values():
+            total.update({tuple(row): n for row, n in weights})
+        wanted = {tuple(term.n3() for term in quad[:3]) for quad in self.state if quad.graph is None}
+        assert {row: n for row, n in total.items() if n} == dict.fromkeys(wanted, 1)
+        return len(told)
+
+
+def run(*, kills: int, batches: int, seed: int) -> Outcome:
+    """Kill and restart, then let it finish; an AssertionError says what went wrong."""
+    chance = random.Random(seed)
+    history = make_batches(batches, seed)
+    ends: list[int] = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        with place.log.open("wb") as stream:
+            for changes in history:
+                stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
+                ends.append(stream.tell())
+        model = Model(place, history, ends)
+        limit = ends[-1] // (5 * kills + 5)
+        of_jvm = 0
+        for number in range(kills):
+            at_jvm = bool((number + seed) % 2)
+            of_jvm += at_jvm
+            with _child(place, limit) as child:
+                _kill(child, chance, at_jvm=at_jvm)
+            model.check()
+        with _child(place, limit) as child:
+            assert _communicate(child) == 0, "the last run failed"
+        model.check()
+        assert model.done == batches
+        return Outcome(kills, of_jvm, batches, len(model.state), model.check_deltas())
+
+
+@contextmanager
+def _child(place: Place, limit: int) -> Iterator[subprocess.Popen[str]]:
+    """Run a child in a group of its own; nothing of it is left behind."""
+    command = [sys.executable, "-m", "kill.spark_mirror", "--child", str(place.folder), str(limit)]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def _kill(child: subprocess.Popen[str], chance: random.Random, *, at_jvm: bool) -> None:
+    """Kill the Python or the JVM a moment after some micro-batch, and wait until both have ended."""
+    assert child.stdout is not None
+    jvm = int(_line(child, "jvm"))
+    for _ in range(chance.randrange(4)):
+        _line(child, "batch")
+    time.sleep(chance.uniform(0, 1))
+    os.kill(jvm if at_jvm else child.pid, signal.SIGKILL)
+    _communicate(child)
+    deadline = time.monotonic() + PATIENCE
+    while _is_alive(jvm):
+        assert time.monotonic() < deadline, "the JVM goes on without its Python"
+        time.sleep(0.05)
+
+
+def _line(child: subprocess.Popen[str], begin: str) -> str:
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    if not line.startswith(begin):
+        _, complaints = child.communicate()
+        raise AssertionError(f"the child said {line!r} where {begin} was due:\n{complaints}")
+    return line.removeprefix(begin)
+
+
+def _communicate(child: subprocess.Popen[str]) -> int:
+    """Wait until the child ends; it must not go on without its JVM."""
+    child.communicate(timeout=PATIENCE)
+    return child.returncode
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def main() -> None:
+    """Run as a program."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--batches", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--child", nargs=2, metavar=("FOLDER", "BYTES"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        mirror(Place(Path(args.child[0])), int(args.child[1]))
+    else:
+        print(run(kills=args.kills, batches=args.batches, seed=args.seed))
+
+
+if __name__ == "__main__":
+    main()

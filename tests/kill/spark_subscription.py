@@ -1,0 +1,208 @@
+"""Kills a subscription on Spark again and again, then adds up what its sink was told.
+
+    cd tests; python -m kill.spark_subscription --kills 20 --batches 150 --seed 1
+
+A child process subscribes to a stream of changes, and its sink writes the net of each micro-batch to a file
+of its own. At random moments the driver, the JVM or both get SIGKILL, and another child goes on. In the end
+every micro-batch must have been told, always with the same content, which is that of one process; and the
+state must hold the quads that are live.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, nets, node, operations
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Outcome", "run"]
+
+QUERY: Final = """SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) {
+    SELECT DISTINCT ?x ?y ?v { ?x <urn:p> ?y . ?y <urn:value> ?v }
+} GROUP BY ?x"""
+_STARTING: Final = 0.2
+"""The share of kills that come while the child starts, wherever it is by then."""
+_START: Final = 8.0
+"""Seconds in which a child starts."""
+_MICRO_BATCH: Final = 0.6
+"""Seconds of a micro-batch."""
+_PATIENCE: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a subscription: lives, micro-batches, those told more than once, rows of the answer."""
+
+    lives: int
+    batches: int
+    repeated: int
+    answers: int
+
+
+def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
+    """Let a subscription live through so many kills, and check what it told."""
+    chance = random.Random(seed)
+    history = [operations(chance, 40, [node("p"), node("value")]) for _ in range(batches)]
+    files = ChangeFiles(folder / "changes")
+    for batch in history:
+        files.add(batch)
+    (folder / "told").mkdir()
+    for target in sorted(chance.sample(range(batches - 1), kills)):
+        with _child(folder) as child:
+            _kill(child, target, chance)
+    with _child(folder) as child:
+        _, complaints = child.communicate()
+        if child.returncode:
+            raise AssertionError(f"the child failed by itself:\n{complaints}")
+    return check(folder, history, lives=kills + 1)
+
+
+def check(folder: Path, history: list[list[Operation]], *, lives: int) -> Outcome:
+    """Compare what was told with the nets of one process, and the state with what is live."""
+    wanted = nets(QUERY, history)
+    told: Counter[int] = Counter()
+    for path in (folder / "told").glob("*.json"):
+        number = int(path.name.split("-")[0])
+        told[number] += 1
+        net = {tuple(row): weight for row, weight in json.loads(path.read_bytes())}
+        if net != wanted[number]:
+            raise AssertionError(f"micro-batch {number} was told as {net}, and is {wanted[number]}")
+    if sorted(told) != list(range(len(history))):
+        raise AssertionError(f"told were {sorted(told)} of {len(history)} micro-batches")
+    live: dict[Any, None] = {}
+    for operation in (operation for batch in history for operation in batch):
+        live.pop(operation[1:4], None)
+        if operation.op == "A":
+            live[operation[1:4]] = None
+    held = {quad[:3]: weight for quad, weight in live_quads(folder / "checkpoint").items()}
+    if held != dict.fromkeys(live, 1):
+        raise AssertionError(f"the state holds {held}, and live is {list(live)}")
+    total: Counter[Any] = Counter()
+    for net in wanted:
+        total.update(net)
+    repeated = sum(times > 1 for times in told.values())
+    return Outcome(lives, len(told), repeated, sum(total.values()))
+
+
+def follow(folder: Path) -> None:
+    """Be the child: run the subscription until all changes are through, printing each micro-batch told."""
+    from rdflive_stores.spark.session import session
+    from rdflive_stores.spark.subscription import subscribe
+
+    own = folder / "own"
+    own.mkdir(exist_ok=True)
+    options = {"spark.local.dir": own, "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={own}"'}
+    spark = session("local[2]", config=options)
+
+    def tell(deltas: DataFrame, batch: int) -> None:
+        names = [name for name in deltas.columns if name != "weight"]
+        rows = [([row[name] for name in names], row["weight"]) for row in deltas.toArrow().to_pylist()]
+        draft = own / f"{uuid4().hex}.json"
+        draft.write_text(json.dumps(rows))
+        draft.rename(folder / "told" / f"{batch}-{draft.name}")
+        print(batch, flush=True)
+
+    changes = ChangeFiles(folder / "changes").stream(spark)
+    subscription = subscribe(changes, QUERY, checkpoint=folder / "checkpoint")
+    subscription.start(tell, trigger=AT_ONCE).awaitTermination()
+
+
+@contextlib.contextmanager
+def _child(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "kill.spark_subscription", "--follow", str(folder)]
+    with subprocess.Popen(
+        command,
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        try:
+            yield child
+        finally:
+            _end(child)
+
+
+def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> None:
+    """Kill driver, JVM or both when the micro-batch `target` was told, or somewhere while the child starts."""
+    if chance.random() < _STARTING:
+        time.sleep(chance.uniform(0, _START))
+    else:
+        assert child.stdout is not None
+        while (line := child.stdout.readline()) and int(line) < target:
+            pass
+        time.sleep(chance.uniform(0, _MICRO_BATCH))
+    whom = chance.choice(["driver", "JVM", "both"])
+    if whom == "JVM":
+        for process in _family(child.pid) - {child.pid}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    else:
+        child.kill()
+    if whom == "both":
+        _kill_group(child)
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Wait until driver and JVM are gone, which they should be soon where the other was killed."""
+    deadline = time.monotonic() + _PATIENCE
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.communicate(timeout=_PATIENCE)
+    while _family(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _kill_group(child)
+
+
+def _kill_group(child: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _family(group: int) -> set[int]:
+    """List the processes of a process group that are not dead."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+            if int(its_group) == group and state != "Z":
+                found.add(int(stat.parent.name))
+    return found
+
+
+def main() -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--batches", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--follow", type=Path, metavar="FOLDER", help="be the child process")
+    given = parser.parse_args()
+    if given.follow:
+        follow(given.follow)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        print(run(Path(folder), kills=given.kills, batches=given.batches, seed=given.seed))
+
+
+if __name__ == "__main__":
+    main()
