@@ -26,6 +26,7 @@ from bench import (
     section_operators,
     section_paths,
     section_queries,
+    section_spark,
 )
 from bench.report import Section, machine, print_section, to_markdown, write_json
 from bench.sizes import FULL, QUICK, Sizes
@@ -41,6 +42,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "queries": section_queries.run,
     "paths": section_paths.run,
     "feeds": section_feeds.run,
+    "spark": section_spark.run,
 }
 
 

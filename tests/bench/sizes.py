@@ -41,6 +41,8 @@ class Sizes:
     """(i) Edges deleted per graph, each inserted again."""
     batches: int
     """(j) Batches of ten changes."""
+    spark: int
+    """(k) Changes in a stream."""
     repeat: int = 5
 
 
@@ -60,6 +62,7 @@ FULL = Sizes(
     nodes=10_000,
     edges=200,
     batches=3_000,
+    spark=200_000,
 )
 QUICK = Sizes(
     updates=4_000,
@@ -77,5 +80,6 @@ QUICK = Sizes(
     nodes=300,
     edges=20,
     batches=100,
+    spark=2_000,
     repeat=2,
 )

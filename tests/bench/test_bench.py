@@ -32,6 +32,7 @@ TINY = replace(
     nodes=60,
     edges=4,
     batches=20,
+    spark=400,
     repeat=1,
 )
 
@@ -43,6 +44,8 @@ def test_every_section_gives_figures(name: str) -> None:
         shared("data", "trainbenchmark")
     if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds"):
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
+    if name == "spark":
+        pytest.importorskip("pyspark", reason="the environment spark runs it")
     section = SECTIONS[name](TINY)
     assert section.rows
     for row in section.rows:

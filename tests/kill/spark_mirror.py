@@ -166,7 +166,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
                 ends.append(stream.tell())
         model = Model(place, history, ends)
-        limit = ends[-1] // (5 * kills + 5)
+        limit = ends[-1] // (3 * kills + 3)
         of_jvm = 0
         for number in range(kills):
             at_jvm = bool((number + seed) % 2)
@@ -206,7 +206,7 @@ def _kill(child: subprocess.Popen[str], chance: random.Random, *, at_jvm: bool) 
     """Kill the Python or the JVM a moment after some micro-batch, and wait until both have ended."""
     assert child.stdout is not None
     jvm = int(_line(child, "jvm"))
-    for _ in range(chance.randrange(4)):
+    for _ in range(chance.randrange(3)):
         _line(child, "batch")
     time.sleep(chance.uniform(0, 1))
     os.kill(jvm if at_jvm else child.pid, signal.SIGKILL)

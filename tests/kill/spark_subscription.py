@@ -39,7 +39,7 @@ QUERY: Final = """SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) {
 } GROUP BY ?x"""
 _STARTING: Final = 0.2
 """The share of kills that come while the child starts, wherever it is by then."""
-_START: Final = 8.0
+_START: Final = 6.0
 """Seconds in which a child starts."""
 _MICRO_BATCH: Final = 0.6
 """Seconds of a micro-batch."""
@@ -48,12 +48,12 @@ _PATIENCE: Final = 60.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a subscription: lives, micro-batches, those told more than once, rows of the answer."""
+    """What became of a subscription: kills that met it, micro-batches, those told more than once, groups."""
 
-    lives: int
+    killed: int
     batches: int
     repeated: int
-    answers: int
+    groups: int
 
 
 def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
@@ -64,17 +64,19 @@ def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
     for batch in history:
         files.add(batch)
     (folder / "told").mkdir()
+    killed = 0
     for target in sorted(chance.sample(range(batches - 1), kills)):
         with _child(folder) as child:
             _kill(child, target, chance)
+        killed += child.returncode != 0
     with _child(folder) as child:
         _, complaints = child.communicate()
         if child.returncode:
             raise AssertionError(f"the child failed by itself:\n{complaints}")
-    return check(folder, history, lives=kills + 1)
+    return check(folder, history, killed)
 
 
-def check(folder: Path, history: list[list[Operation]], *, lives: int) -> Outcome:
+def check(folder: Path, history: list[list[Operation]], killed: int) -> Outcome:
     """Compare what was told with the nets of one process, and the state with what is live."""
     wanted = nets(QUERY, history)
     told: Counter[int] = Counter()
@@ -98,7 +100,7 @@ def check(folder: Path, history: list[list[Operation]], *, lives: int) -> Outcom
     for net in wanted:
         total.update(net)
     repeated = sum(times > 1 for times in told.values())
-    return Outcome(lives, len(told), repeated, sum(total.values()))
+    return Outcome(killed, len(told), repeated, sum(total.values()))
 
 
 def follow(folder: Path) -> None:
@@ -142,7 +144,7 @@ def _child(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> None:
-    """Kill driver, JVM or both when the micro-batch `target` was told, or somewhere while the child starts."""
+    """Kill driver, JVM or both when micro-batch `target` was told, or somewhere while the child starts."""
     if chance.random() < _STARTING:
         time.sleep(chance.uniform(0, _START))
     else:
@@ -151,14 +153,17 @@ def _kill(child: subprocess.Popen[str], target: int, chance: random.Random) -> N
             pass
         time.sleep(chance.uniform(0, _MICRO_BATCH))
     whom = chance.choice(["driver", "JVM", "both"])
-    if whom == "JVM":
-        for process in _family(child.pid) - {child.pid}:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-    else:
+    if whom == "driver":
         child.kill()
+        return
+    while child.poll() is None and not (others := _family(child.pid) - {child.pid}):
+        time.sleep(0.02)  # it has not begun yet
     if whom == "both":
         _kill_group(child)
+    elif child.poll() is None:
+        for process in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

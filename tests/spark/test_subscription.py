@@ -224,7 +224,7 @@ def test_a_query_that_runs_is_not_started_again(spark: SparkSession, tmp_path: P
 
 
 def test_changes_need_no_columns_but_the_four(spark: SparkSession, tmp_path: Path) -> None:
-    """Neither graph nor place is needed with one operation per quad and micro-batch; `+` is as good as `A`."""
+    """With one operation per quad and micro-batch neither graph nor place is needed; `+` is like `A`."""
     batch = [Operation("+", node(s), node(p), node(o)) for s, p, o in ((1, "p", 2), (2, "q", 3), (2, "q", 4))]
     batches = [batch, [batch[1]._replace(op="-")]]
     files = stream(tmp_path / "changes", batches)

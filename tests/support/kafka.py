@@ -19,10 +19,14 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["broker", "connector_jars"]
+__all__ = ["broker", "connector_jars", "needs_kafka"]
 
 FOLDER = "RDFLIVE_KAFKA_JARS"
 PATIENCE = 60.0
+needs_kafka = pytest.mark.skipif(
+    not os.environ.get(FOLDER),
+    reason=f"no Kafka: {FOLDER} names no folder with its jars and those of Spark's connector",
+)
 _ATTEMPTS = 3
 _CONNECTOR = (
     "spark-sql-kafka-0-10_*",
@@ -60,12 +64,7 @@ def connector_jars() -> list[str]:
 
 @contextmanager
 def broker(folder: Path, *, partitions: int) -> Iterator[str]:
-    """Run a broker that makes topics of so many partitions as they are written to; give its address.
-
-    Skips without RDFLIVE_KAFKA_JARS.
-    """
-    if not os.environ.get(FOLDER):
-        pytest.skip(f"no Kafka: {FOLDER} names no folder with its jars and those of Spark's connector")
+    """Run a broker that makes topics of so many partitions as they are written to; give its address."""
     for attempt in range(_ATTEMPTS):
         with _attempt(folder / f"broker{attempt}", partitions) as (process, port):
             if _answers(process, port):

@@ -70,7 +70,7 @@ class Reader:
         source: dict[str, int] = {}
         for message in messages:
             scan = _Scan(message)
-            match scan.bytes(1):
+            match scan.cut(1):
                 case b"B":
                     lsn, _, transaction = scan.take("!qqi")
                     source = {"txId": transaction, "lsn": lsn}
@@ -160,8 +160,8 @@ class Reader:
                     "db": "shop",
                     "schema": relation.schema,
                     "table": relation.name,
-                }
-                | source,
+                    **source,
+                },
                 "op": op,
                 "ts_ms": 1,
             },
@@ -182,12 +182,12 @@ class _Scan:
     def __init__(self, message: bytes) -> None:
         self._rest = message
 
-    def bytes(self, count: int) -> bytes:
+    def cut(self, count: int) -> bytes:
         taken, self._rest = self._rest[:count], self._rest[count:]
         return taken
 
     def take(self, form: str) -> tuple[Any, ...]:
-        return struct.unpack(form, self.bytes(struct.calcsize(form)))
+        return struct.unpack(form, self.cut(struct.calcsize(form)))
 
     def text(self) -> str:
         text, _, self._rest = self._rest.partition(b"\0")
@@ -196,20 +196,20 @@ class _Scan:
     def rows(self, relation: Relation) -> Iterator[tuple[bytes, Cells]]:
         """Give the rows to the end: the old one by its key (K) or whole (O), the new one (N)."""
         while self._rest:
-            kind = self.bytes(1)
+            kind = self.cut(1)
             (count,) = self.take("!h")
             cells = [self._cell() for _ in range(count)]
             names = [column.name for column in relation.columns]
             yield kind, dict(zip(names, cells, strict=True))
 
     def _cell(self) -> Any:
-        match self.bytes(1):
+        match self.cut(1):
             case b"n":
                 return None
             case b"u":
                 return _UNCHANGED
             case b"t":
-                return self.bytes(*self.take("!i")).decode()
+                return self.cut(*self.take("!i")).decode()
             case other:
                 raise ValueError(f"a column of kind {other!r}")
 

@@ -77,7 +77,7 @@ def database() -> Iterator[Database]:
         owner = _owner(folder)
         base = folder / "base"
         options = ["-U", "test", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        initdb = [binaries / "initdb", "-D", base, *options]
+        initdb = [str(binaries / "initdb"), "-D", str(base), *options]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, **owner)
         settings = {**_SETTINGS, "unix_socket_directories": str(folder)}
         options = [f"--{key}={value}" for key, value in settings.items()]

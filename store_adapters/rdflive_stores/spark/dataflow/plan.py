@@ -190,7 +190,7 @@ class _Stop(NamedTuple):
     front: _Front
     """In front of the visit."""
     other: Variable | None = None
-    """Another star where what is bound here could be bound as well."""
+    """Another star that could be visited first."""
     detour: int | None = None
 
     def to_visit(self, numbers: Mapping[tuple[int, int | None], int]) -> Visit:
@@ -214,8 +214,8 @@ class _Stars:
     def ways(self) -> list[tuple[int, list[_Stop]]]:
         """Give the way of each pattern's changes, then the detours.
 
-        In a cycle the last variable can be bound from either side. Rows that have too many partners on the
-        one side take the detour: they are bound from the other, and tested on the first.
+        Rows that have too many partners at one star visit another first, where they may have none, or, in a
+        cycle, fewer: they are bound there, and tested here.
         """
         ways = []
         for seed, triple in enumerate(self._triples):
@@ -248,15 +248,11 @@ class _Stars:
             front = behind
 
     def _other(self, centre: Variable | None, front: _Front, behind: _Front) -> Variable | None:
-        """Find another bound star with a pattern that binds one of the variables bound at this one."""
+        """Find another star that could be visited first, best one that binds what this one binds."""
         new = set(behind.bound) - set(front.bound)
-        for number in behind.waiting:
-            variables = self._triples[number].variables
-            if new.intersection(variables):
-                for variable in variables:
-                    if variable in front.bound and variable != centre:
-                        return variable
-        return None
+        waiting = sorted(behind.waiting, key=lambda i: new.isdisjoint(self._triples[i].variables))
+        stars = (v for i in waiting for v in self._triples[i].variables if v in front.bound)
+        return next((star for star in stars if star != centre), None)
 
     def _met(self, centre: Variable | None, front: _Front) -> list[int]:
         """Choose the patterns of a star, tests first; of patterns that nothing links yet, the smallest."""

@@ -1,0 +1,144 @@
+"""(k) What Spark costs and gives: feeds into a graph, and queries that Spark keeps up to date."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+import rdflib
+
+import rdflive
+from bench.child import call_module
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.spark_stream import QUERIES, Update, updates
+from bench.stream import SEED
+
+__all__ = ["run"]
+
+STORES: Final = ("Memory", "Oxigraph in memory", "Oxigraph on disk")
+SUBSCRIPTIONS: Final = (0, 1, 100)
+_MB: Final = 1e6
+
+
+def run(sizes: Sizes) -> Section:
+    """Measure in two sessions, of one and of two cores, and in this process."""
+    section = Section(
+        "spark",
+        "Spark: micro-batches of changes into a graph, and three patterns kept up to date",
+        sizes.spark,
+        SEED,
+        1,
+        {
+            "what": "what",
+            "way": "way",
+            "rate": "changes/s",
+            "latency": "s per micro-batch",
+            "worst": "longest",
+            "ratio": "times the rate of",
+            "state": "state, MB",
+            "checkpoint": "checkpoint, MB",
+            "rss": "memory, MB",
+        },
+    )
+    one = call_module("bench.spark_child", {"cores": 1, "jobs": _jobs(sizes, few=True)})["answers"]
+    two = call_module("bench.spark_child", {"cores": 2, "jobs": _jobs(sizes, few=False)})["answers"]
+    rates = {(a["kind"], a.get("query"), a["batch"], a["cores"]): a["rate"] for a in one + two if "rate" in a}
+    alone = {name: _one_process(sizes, name) for name in QUERIES}
+    answers = {(a["query"], a["updates"]): a["answers"] for a in two if a["kind"] == "joins"}
+    for figures in one + two:
+        if figures["kind"] == "continuous" and (figures["query"], figures["updates"]) in answers:
+            assert figures["answers"] == answers[figures["query"], figures["updates"]], figures
+        section.rows.append(_row(figures, rates, alone))
+    section.rows += [
+        {"what": f"{name}, batches of 10,000", "way": "rdflive in one process, rdflib graph", "rate": rate}
+        for name, rate in alone.items()
+    ]
+    section.notes += [
+        "Rates and seconds are of whole micro-batches (Spark's `triggerExecution`), without the first two. "
+        "Memory is the peak of the JVM and all Python processes in that session so far or in that job.",
+        "The joins are stream-stream joins of Spark, of signed rows, netted per micro-batch, given a stream "
+        "that needs no normaliser; rdflive normalises.",
+        "A hub: micro-batches of two changes at a node of so many neighbours.",
+    ]
+    return section
+
+
+def _jobs(sizes: Sizes, *, few: bool) -> list[dict[str, Any]]:
+    jobs: list[dict[str, Any]] = []
+    batches = [sizes.spark // 20, sizes.spark // 4] if few else [
+        sizes.spark // 200, sizes.spark // 20, sizes.spark // 4, sizes.spark // 2
+    ]  # fmt: skip
+    for query in QUERIES:
+        for batch in batches:
+            count = min(max(6 * batch, sizes.spark), 20 * batch)
+            jobs.append({"kind": "continuous", "query": query, "batch": batch, "updates": count})
+    if few:
+        return jobs
+    for query in QUERIES:
+        for batch in batches[1:3]:
+            count = min(max(6 * batch, sizes.spark), 20 * batch)
+            jobs.append({"kind": "joins", "query": query, "batch": batch, "updates": count})
+    batch = sizes.spark // 10
+    jobs.append(
+        {"kind": "mirror", "store": "driver only", "subscriptions": 0, "batch": batch, "updates": sizes.spark}
+    )
+    for store in STORES:
+        each = {"kind": "mirror", "store": store, "batch": batch, "updates": sizes.spark}
+        jobs += [{**each, "subscriptions": subscriptions} for subscriptions in SUBSCRIPTIONS]
+    jobs += [{"kind": "hub", "query": query, "batch": 2, "updates": 5 * sizes.spark} for query in QUERIES]
+    jobs.append({"kind": "churn", "query": "star", "batch": 0, "updates": sizes.spark})
+    return jobs
+
+
+def _row(figures: dict[str, Any], rates: dict[Any, float], alone: dict[str, float]) -> dict[str, Any]:
+    kind, cores = figures["kind"], figures["cores"]
+    row: dict[str, Any] = {key: figures.get(key) for key in ("rate", "latency", "worst")}
+    for key in ("state", "checkpoint", "rss"):
+        if figures.get(key):
+            row[key] = figures[key] / _MB
+    if kind == "mirror":
+        count = figures["subscriptions"]
+        row["what"] = f"mirror rdf_patch, batches of {figures['batch']:,}"
+        row["way"] = (
+            f"{figures['store']}, {count} subscriptions" if figures["store"] in STORES else "driver only"
+        )
+        return row
+    if kind == "churn":
+        row["what"] = f"star, {figures['changes']:,} changes of {figures['live']:,} live triples"
+        row["way"] = f"local[{cores}]"
+        row["ratio"] = f"{figures['state'] / figures['once']:.2f} × the state of inserting them once"
+        return row
+    row["way"] = f"{'stream-stream joins' if kind == 'joins' else 'subscribe'}, local[{cores}]"
+    if kind == "hub":
+        row["what"] = f"{figures['query']}, a hub of {figures['updates']:,} neighbours"
+        return row
+    query, batch = figures["query"], figures["batch"]
+    row["what"] = f"{query}, batches of {batch:,}"
+    peer, single = rates.get(("joins", query, batch, cores)), rates.get((kind, query, batch, 1))
+    if kind == "continuous" and cores > 1:
+        ratios = [(peer, "joins"), (single, "one core"), (alone[query], "one process")]
+        row["ratio"] = ", ".join(f"{figures['rate'] / base:.2f} {name}" for base, name in ratios if base)
+    return row
+
+
+def _one_process(sizes: Sizes, query: str) -> float:
+    """Keep the query fresh in this process; gives changes per second."""
+    graph = rdflib.Graph()
+    rows = list(updates(sizes.spark))
+    batch = max(sizes.spark // 20, 1)
+    terms = [_terms(row) for row in rows]
+    with rdflive.subscribe(graph, QUERIES[query], lambda delta: None):
+        start = perf_counter()
+        for begin in range(0, len(rows), batch):
+            with rdflive.batch(graph):
+                for row, triple in zip(
+                    rows[begin : begin + batch], terms[begin : begin + batch], strict=True
+                ):
+                    (graph.add if row[0] == "A" else graph.remove)(triple)
+        return len(rows) / (perf_counter() - start)
+
+
+def _terms(row: Update) -> tuple[rdflib.URIRef, rdflib.URIRef, rdflib.URIRef]:
+    s, p, o = (rdflib.URIRef(text[1:-1]) for text in row[1:])
+    return s, p, o

@@ -1,0 +1,296 @@
+"""Measures jobs of (k) in one Spark session: JSON with `cores` and `jobs` in, a list of figures out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph
+import rdflib
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import rdflive
+from bench.spark_stream import QUERIES, Update, updates
+from rdflive_stores.spark import mirror, session, subscribe
+from rdflive_stores.spark.formats import shape_of
+
+HUB = "<http://example.org/hub>"
+_FILES = 2
+"""Files per micro-batch, so that two cores read."""
+_WARM_UP = 2
+"""Micro-batches at the beginning that are not measured: code is compiled and workers start."""
+
+
+def main() -> None:
+    """Run the jobs."""
+    task = json.load(sys.stdin)
+    config = {"spark.sql.streaming.numRecentProgressUpdates": 10_000}
+    spark = session(f"local[{task['cores']}]", config=config)
+    answers = []
+    for job in task["jobs"]:
+        with tempfile.TemporaryDirectory() as folder, _peak() as peak:
+            figures = JOBS[job["kind"]](spark, Path(folder), job)
+        answers.append({**job, "cores": task["cores"], **figures, "rss": peak[0]})
+    spark.stop()
+    print(json.dumps({"answers": answers}))
+
+
+def _continuous(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Keep a query up to date with `subscribe`."""
+    changes = _changes(spark, folder, job)
+    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
+    total, sink = _counting(lambda deltas: deltas)
+    query = found.start(sink, trigger={"availableNow": True})
+    query.awaitTermination()
+    size = _size(folder / "checkpoint")
+    return {
+        **_progress(query, job["batch"]),
+        "answers": total[0],
+        "state": found.state_size,
+        "checkpoint": size,
+    }
+
+
+def _joins(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Do the same by Spark's own stream-stream joins of signed rows; the stream needs no normaliser."""
+    signed = _changes(spark, folder, job).withColumn("w", F.when(F.col("op") == "A", 1).otherwise(-1))
+    sides = [signed.where(F.col("p") == f"<http://example.org/predicate/{number}>") for number in range(3)]
+    ends = {"star": ("ab", "ac", "ad"), "path": ("ab", "bc", "cd"), "triangle": ("ab", "bc", "ca")}[
+        job["query"]
+    ]
+    parts = [
+        side.select(F.col("s").alias(s), F.col("o").alias(o), F.col("w").alias(f"w{number}"))
+        for number, (side, (s, o)) in enumerate(zip(sides, ends, strict=True))
+    ]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined.join(part, sorted(set(joined.columns) & set(part.columns)))
+    rows = joined.withColumn("weight", F.col("w0") * F.col("w1") * F.col("w2")).drop("w0", "w1", "w2")
+    names = [name for name in rows.columns if name != "weight"]
+    total, sink = _counting(
+        lambda batch: batch.groupBy(*names).agg(F.sum("weight").alias("weight")).where("weight != 0")
+    )
+    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    size = _size(folder / "checkpoint")
+    return {
+        **_progress(query, job["batch"]),
+        "answers": total[0],
+        "state": _size(folder / "checkpoint" / "state"),
+        "checkpoint": size,
+    }
+
+
+def _mirror(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Mirror a log into a graph, or only into the driver."""
+    rows = list(updates(job["updates"]))
+    _write_log(folder / "log.rdfp", rows)
+    limit = -(-(folder / "log.rdfp").stat().st_size * job["batch"] // len(rows))
+    changes = spark.readStream.format("rdf_patch").option("maxBytesPerTrigger", limit)
+    stream = changes.load(str(folder / "log.rdfp"))
+    if job["store"] == "driver only":
+        shape = shape_of(stream, None)
+
+        def take(batch: DataFrame, number: int) -> None:
+            shape.read(batch, _refuse)
+
+        writer = stream.writeStream.foreachBatch(take).option(
+            "checkpointLocation", str(folder / "checkpoint")
+        )
+        query = writer.trigger(availableNow=True).start()
+    else:
+        graph = _graph(job["store"], folder)
+        for number in range(job["subscriptions"]):
+            node = f"<http://example.org/node/{number}>"
+            text = QUERIES["star"] if not number else f"SELECT ?p ?o {{ {node} ?p ?o }}"
+            rdflive.subscribe(graph, text, lambda delta: None)
+        query = mirror(stream, graph, checkpoint=folder / "checkpoint", trigger={"availableNow": True})
+    query.awaitTermination()
+    return _progress(query, job["batch"])
+
+
+def _hub(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Change single triples at a node with very many neighbours."""
+    edge = QUERIES[job["query"]].split()[4]
+    others = [edge.replace("/0>", f"/{number}>") for number in (1, 2)]
+    leaf = "<http://example.org/leaf/{}>".format
+    if job["query"] == "star":  # 10^6 leaves by the first predicate; the third is always missing
+        load = [("A", HUB, edge, leaf(number)) for number in range(job["updates"])]
+        single = [("A", HUB, others[0], leaf(number)) for number in range(20)]
+    elif job["query"] == "path":  # 10^6 leaves lead to the hub, and nothing leads on from its neighbours
+        load = [("A", leaf(number), edge, HUB) for number in range(job["updates"])]
+        single = [("A", HUB, others[0], leaf(number)) for number in range(20)]
+    else:  # edges into a hub that 10^6 edges leave, where the other end has three
+        load = [("A", HUB, others[0], leaf(number)) for number in range(job["updates"])]
+        load += [("A", leaf(number), others[1], leaf(1_000_000 + number % 20)) for number in range(60)]
+        single = [("A", leaf(1_000_000 + number), edge, HUB) for number in range(20)]
+    batch = max(job["updates"] // 4, 1)
+    _write_batches(folder / "changes", load, batch)
+    files = sorted((folder / "changes").iterdir())
+    _write_batches(folder / "more", single, 2)
+    for number, file in enumerate(sorted((folder / "more").iterdir())):
+        file.rename(folder / "changes" / f"{len(files) + number:06d}.parquet")
+    changes = _read(spark, folder, 2)
+    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
+    total, sink = _counting(lambda deltas: deltas)
+    query = found.start(sink, trigger={"availableNow": True})
+    query.awaitTermination()
+    seconds = [
+        entry.durationMs["triggerExecution"] / 1e3 for entry in query.recentProgress if entry.numInputRows
+    ][-8:]
+    return {"latency": median(seconds), "worst": max(seconds), "answers": total[0], "state": found.state_size}
+
+
+def _churn(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Insert triples, then delete and insert them over and over, ten updates per live triple."""
+    rows = list(updates(job["updates"], nodes=10 * job["updates"]))
+    inserts = [row for row in rows if row[0] == "A"][: job["updates"] // 11]
+    history = [*inserts]
+    for _ in range(5):
+        history += [("D", *row[1:]) for row in inserts] + inserts
+    once = {**job, "rows": inserts, "batch": len(inserts)}
+    many = {**job, "rows": history, "batch": len(inserts)}
+    sizes = []
+    for number, part in enumerate((once, many)):
+        figures = _continuous(spark, folder / str(number), part)
+        sizes.append(figures["state"])
+    return {"state": sizes[1], "once": sizes[0], "live": len(inserts), "changes": len(history)}
+
+
+JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
+    "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
+}  # fmt: skip
+
+
+def _write_batches(folder: Path, rows: list[Update], batch: int) -> int:
+    """Write micro-batches as Parquet files in the order of their names; gives the files per micro-batch."""
+    folder.mkdir(parents=True)
+    share = -(-batch // _FILES)
+    for number, start in enumerate(range(0, len(rows), share)):
+        part = rows[start : start + share]
+        columns = dict(zip(("op", "s", "p", "o"), map(list, zip(*part, strict=True)), strict=True))
+        offsets = pa.array(range(start, start + len(part)), pa.int64())
+        pq.write_table(pa.table(columns | {"offset": offsets}), folder / f"{number:06d}.parquet")
+    return _FILES
+
+
+def _write_log(path: Path, rows: list[Update], size: int = 10) -> None:
+    """Write RDF Patch with so many rows in a transaction."""
+    with path.open("w", encoding="utf-8") as log:
+        for start in range(0, len(rows), size):
+            lines = "".join(f"{' '.join(row)} .\n" for row in rows[start : start + size])
+            log.write(f"TX .\n{lines}TC .\n")
+
+
+def _changes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> DataFrame:
+    rows = job.get("rows") or list(updates(job["updates"]))
+    return _read(spark, folder, _write_batches(folder / "changes", list(map(tuple, rows)), job["batch"]))
+
+
+def _read(spark: SparkSession, folder: Path, files: int) -> DataFrame:
+    for number, file in enumerate(sorted((folder / "changes").iterdir())):
+        os.utime(file, (number + 1, number + 1))  # Spark takes files by their age
+    reader = spark.readStream.schema("op string, s string, p string, o string, offset long")
+    return reader.option("maxFilesPerTrigger", files).parquet(str(folder / "changes"))
+
+
+def _counting(
+    net: Callable[[DataFrame], DataFrame],
+) -> tuple[list[int], Callable[[DataFrame, int], None]]:
+    """Make a sink that sums up weights on the executors: what the answer has in the end."""
+    total = [0]
+
+    def take(batch: DataFrame, number: int) -> None:
+        (row,) = net(batch).agg(F.sum("weight").alias("weight")).collect()
+        total[0] += row.weight or 0
+
+    return total, take
+
+
+def _progress(query: Any, batch: int) -> dict[str, Any]:
+    """Give updates per second and the seconds of a micro-batch, without the first ones."""
+    entries = [entry for entry in query.recentProgress if entry.numInputRows]
+    measured = entries[_WARM_UP:] or entries
+    seconds = [entry.durationMs["triggerExecution"] / 1e3 for entry in measured]
+    rows = sum(entry.numInputRows for entry in measured)
+    return {
+        "rate": rows / sum(seconds),
+        "latency": median(seconds),
+        "worst": max(seconds),
+        "measured": len(seconds),
+    }
+
+
+def _graph(store: str, folder: Path) -> Any:
+    if store == "Memory":
+        return rdflib.Graph()
+    if store == "Oxigraph in memory":
+        return rdflive.LiveStore()
+    return rdflive.LiveStore(pyoxigraph.Store(str(folder / "store")))
+
+
+def _refuse(place: Any, fault: Any) -> None:
+    raise AssertionError(f"{place}: {fault}")
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@contextmanager
+def _peak() -> Iterator[list[int]]:
+    """Watch the memory of this process and all that it started: the JVM and its Python workers."""
+    peak, over = [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            peak[0] = max(peak[0], sum(map(_resident, _family())))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _family() -> set[int]:
+    parents = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int(
+                    Path(entry.path, "stat").read_text().rpartition(")")[2].split()[1]
+                )
+            except OSError:
+                continue
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    start = perf_counter()
+    main()

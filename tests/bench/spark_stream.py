@@ -1,0 +1,49 @@
+"""The stream of (k): inserts and deletes over nodes and three predicates, in N-Triples."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from bench.stream import SEED
+
+__all__ = ["NODES", "QUERIES", "Update", "updates"]
+
+Update: TypeAlias = tuple[str, str, str, str]
+"""A or D, and a triple in N-Triples."""
+
+NODES: Final = 40_000
+_DELETES: Final = 0.3
+_KNOWS: Final = [f"<http://example.org/predicate/{number}>" for number in range(3)]
+QUERIES: Final = {
+    "star": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?a {_KNOWS[1]} ?c . ?a {_KNOWS[2]} ?d }}",
+    "path": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?d }}",
+    "triangle": f"SELECT * {{ ?a {_KNOWS[0]} ?b . ?b {_KNOWS[1]} ?c . ?c {_KNOWS[2]} ?a }}",
+}
+
+
+def updates(count: int, nodes: int = NODES) -> Iterator[Update]:
+    """Give updates, each of which changes the graph: 30 % deletes of what is there, once there is any."""
+    rng = random.Random(SEED)
+    live: list[tuple[int, int, int]] = []
+    known: set[tuple[int, int, int]] = set()
+    for _ in range(count):
+        if live and rng.random() < _DELETES:
+            place = rng.randrange(len(live))
+            triple, live[place] = live[place], live[-1]
+            live.pop()
+            known.discard(triple)
+            yield ("D", *_texts(triple))
+            continue
+        triple = rng.randrange(nodes), rng.randrange(3), rng.randrange(nodes)
+        while triple in known:
+            triple = rng.randrange(nodes), rng.randrange(3), rng.randrange(nodes)
+        known.add(triple)
+        live.append(triple)
+        yield ("A", *_texts(triple))
+
+
+def _texts(triple: tuple[int, int, int]) -> tuple[str, str, str]:
+    subject, predicate, object_ = triple
+    return f"<http://example.org/node/{subject}>", _KNOWS[predicate], f"<http://example.org/node/{object_}>"
