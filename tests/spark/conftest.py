@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.kafka import connector_jars
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -23,12 +25,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from rdflive_stores.spark.session import session
 
     folder = tmp_path_factory.mktemp("spark with a space")
-    config = {
+    config: dict[str, object] = {
         "spark.local.dir": folder / "local",
         "spark.sql.warehouse.dir": folder / "warehouse",
         # For what the JVM unpacks and, when it is killed, leaves behind.
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={folder}"',
     }
+    if jars := connector_jars():
+        config["spark.jars"] = ",".join(jars)
     try:
         started = session("local[2]", config=config)
     except JavaNotFoundError as error:

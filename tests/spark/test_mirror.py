@@ -120,17 +120,17 @@ def test_a_log_through_spark_is_the_log_without(world: World, kind: str) -> None
     answers = Answers(world.graph)
     batches = random_batches(60, 7)
     world.append(batches[:30])
-    done = world.run(world.log())
+    done = world.run(world.log(700))
     assert len(done) > 2
     assert [batch.batch for batch in done] == list(range(len(done)))
     assert state(world.graph) == expected(batches[:30], kind)
     world.append(batches[30:])
-    more = world.run(world.log())
+    more = world.run(world.log(700))
     assert more[0].batch == len(done)
     assert state(world.graph) == expected(batches, kind)
     assert 0 < answers.commits <= len(done) + len(more)
     answers.check()
-    assert world.run(world.log()) == []
+    assert world.run(world.log(700)) == []
 
 
 def test_a_single_graph_takes_triples(world: World) -> None:

@@ -144,10 +144,15 @@ def selected(shop: Database) -> set[Any]:
     found: set[Any] = set()
 
     def tell(
-        subject: URIRef, predicate: Any, text: Any, datatype: Any = None, graph: Any = None, **more: str
+        subject: URIRef,
+        predicate: Any,
+        text: Any,
+        datatype: Any = None,
+        graph: Any = None,
+        lang: str | None = None,
     ) -> None:
         if text is not None:
-            found.add((subject, URIRef(predicate), Literal(text, datatype=datatype, **more), graph))
+            found.add((subject, URIRef(predicate), Literal(text, datatype=datatype, lang=lang), graph))
 
     for number, name, price, since, seen, note, active in shop.rows(
         f"SELECT to_json(ARRAY[{trains}]) FROM trains"

@@ -56,7 +56,7 @@ LINKS = ("<urn:p>", "<urn:q>")
 PATTERNS = {
     "?a <urn:p> ?b": "ab",
     "?a <urn:p> ?b . ?a <urn:q> ?c": "abc",
-        "?a <urn:p> ?b . ?c <urn:q> ?d": "abcd",
+    "?a <urn:p> ?b . ?c <urn:q> ?d": "abcd",
     "?a ?b ?c": "abc",
 }
 """With the variables of each."""
@@ -265,7 +265,7 @@ def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pyte
         monkeypatch.setattr(tables, "_hash", lambda text: len(text or "") & 1)
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=35, deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     def run(scenario: Scenario) -> None:
         try:
@@ -278,7 +278,7 @@ def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pyte
 
     run()
     print(dict(outcomes))
-    assert outcomes["some"] >= 15
+    assert outcomes["some"] >= 10
 
 
 @dataclass(frozen=True)
