@@ -21,6 +21,8 @@ __all__ = ["PLAN", "StateError", "check", "compact", "finish", "is_done", "match
 
 PLAN: Final = "plan.json"
 """The file that says what the state of a query is for."""
+_FORMAT: Final = 1
+"""Counts what changes how state is written; the states of groups are pickled."""
 _REACHED: Final = "reached"
 """The folder that says up to where each part of the state is."""
 
