@@ -141,6 +141,14 @@ def test_a_single_graph_takes_triples(world: World) -> None:
     assert len(world.graph) == 1
 
 
+def test_a_micro_batch_may_mean_nothing(world: World) -> None:
+    """It is a commit all the same: the graph has followed the source up to there."""
+    world.write("# nothing\n", "", line(1))
+    done = world.run(world.texts(wholetext=True), "nquads")
+    assert [batch.changes for batch in done] == [0, 0, 1]
+    assert json.loads(GraphTarget(world.graph).kept(f"file:{world.checkpoint}")["cursor"])["batch"] == 2
+
+
 def line(number: int, sign: str = "+") -> str:
     return f'{sign} <urn:s> <urn:p> "{number}" .\n'
 

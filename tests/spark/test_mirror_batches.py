@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import signal
 from decimal import Decimal
 from typing import Any
 
@@ -13,16 +14,18 @@ import rdflib
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import Literal, URIRef
 
-from rdflive import Batch, Change, Quad
+from rdflive import Batch, Change, Quad, ResyncNeeded
 from rdflive.feeds import FeedFormatError, MappingError, debezium, delta_lake, feed_format
 from rdflive.feeds.decoder import Decoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
 from rdflive.feeds.writing import write_quad, write_term
-from rdflive.model import Change as ModelChange
+from rdflive.target import GraphTarget
+from rdflive_stores.spark.cursor import Cursor, Given, Step, step
 from rdflive_stores.spark.decoding import Fault, Place
 from rdflive_stores.spark.formats import shape_of
+from rdflive_stores.spark.mirror import BatchApplier, unapplied
 from rdflive_stores.spark.shapes import Reading, Shape, ShapeError
 from support.decoders import read
 from support.spark_mirrors import mirrored, refuse, state
@@ -44,7 +47,7 @@ def random_changes(count: int, seed: int) -> list[Change]:
     graphs = [None, URIRef("urn:g")]
     objects = [URIRef("urn:o"), Literal('a\n"b"', lang="en"), Literal(7), rdflib.BNode("b")]
     return [
-        ModelChange(
+        Change(
             chance.choice([1, 1, -1]),
             Quad(
                 URIRef(f"urn:s{chance.randrange(4)}"),
@@ -343,3 +346,82 @@ def test_a_format_with_a_state_is_refused(spark: SparkSession) -> None:
     with pytest.raises(ShapeError, match="remembers what it has read"):
         shape_of(spark.createDataFrame([], "value string"), FeedFormat("mine", (), make))
     assert feed_format("nquads").name == "nquads"
+
+
+def kafka_step(stored: list[int], start: list[int] | None, end: list[int]) -> Step:
+    def offsets(ends: list[int]) -> Any:
+        return [{"t": {str(partition): end for partition, end in enumerate(ends)}}]
+
+    cursor = Cursor("a", 1, offsets(stored))
+    given = Given("b", 1 if start else 0, offsets(start) if start else None, offsets(end))
+    found = step(cursor, given, "name", is_positioned=True, is_numbered=False)
+    assert found is not None
+    return found
+
+
+def kafka_rows(spark: SparkSession, *places: tuple[int, int]) -> DataFrame:
+    rows = [("A", "<urn:s>", "<urn:p>", f"<urn:{p}.{o}>", None, "t", p, o) for p, o in places]
+    return spark.createDataFrame(rows, ROWS)
+
+
+def test_rows_that_were_applied_are_left_out(spark: SparkSession) -> None:
+    """Those below the kept offset of their partition, and no others."""
+    frame = kafka_rows(spark, (0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (2, 0))
+    left = unapplied(frame, kafka_step([5, 4], [2, 2], [6, 5, 1]), "name")
+    assert {(row.partition, row.offset) for row in left.collect()} == {(0, 5), (1, 4), (2, 0)}
+    everything = unapplied(frame, kafka_step([3, 3], [3, 3], [6, 5, 1]), "name")
+    assert everything is frame
+
+
+def test_a_topic_that_begins_behind_the_graph_needs_a_resync(spark: SparkSession) -> None:
+    """A new checkpoint may begin at the latest offset, or behind what has expired: its first rows tell."""
+    found = kafka_step([5, 4], None, [9, 4])
+    assert unapplied(kafka_rows(spark, (0, 5), (0, 8)), found, "name").count() == 2
+    assert unapplied(kafka_rows(spark, (0, 0), (0, 8)), found, "name").count() == 1
+    for places in ([(0, 6), (0, 8)], [(2, 0)]):
+        with pytest.raises(ResyncNeeded, match="has 't/0' up to 5, and nothing shows"):
+            unapplied(kafka_rows(spark, *places), found, "name")
+
+
+class Scripted:
+    """A shape whose reading is given, and a checkpoint of one micro-batch."""
+
+    is_positioned, is_numbered = False, False
+    path = "here"
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def restore(self, kept: Any) -> None:
+        """Remember nothing."""
+
+    def read(self, batch: Any, report: Any, *, repeats: bool) -> Reading:
+        """Give the reading."""
+        return self.reading
+
+    def given(self, number: int) -> Given:
+        """Give the first micro-batch."""
+        return Given("a", number, None, [7])
+
+
+def test_an_interrupt_waits_for_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of it comes behind it, and the micro-batch counts as applied."""
+    scripted: Any = Scripted(Reading([Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), URIRef("urn:o")))]))
+    graph = rdflib.Dataset()
+    applier = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None)
+    write = GraphTarget.write
+
+    def interrupted(*args: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        write(*args)
+
+    nothing: Any = None
+    monkeypatch.setattr(GraphTarget, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        applier(nothing, 0)
+    assert len(state(graph)) == 1
+    assert applier.stored == Cursor("a", 0, [7])
+    monkeypatch.undo()
+    applier(nothing, 0)
+    again = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None)
+    assert again.stored == applier.stored

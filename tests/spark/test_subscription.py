@@ -23,7 +23,7 @@ QUERIES = {
     "star": "SELECT * { ?x <urn:p> ?y ; <urn:q> ?z ; <urn:value> ?v FILTER (?v > 1 && ?y != ?z) }",
     "path": "SELECT ?w ?z { ?w <urn:p> ?x . ?x <urn:q> ?y . ?y <urn:r> ?z }",
     "triangle": "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z . ?z <urn:r> ?x }",
-    "product": "SELECT * { ?x <urn:p> ?any . ?y <urn:q> <urn:2> FILTER (?any = <urn:1>) }",
+    "product": "SELECT * { ?x <urn:p> ?any . ?y <urn:q> <urn:2> FILTER (?any != <urn:1>) }",
     "self-join": "SELECT ?x ?y { ?x <urn:p> ?z . ?y <urn:p> ?z . ?y ?any ?x }",
     "distinct": DISTINCT,
     "group": "SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum) { ?x <urn:p> ?y . ?y <urn:value> ?v } GROUP BY ?x",
@@ -55,7 +55,7 @@ def links(count: int, seed: int, *, size: int = 30) -> list[list[Operation]]:
 
 def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> None:
     """After every micro-batch nets equal those of the engine; subscriptions may run side by side."""
-    chance = random.Random(12)
+    chance = random.Random(13)
     batches = [operations(chance, 70, PREDICATES, graphs=[None, None, node("g"), node(1)]) for _ in range(4)]
     changes = stream(tmp_path / "changes", batches).stream(spark)
     sinks = {name: Nets() for name in QUERIES}
@@ -69,7 +69,7 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
     for name, query in QUERIES.items():
         wanted = nets(query, batches)
         assert sinks[name].list == wanted, name
-        assert sum(map(bool, wanted)) > 1, f"the answer of {name} hardly changes"
+        assert sum(map(bool, wanted)) >= 3, f"the answer of {name} hardly changes"
 
 
 def test_an_empty_micro_batch_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:

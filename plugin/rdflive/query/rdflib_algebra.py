@@ -20,6 +20,7 @@ from rdflib.plugins.sparql.operators import simplify
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue, Query
+from rdflib.term import BNode
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.expressions.nodes import EXISTS
@@ -38,7 +39,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parseQuery(spelled)
-        _hide(traverse(parsed[1], visitPost=_plain_key))
+        _hide(traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=partial(_numbered, {})))
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
@@ -76,6 +77,15 @@ def _plain_key(node: Any) -> Any:
     """Take a key of GROUP BY out of the brackets that rdflib takes for a nameless assignment (rdflib 7.6)."""
     is_nameless = isinstance(node, CompValue) and node.name == "GroupAs" and node.var is None
     return node.expr if is_nameless else None
+
+
+def _numbered(labels: dict[BNode, BNode], node: Any) -> Any:
+    """Call blank nodes by their order in the text.
+
+    rdflib labels nameless ones at random and orders patterns by labels; the plan of a query, which kept state
+    relies on, must be the same in every process.
+    """
+    return labels.setdefault(node, BNode(f"b{len(labels):06}")) if isinstance(node, BNode) else None
 
 
 def _hide(tree: Any) -> None:

@@ -17,7 +17,11 @@ class Checkpoint:
     """Reads a checkpoint as Spark writes it, through Hadoop: the path may be of any of its file systems."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        hadoop: Any = spark._jvm
+        hadoop: Any = getattr(spark, "_jvm", None)
+        if hadoop is None:
+            raise RdfliveError(
+                "Spark Connect would run the mirror in another process than the graph's: use a classic session"
+            )
         self._jvm = hadoop
         given = hadoop.org.apache.hadoop.fs.Path(path)
         session: Any = spark._jsparkSession

@@ -28,7 +28,7 @@ from rdflive_stores.spark.formats import shape_of
 from rdflive_stores.spark.rows import stream_columns
 from rdflive_stores.spark.shapes import Shape, ShapeError
 
-__all__ = ["MirroredBatch", "mirror"]
+__all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
@@ -98,8 +98,10 @@ def mirror(
     place = Checkpoint(df.sparkSession, os.fspath(checkpoint))
     target, name = GraphTarget(graph), name or place.path
     with _starting:
+        for ended in [key for key, query in _running.items() if not _is_active(query)]:
+            del _running[ended]
         key = target.identity, name
-        if key in _running and _is_active(_running[key]):
+        if key in _running:
             raise RdfliveError(
                 f"a mirror named {name!r} is at work on this store; give this one another name="
             )
@@ -137,7 +139,7 @@ class BatchApplier:
         is_numbered = self.shape.is_numbered
         found = step(self.stored, given, self.name, is_positioned=is_positioned, is_numbered=is_numbered)
         if found is not None:
-            self._apply(_unapplied(batch, found, self.name), given, found)
+            self._apply(unapplied(batch, found, self.name), given, found)
 
     def _apply(self, batch: DataFrame, given: Given, found: Step) -> None:
         faults: list[tuple[FeedError, str]] = []
@@ -202,7 +204,7 @@ class BatchApplier:
             self.letters(error, tuple(Line(line, n) for n, line in enumerate(text.splitlines(), start=1)))
 
 
-def _unapplied(batch: DataFrame, found: Step, name: str) -> DataFrame:
+def unapplied(batch: DataFrame, found: Step, name: str) -> DataFrame:
     """Leave out the rows that were applied before; raises `ResyncNeeded` where others are missing."""
     place = stream_columns(batch)
     if place is None or not found.applied:

@@ -35,8 +35,13 @@ def _lines(plan: QueryPlan, partitions: int) -> Iterator[str]:
 
 
 def _pattern(matching: MatchPlan, pattern: Pattern) -> str:
-    texts = [f"?{matching.names[place]}" if isinstance(place, int) else place for place in pattern.places]
+    texts = [_name(matching, place) if isinstance(place, int) else place for place in pattern.places]
     return " ".join(text for text in texts if text != DEFAULT_GRAPH)
+
+
+def _name(matching: MatchPlan, variable: int) -> str:
+    name = matching.names[variable]
+    return name if name.startswith("_:") else f"?{name}"
 
 
 def _shape(shape: Arrangement) -> str:
@@ -53,7 +58,7 @@ def _visits(matching: MatchPlan, visits: Sequence[Visit]) -> str:
 
 
 def _visit(matching: MatchPlan, visit: Visit) -> str:
-    where = "every partition" if visit.centre is None else f"the star of ?{matching.names[visit.centre]}"
+    where = "every partition" if visit.centre is None else f"the star of {_name(matching, visit.centre)}"
     joins = ", ".join(
         f"{'joins' if join.is_open else 'tests'} pattern {join.pattern + 1}" for join in visit.joins
     )
