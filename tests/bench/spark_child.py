@@ -105,7 +105,7 @@ def _mirror(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
         shape = shape_of(stream, None)
 
         def take(batch: DataFrame, number: int) -> None:
-            shape.read(batch, _refuse)
+            shape.read(batch, _refuse, repeats=False)
 
         writer = stream.writeStream.foreachBatch(take).option(
             "checkpointLocation", str(folder / "checkpoint")

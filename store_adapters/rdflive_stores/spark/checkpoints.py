@@ -20,7 +20,7 @@ class Checkpoint:
         hadoop: Any = getattr(spark, "_jvm", None)
         if hadoop is None:
             raise RdfliveError(
-                "Spark Connect would run the mirror in another process than the graph's: use a classic session"
+                "Spark Connect would run the mirror in another process than this; use a classic session"
             )
         self._jvm = hadoop
         given = hadoop.org.apache.hadoop.fs.Path(path)

@@ -206,8 +206,8 @@ class BatchApplier:
 
 def unapplied(batch: DataFrame, found: Step, name: str) -> DataFrame:
     """Leave out the rows that were applied before; raises `ResyncNeeded` where others are missing."""
-    place = stream_columns(batch)
-    if place is None or not found.applied:
+    place = stream_columns(batch) if found.applied else None
+    if place is None:
         return batch
     if found.doubtful and "topic" in batch.columns:  # a file is read from its first byte
         first = batch.groupBy(place.stream.alias("stream")).agg(F.min(place.offset)).collect()
