@@ -137,7 +137,7 @@ def test_a_hub_is_no_obstacle(name: str, spark: SparkSession, tmp_path: Path) ->
     assert counts.found == dict(enumerate(wanted))
     memory = worker_memory(spark)
     assert memory, "there are workers"
-    assert max(memory.values()) < 300_000 + 4 * HUB, "kilobytes at the most"
+    assert max(memory.values()) < 250_000 + 2 * HUB, "kilobytes"
 
 
 def worker_memory(spark: SparkSession) -> dict[int, int]:
