@@ -190,7 +190,8 @@ def test_what_cannot_be_subscribed_to_is_refused(spark: SparkSession, tmp_path: 
     refused(ValueError, "must be a streaming DataFrame: use spark.readStream", still)
     refused(ValueError, "lacks the column 'op'; it has s, p, o", changes.drop("op"))
     refused(ValueError, "must be a path in a file system that all executors see", checkpoint="s3a://bucket/x")
-    refused(ValueError, "partitions must be 1 or more, got -1", partitions=-1)
+    for partitions in (0, -1):
+        refused(ValueError, f"partitions must be 1 or more, got {partitions}", partitions=partitions)
     refused(
         UnsupportedQueryError,
         "would be a column of the same name as 'weight'",

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import rdflib
 from pyspark.sql import DataFrame, SparkSession
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 import rdflive
 from rdflive.feeds.terms import RowReader
@@ -184,7 +185,9 @@ class _Engine:
         with rdflive.batch(self._dataset):
             for op, *texts, graph in batch:
                 terms = tuple(RowReader(text).term("term") for text in texts)
-                target = self._dataset if graph is None else self._dataset.graph(rdflib.URIRef(graph[1:-1]))
+                # Dataset.remove itself would remove from all graphs
+                name = DATASET_DEFAULT_GRAPH_ID if graph is None else rdflib.URIRef(graph[1:-1])
+                target = self._dataset.graph(name)
                 (target.add if op == "A" else target.remove)(terms)
         return self._net
 

@@ -73,9 +73,9 @@ class SparkSubscription:
         self._root = os.path.join(checkpoint, "rdflive")
         self._spark = changes.sparkSession
         configured = int(self._spark.conf.get("spark.sql.shuffle.partitions") or 0)
-        self._buckets = partitions or self._known_partitions() or configured
-        if self._buckets < 1:
+        if partitions is not None and partitions < 1:
             raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
+        self._buckets = partitions or self._known_partitions() or configured
         self._running: StreamingQuery | None = None
         self._restart: Callable[[], StreamingQuery] | None = None
         self.deltas: DataFrame = self._dataflow(changes)
