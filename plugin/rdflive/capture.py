@@ -98,6 +98,11 @@ class Capture:
         return not self.listeners and self.on_batch is None and not self._depth
 
     @property
+    def is_open(self) -> bool:
+        """True inside a batch; who holds the lock is inside it."""
+        return self._depth > 0
+
+    @property
     def wants_union(self) -> bool:
         """True while somebody listens to the union of all graphs, so its changes must be recorded."""
         return UNION in self.listeners

@@ -15,7 +15,20 @@ FILES = [{"logOffset": 0}, {"logOffset": 1}, {"logOffset": 2}]
 
 
 def log(end: int, name: str = "log.rdfp") -> dict[str, Any]:
-    return {name: {"end": end, "check": end % 7}}
+    return logs(**{name: end})
+
+
+def logs(version: int = 0, folder: str = "/logs", **ends: int) -> dict[str, Any]:
+    """Give the offset of files of which other versions have other bytes."""
+    return {
+        name: {"end": end, "check": 10 * end + version, "path": f"{folder}/{name}"}
+        for name, end in ends.items()
+    }
+
+
+def unchanged(path: str, end: int, check: int) -> bool:
+    """Say that a file still is of the first version."""
+    return check == 10 * end
 
 
 def kafka(*ends: int) -> dict[str, Any]:
@@ -32,7 +45,7 @@ def took(query: str, batch: int, end: Any, **more: Any) -> Cursor:
 
 def places(stored: Cursor | None, given: Given) -> Any:
     """Say which streams are known, and which of them are doubtful; None where all was applied."""
-    found = step(stored, given, "name", is_positioned=True, is_numbered=False)
+    found = step(stored, given, "name", is_positioned=True, is_numbered=False, still_has=unchanged)
     return None if found is None else (dict(found.applied), dict(found.doubtful), dict(found.cursor.ahead))
 
 
@@ -88,9 +101,91 @@ def test_a_stream_that_begins_behind_the_graph_needs_a_resync(stored: Any, given
         places(stored, given)
 
 
+TWO = logs(a=70, b=50)
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "reason"),
+    [
+        # replaced, as the bytes say up to where the graph went, or the offsets already
+        (took("a", 7, logs(a=70)), at("b", 0, None, logs(1, a=90)), "/logs/a has changed before byte 70"),
+        (took("a", 7, logs(1, a=70)), at("b", 0, None, logs(a=90)), "/logs/a has changed before byte 70"),
+        (took("a", 7, logs(a=70)), at("b", 0, None, logs(1, a=70)), "/logs/a has changed"),
+        (took("a", 7, logs(1, a=70)), at("b", 0, None, logs(a=40)), "/logs/a has changed"),
+        (took("a", 7, logs(a=70)), at("b", 3, logs(1, a=70), logs(1, a=90)), "/logs/a has changed"),
+        (took("a", 7, logs(1, a=70)), at("b", 3, logs(a=30), logs(a=90)), "/logs/a has changed"),
+        # the file that was read last is gone, with what it had by then
+        (took("a", 7, TWO), at("b", 0, None, logs(a=70, c=20)), "the file 'b' is gone, and may have had"),
+        (took("a", 7, TWO), at("b", 1, logs(a=70), logs(a=70, c=20)), "the file 'b' is gone"),
+        # a file that comes, or grows, in front of what was read
+        (took("a", 7, logs(b=50)), at("b", 0, None, logs(a=70)), "followed 'b', and the query reads 'a'"),
+        (took("a", 7, logs(b=50)), at("b", 0, None, logs(a=70, b=50)), "/logs/a has rows that .*'b'"),
+        (took("a", 7, TWO), at("b", 0, None, logs(a=80)), "/logs/a has rows that were not applied, and 'b'"),
+    ],
+)  # fmt: skip
+def test_a_log_that_is_another_needs_a_resync(stored: Any, given: Given, reason: str) -> None:
+    """With a new checkpoint only the graph can tell, by what it kept of each file."""
+
+    def has(path: str, end: int, check: int) -> bool:
+        return path == "/logs/a" and unchanged(path, end, check) and given.end[0]["a"]["check"] % 10 == 0
+
+    with pytest.raises(ResyncNeeded, match=f"'name' cannot go on: .*{reason}"):
+        step(stored, given, "name", is_positioned=True, is_numbered=False, still_has=has)
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "expected"),
+    [
+        (TWO, at("b", 0, None, logs(a=30)), None),
+        (TWO, at("b", 0, None, logs(b=50)), None),
+        (TWO, at("b", 0, None, logs(b=60)), logs(a=70, b=60)),
+        (TWO, at("b", 0, None, logs(a=70, b=50, c=9)), logs(a=70, b=50, c=9)),
+        (logs(a=70), at("b", 0, None, logs(folder="/moved", a=90)), logs(folder="/moved", a=90)),
+    ],
+)
+def test_a_log_that_is_the_same_goes_on(stored: Any, given: Given, expected: Any) -> None:
+    """Also in another folder, or without files that were read to their end; nothing is forgotten of those."""
+    found = step(
+        took("a", 7, stored), given, "name", is_positioned=True, is_numbered=False, still_has=unchanged
+    )
+    assert (found and found.cursor.offsets) == (expected and [expected])
+
+
+def test_logs_beside_each_other_have_no_order() -> None:
+    """Each source is a log: what is behind in one says nothing of the other, whichever comes first."""
+    stored = Cursor("a", 5, [logs(a=70), logs(b=50)])
+    for ends in ([logs(a=90), logs(b=30)], [logs(b=30), logs(a=90)]):
+        given = Given("b", 0, None, ends)
+        found = step(stored, given, "name", is_positioned=True, is_numbered=False, still_has=unchanged)
+        assert found is not None
+        assert sorted(map(str, found.cursor.offsets)) == sorted(map(str, [logs(a=90), logs(b=50)]))
+        assert dict(found.applied) == {"a": 70, "b": 50}
+    with pytest.raises(ResyncNeeded, match="the file 'b' is gone"):
+        places(stored, Given("b", 0, None, [logs(a=70), logs(c=30)]))
+
+
+def test_files_that_follow_their_checkpoint_are_not_opened() -> None:
+    """Neither for the next micro-batch nor for the same again: they may be gone by then."""
+
+    def ask(path: str, end: int, check: int) -> bool:
+        raise AssertionError(path)
+
+    stored = took("a", 7, TWO)
+    for batch in (at("a", 7, logs(a=60), TWO), at("a", 8, TWO, logs(a=70, b=60, c=9))):
+        step(stored, batch, "name", is_positioned=True, is_numbered=False, still_has=ask)
+
+
+@pytest.mark.parametrize("is_positioned", [True, False])
+def test_a_checkpoint_without_a_graph_hints_at_its_name(is_positioned: bool) -> None:
+    """It may have been moved, and the name with it."""
+    given = at("a", 4, log(40), log(50))
+    with pytest.raises(ResyncNeeded, match="if the checkpoint was moved, give the name= that it had"):
+        step(None, given, "name", is_positioned=is_positioned, is_numbered=False, still_has=unchanged)
+
+
 def numbers(stored: Cursor | None, given: Given, is_numbered: bool = False) -> bool | None:
     """Say whether records repeat; None where all was applied."""
-    found = step(stored, given, "name", is_positioned=False, is_numbered=is_numbered)
+    found = step(stored, given, "name", is_positioned=False, is_numbered=is_numbered, still_has=unchanged)
     return None if found is None else found.cursor.repeats
 
 
@@ -178,7 +273,7 @@ def test_each_row_is_applied_once_through_any_checkpoints(first: list[int], seco
             start, end = end, end + size
             found = step(
                 stored, at(query, batch, log(start) if batch else None, log(end)), "n",
-                is_positioned=True, is_numbered=False,
+                is_positioned=True, is_numbered=False, still_has=unchanged,
             )  # fmt: skip
             if found is not None:
                 taken += [row for row in range(start, end) if row >= found.applied.get("log.rdfp", 0)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ import rdflive
 from rdflive import RdfliveError, UnsupportedStoreError
 from rdflive.target import GraphTarget
 from rdflive_stores.spark.graph_changes import ChangeLog, changes
+from rdflive_stores.spark.log_files import STOPPED
 from support.feeds import QUADS
 from support.worlds import KINDS
 
@@ -140,6 +143,70 @@ def test_what_cannot_be_written_stops_the_recording(tmp_path: Path, caplog: pyte
     graph.remove(bad)
     ChangeLog(graph, log.path).close()
     assert {quad.object for quad in quads(copy_of(log.path, "graph"))} == {Literal(1), Literal(2)}
+
+
+@pytest.mark.parametrize("written", [len(STOPPED), 5])
+def test_a_recording_that_stopped_at_once_goes_on(written: int, tmp_path: Path) -> None:
+    """A log that holds nothing but the line at which it stopped, or a part of that, is gone on in."""
+    graph = rdflib.Graph()
+    bad = (S, P, URIRef("no absolute IRI"))
+    with ChangeLog(graph, tmp_path / "log.rdfp") as log:
+        graph.add(bad)
+    path = Path(log.path)
+    assert path.read_bytes() == STOPPED
+    path.write_bytes(STOPPED[:written])
+    graph.remove(bad)
+    graph.add((S, P, Literal(1)))
+    ChangeLog(graph, path).close()
+    assert quads(copy_of(log.path, "graph")) == quads(graph)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("subscribed", [False, True])
+def test_a_log_cannot_begin_inside_a_batch(subscribed: bool, kind: str, tmp_path: Path) -> None:
+    """Inside a batch of the graph a ChangeLog is refused, before it makes a file, and not behind it."""
+    graph, path = KINDS[kind](), tmp_path / "log.rdfp"
+    watching = rdflive.subscribe(graph, "ASK { ?s ?p ?o }") if subscribed else nullcontext()
+    with watching, rdflive.batch(graph):
+        write(graph, "A <urn:a> <urn:p> <urn:o>")
+        with pytest.raises(RdfliveError, match=r"log.rdfp: a ChangeLog cannot begin inside a batch"):
+            ChangeLog(graph, path)
+        with rdflive.batch(rdflib.Graph()):
+            pass
+        assert not path.exists()
+    with rdflive.batch(rdflib.Graph()), ChangeLog(graph, path):
+        pass
+    assert transactions(str(path)) == 1
+
+
+def test_a_log_that_is_deleted_stops_the_recording(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A recording whose file is gone says so, and another may take its place."""
+    graph = rdflib.Graph()
+    with ChangeLog(graph, tmp_path / "log.rdfp") as log:
+        graph.add((S, P, Literal(1)))
+        assert log.error is None
+        os.remove(log.path)
+        graph.add((S, P, Literal(2)))
+        assert "log.rdfp: the log was deleted; the recording has stopped" in caplog.text
+        assert log.error is not None
+        with ChangeLog(graph, log.path):
+            graph.add((S, P, Literal(3)))
+    assert quads(copy_of(log.path, "graph")) == quads(graph)
+
+
+def test_a_recording_names_itself_where_plugins_are_listed(tmp_path: Path) -> None:
+    """Errors that list the plugins that were asked name a recording by its log."""
+    with ChangeLog(rdflib.Graph(), tmp_path / "log.rdfp") as log:
+        with pytest.raises(RdfliveError, match=re.escape(f"({log.path})")) as caught:
+            rdflive.subscribe(object(), "ASK { ?s ?p ?o }")
+        assert not re.search(r"\d{9}", str(caught.value).replace(log.path, ""))
+
+
+@pytest.mark.parametrize("path", ["none/log.rdfp", "."])
+def test_a_log_that_cannot_be_written_is_refused(path: str, tmp_path: Path) -> None:
+    """A folder, or a file in a folder that is not there, is no log."""
+    with pytest.raises(RdfliveError, match=r"cannot be written: .*; a ChangeLog takes a file in a folder"):
+        ChangeLog(rdflib.Graph(), tmp_path / path)
 
 
 def test_a_full_disk_leaves_whole_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from rdflive import FeedError, RdfliveError, ResyncNeeded
 from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.nquads import NQUADS
-from rdflive_stores.spark.log_files import LogFiles
+from rdflive_stores.spark.log_files import STOPPED, LogFiles, still_has
 from rdflive_stores.spark.log_reading import LogReader, LogSettings, LogStreamReader
 from rdflive_stores.spark.log_rows import LOG_FORMATS, ROWS, BadLineError, read_rows
 from rdflive_stores.spark.log_scan import Piece
@@ -325,6 +325,15 @@ def test_the_limit_of_the_engine_wins(tmp_path: Path) -> None:
     assert reader.latestOffset({}, ReadAllAvailable())["a.rdfp"]["end"] == len(T) * 3
 
 
+def _empty(folder: Path) -> None:
+    (folder / "b.rdfp").write_text("")
+
+
+def _empty_and_follow(folder: Path) -> None:
+    _empty(folder)
+    (folder / "c.rdfp").write_text(T)
+
+
 def _cut(folder: Path) -> None:
     (folder / "b.rdfp").write_text(T)
 
@@ -349,7 +358,9 @@ def _add_before(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (_cut, "b.rdfp: ends before byte 76, up to where it was read the last time; resync"),
+        (_empty, "b.rdfp: ends before byte 76, up to where it was read the last time; resync"),
+        (_empty_and_follow, "b.rdfp: ends before byte 76, up to where it was read the last time; resync"),
+        (_cut, "b.rdfp: ends before byte 76, up to where it was read the last time; resync: with a new ch"),
         (_replace, "b.rdfp: has changed before byte 76, up to where it was read the last time; resync"),
         (_take_away, "b.rdfp: is gone, and may have had more than was read; resync"),
         (_grow_behind, "a.rdfp: has grown since b.rdfp, which follows it by name, was begun; resync"),
@@ -393,6 +404,106 @@ def test_a_file_that_was_read_and_followed_may_go(tmp_path: Path) -> None:
     drain(stream)
     assert len(stream.rows) == 3
     assert stream.offset.keys() == {"b.rdfp", "c.rdfp"}
+
+
+def test_a_file_that_was_read_and_followed_may_be_compressed(tmp_path: Path) -> None:
+    """Old files of a rotated log can be compressed where they lie; one that may grow yet cannot."""
+    for name in "ab":
+        (tmp_path / f"{name}.rdfp").write_text(T)
+    stream = Stream(tmp_path)
+    drain(stream)
+    (tmp_path / "a.rdfp.gz").write_bytes(gzip.compress(T.encode()))
+    drain(stream)
+    (tmp_path / "a.rdfp").unlink()
+    for name in "cd":
+        (tmp_path / f"{name}.rdfp").write_text(T)
+        stream.restart()
+        drain(stream)
+    assert len(stream.rows) == 4
+    (tmp_path / "d.rdfp").rename(tmp_path / "d.rdfp.gz")
+    with pytest.raises(RdfliveError, match=r"d.rdfp.gz: a compressed file cannot be followed"):
+        stream.trigger()
+
+
+def test_an_offset_says_where_its_files_are(tmp_path: Path) -> None:
+    """What an offset says of a file tells whether the file is there, and follows a folder that is moved."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    for name in "ab":
+        (before / f"{name}.rdfp").write_text(T * 150)
+    stream = Stream(before)
+    drain(stream)
+    place = stream.offset["a.rdfp"]
+    assert place["path"] == str(before / "a.rdfp")
+    assert still_has(**place)
+    for change in ({"end": place["end"] + 1}, {"end": place["end"] - 1}, {"check": place["check"] + 1}):
+        assert not still_has(**{**place, **change})
+    before.rename(after)
+    assert not still_has(**place)
+    assert not still_has(**{**place, "path": str(after)})
+    stream.settings = settings(after)
+    stream.restart()
+    drain(stream)
+    assert len(stream.rows) == 300
+    assert [found["path"] for found in stream.offset.values()] == [
+        str(after / f"{name}.rdfp") for name in "ab"
+    ]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("follower", ["", T])
+def test_a_stream_goes_on_where_a_recording_stopped_and_went_on(
+    follower: str, restart: bool, tmp_path: Path
+) -> None:
+    """What lies before the line is read, then the line is refused, and no offset covers it or passes it."""
+    log = tmp_path / "b.rdfp"
+    (tmp_path / "a.rdfp").write_text(T)
+    log.write_bytes(T.encode() + STOPPED)
+    (tmp_path / "c.rdfp").write_text(follower)
+    stream = Stream(tmp_path)
+    assert stream.trigger()
+    assert len(stream.rows) == 2
+    with pytest.raises(FeedError, match=r"b.rdfp, line 4: the recording has stopped here.*\(byte 38\)"):
+        stream.trigger()
+    log.write_text(T * 2)
+    if restart:
+        stream.restart()
+    drain(stream)
+    assert len(stream.rows) == 3 + bool(follower)
+    assert stream.offset["b.rdfp"]["end"] == 2 * len(T)
+
+
+@pytest.mark.parametrize("before", ["", "# RECORDING-STOPPED\n", "TX .\n"])
+def test_a_log_that_stopped_at_once_is_refused(before: str, tmp_path: Path) -> None:
+    """With no unit before the line nothing is read; what only ends like it is a line as any other."""
+    (tmp_path / "log.rdfp").write_bytes(before.encode() + STOPPED)
+    stream = Stream(tmp_path)
+    if before.startswith("#"):
+        assert stream.trigger()
+    with pytest.raises(FeedError, match="the recording has stopped here") as caught:
+        stream.trigger()
+    assert caught.value.offset == len(before)
+
+
+@pytest.mark.parametrize("mended", [T, T + T.replace("urn:o", "urn:x")])
+def test_a_log_that_changed_where_it_was_not_applied_needs_no_resync(mended: str, tmp_path: Path) -> None:
+    """A micro-batch that was planned and not applied cannot be given; the error says what leads on."""
+    log = tmp_path / "log.rdfp"
+    log.write_text(T)
+    stream = Stream(tmp_path)
+    drain(stream)
+    log.write_text(f"{T}{ROW}\nbad\n")
+    end = stream.reader.latestOffset(stream.offset, ReadAllAvailable())  # type: ignore[arg-type]  # from JSON
+    log.write_text(mended)
+    stream.restart()
+    with pytest.raises(
+        RdfliveError, match=r"has changed behind byte 38, .*a new checkpoint and the same name"
+    ) as caught:
+        stream.reader.partitions(stream.offset, end)
+    assert not isinstance(caught.value, ResyncNeeded)
+    log.write_text(mended.replace("urn:o", "urn:y"))
+    with pytest.raises(ResyncNeeded, match="has changed before byte 38"):
+        stream.reader.partitions(stream.offset, end)
 
 
 def test_a_logged_micro_batch_whose_file_is_gone_needs_a_resync(tmp_path: Path) -> None:

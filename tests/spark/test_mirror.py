@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import BNode, Literal, URIRef
@@ -22,8 +25,10 @@ from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
 from rdflive_stores.spark.log_source import register
-from rdflive_stores.spark.mirror import MirroredBatch, mirror
-from rdflive_stores.spark.shapes import ShapeError
+from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
+from rdflive_stores.spark.quad_shapes import ChangeRows
+from rdflive_stores.spark.running import DataflowError
+from rdflive_stores.spark.shapes import Reading, ShapeError
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS
 
@@ -79,6 +84,15 @@ class World:
         with pytest.raises(StreamingQueryException) as caught:
             self.run(frame, form, **options)
         return str(caught.value)
+
+    def refuse(self, frame: DataFrame, form: Any = None, **options: Any) -> str:
+        """Mirror what is there, which rdflive ends; give the text of the exception, of one line."""
+        with pytest.raises(DataflowError) as caught:
+            self.run(frame, form, **options)
+        text = str(caught.value)
+        assert "\n" not in text
+        assert "Traceback" in str(caught.value.__cause__)
+        return text
 
 
 @pytest.fixture
@@ -195,8 +209,8 @@ def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
     world.run(world.texts(), "nquads")
     shutil.rmtree(world.checkpoint)
     world.write(line(3))
-    text = world.fail(world.texts(), "nquads")
-    assert "ResyncNeeded" in text
+    text = world.refuse(world.texts(), "nquads")
+    assert text.startswith("the mirror ")
     assert "do not say where they stand; resync: with a new checkpoint and another name" in text
     assert values(world.graph) == {"1", "2"}
 
@@ -211,7 +225,7 @@ def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None
     world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("2")))]])
     world.write(line(2))
     world.graph = rdflib.Dataset()
-    assert "resync" in world.fail(frame(), form)
+    assert "; resync: " in world.refuse(frame(), form)
     assert state(world.graph) == set()
     shutil.rmtree(world.checkpoint)
     world.run(frame(), form)
@@ -226,7 +240,7 @@ def test_a_foreign_checkpoint_is_told(world: World) -> None:
     shutil.rmtree(world.checkpoint)
     reader = world.spark.readStream.format("rdf_patch")
     other = reader.load(str(world.folder / "other.rdfp"))
-    text = world.fail(other, name="mine")
+    text = world.refuse(other, name="mine")
     assert "the graph has followed 'log.rdfp', and the query reads 'other.rdfp'" in text
 
 
@@ -248,8 +262,8 @@ def test_a_checkpoint_that_was_put_back_is_harmless(world: World) -> None:
 def test_a_bad_row_stops_the_mirror(world: World) -> None:
     """The graph stays at the last commit; mended, the mirror goes on where it was."""
     world.write(line(1), f"{line(2)}nonsense\n{line(3)}")
-    text = world.fail(world.texts(), "nquads")
-    assert "rdflive.errors.FeedError: micro-batch 1, row" in text
+    text = world.refuse(world.texts(), "nquads")
+    assert text.startswith("micro-batch 1, row")
     assert "a line begins with + or -, not 'nonsense'" in text
     assert values(world.graph) == {"1"}
     os.utime(_rewritten(world, "001.txt", line(2) + line(3)), (1_700_000_001, 1_700_000_001))
@@ -281,12 +295,16 @@ def test_what_the_store_refuses_is_put_aside_by_itself(world: World) -> None:
     answers = Answers(world.graph)
     named = [f"+ <urn:s> <urn:p> <urn:{n}> <urn:g> .\n" for n in range(3)]
     world.write(line(1) + named[0] + line(2) + "".join(named[1:]) + line(3))
-    assert "the store refuses the micro-batch: " in world.fail(world.texts(), "nquads")
+    text = world.refuse(world.texts(), "nquads", name="mine")
+    assert text.startswith("micro-batch 0 of the mirror 'mine': the store refuses it: ")
+    assert "is named, and the mirror fills a single rdflib.Graph" in text
     letters = world.folder / "bad.rdfp"
     assert world.run(world.texts(), "nquads", on_bad="skip", dead_letters=letters) == [MirroredBatch(0, 3, 3)]
     assert len(world.graph) == 3
     assert answers.commits == 1
-    assert letters.read_text(encoding="utf-8").count("A <urn:s> <urn:p> <urn:") == 3
+    told = letters.read_text(encoding="utf-8")
+    assert told.count("A <urn:s> <urn:p> <urn:") == 3
+    assert told.startswith("# micro-batch 0, line 1: the store refuses a quad: ")
 
 
 def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
@@ -332,7 +350,7 @@ def test_records_with_numbers_outlive_a_checkpoint(world: World) -> None:
     shutil.rmtree(world.folder / "texts")
     (world.folder / "texts").mkdir()
     world.write(record(6))
-    assert "does not follow on the last that was applied" in world.fail(world.texts(), "neptune")
+    assert "does not follow on the last that was applied" in world.refuse(world.texts(), "neptune")
 
 
 def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
@@ -347,6 +365,76 @@ def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
         first.stop()
     world.run(world.texts(), "nquads")
     assert values(world.graph) == {"1"}
+
+
+def test_a_log_that_was_replaced_is_not_skipped(world: World) -> None:
+    """A new checkpoint knows nothing of the old log, so the graph tells them apart by what it has applied."""
+    text = "".join(f'A <urn:s> <urn:p> "{n}" .\n' for n in range(3))
+    path = world.folder / "log.rdfp"
+    path.write_text(text)
+    world.run(world.log(), name="mine")
+    path.write_text(text.replace("0", "8"))
+    shutil.rmtree(world.checkpoint)
+    assert f"{path} has changed before byte {len(text)}" in world.refuse(world.log(), name="mine")
+    assert values(world.graph) == {"0", "1", "2"}
+    path.write_text(text + 'A <urn:s> <urn:p> "3" .\n')
+    shutil.rmtree(world.checkpoint)
+    world.run(world.log(), name="mine")
+    assert values(world.graph) == {"0", "1", "2", "3"}
+
+
+def test_a_stopped_mirror_does_not_commit_behind_its_successor(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark calls a query stopped while its Python still decodes a micro-batch."""
+    world.append([[Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
+    read, begun, go, ended = ChangeRows.read, threading.Event(), threading.Event(), threading.Event()
+
+    def slow(self: ChangeRows, *args: Any, **options: Any) -> Reading:
+        found = read(self, *args, **options)
+        begun.set()
+        go.wait(60)
+        return found
+
+    write = BatchApplier._write
+
+    def told(self: BatchApplier, *args: Any) -> int:
+        try:
+            return write(self, *args)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(ChangeRows, "read", slow)
+    monkeypatch.setattr(BatchApplier, "_write", told)
+    world.spark.conf.set("spark.sql.streaming.stopTimeout", "1s")
+    first = mirror(world.log(), world.graph, checkpoint=world.checkpoint, name="mine")
+    try:
+        assert begun.wait(60)
+        with contextlib.suppress(Py4JJavaError):  # it does not stop in time
+            first.stop()
+        monkeypatch.setattr(ChangeRows, "read", read)
+        monkeypatch.setattr(BatchApplier, "_write", write)
+        world.append([[Change(-1, Quad(URIRef("urn:s"), URIRef("urn:p"), Literal("1")))]])
+        assert not first.isActive
+        world.run(world.log(), checkpoint=world.folder / "other", name="mine")
+    finally:
+        world.spark.conf.unset("spark.sql.streaming.stopTimeout")
+        go.set()
+    assert ended.wait(60)
+    assert state(world.graph) == set()
+    cursor = json.loads(GraphTarget(world.graph).kept("mine")["cursor"])
+    assert cursor["offsets"][0]["log.rdfp"]["end"] == (world.folder / "log.rdfp").stat().st_size
+
+
+@pytest.mark.parametrize("kind", ["empty", "below a file", "nowhere"])
+def test_a_checkpoint_that_cannot_be_is_refused(world: World, kind: str) -> None:
+    """In one line, before a query is started; the name is free afterwards."""
+    (world.folder / "file").write_text("")
+    path = {"empty": "", "below a file": f"{world.folder}/file/x", "nowhere": "nowhere://x/y"}[kind]
+    with pytest.raises(RdfliveError, match=r"cannot be a folder: .*; give a path") as caught:
+        mirror(world.texts(), world.graph, "nquads", checkpoint=path)
+    assert len(str(caught.value)) < 400
+    assert str(caught.value).startswith(f"checkpoint={path!r}")
 
 
 def test_a_cursor_of_a_plain_mirror_is_not_taken_over(world: World) -> None:

@@ -14,7 +14,7 @@ import rdflib
 from pyspark.sql import DataFrame, SparkSession
 from rdflib import Literal, URIRef
 
-from rdflive import Batch, Change, Quad, ResyncNeeded
+from rdflive import Batch, Change, Quad, RdfliveError, ResyncNeeded
 from rdflive.feeds import FeedFormatError, MappingError, debezium, delta_lake, feed_format
 from rdflive.feeds.decoder import Decoder
 from rdflive.feeds.formats import FeedFormat
@@ -348,13 +348,22 @@ def test_a_format_with_a_state_is_refused(spark: SparkSession) -> None:
     assert feed_format("nquads").name == "nquads"
 
 
+def no_file(path: str, end: int, check: int) -> bool:
+    """Be asked of none."""
+    raise AssertionError(path)
+
+
+def always() -> bool:
+    return True
+
+
 def kafka_step(stored: list[int], start: list[int] | None, end: list[int]) -> Step:
     def offsets(ends: list[int]) -> Any:
         return [{"t": {str(partition): end for partition, end in enumerate(ends)}}]
 
     cursor = Cursor("a", 1, offsets(stored))
     given = Given("b", 1 if start else 0, offsets(start) if start else None, offsets(end))
-    found = step(cursor, given, "name", is_positioned=True, is_numbered=False)
+    found = step(cursor, given, "name", is_positioned=True, is_numbered=False, still_has=no_file)
     assert found is not None
     return found
 
@@ -408,7 +417,7 @@ def test_an_interrupt_waits_for_the_commit(monkeypatch: pytest.MonkeyPatch) -> N
     """Ctrl-C in the middle of it comes behind it, and the micro-batch counts as applied."""
     scripted: Any = Scripted(Reading([Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), URIRef("urn:o")))]))
     graph = rdflib.Dataset()
-    applier = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None)
+    applier = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None, always)
     write = GraphTarget.write
 
     def interrupted(*args: Any) -> None:
@@ -423,5 +432,29 @@ def test_an_interrupt_waits_for_the_commit(monkeypatch: pytest.MonkeyPatch) -> N
     assert applier.stored == Cursor("a", 0, [7])
     monkeypatch.undo()
     applier(nothing, 0)
-    again = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None)
+    again = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None, always)
     assert again.stored == applier.stored
+
+
+def test_a_mirror_that_was_replaced_commits_no_more() -> None:
+    """Its callback may still work when Spark calls it stopped: what it read is not applied."""
+    scripted: Any = Scripted(Reading([Change(1, Quad(URIRef("urn:s"), URIRef("urn:p"), URIRef("urn:o")))]))
+    graph = rdflib.Dataset()
+    current = [True]
+    applier = BatchApplier(graph, GraphTarget(graph), scripted, scripted, "name", None, current.pop)
+    scripted.given = lambda number: Given("a", number, [6 + number] if number else None, [7 + number])
+    applier(scripted, 0)
+    scripted.reading = Reading([Change(-1, change.quad) for change in scripted.reading.changes])
+    current.append(False)
+    with pytest.raises(RdfliveError, match=r"micro-batch 1 of the mirror 'name' is not applied: .* stopped"):
+        applier(scripted, 1)
+    assert len(state(graph)) == 1
+    assert Cursor.from_text(GraphTarget(graph).kept("name")["cursor"], "name").batch == 0
+
+
+def test_an_empty_graph_is_not_the_default_one(spark: SparkSession) -> None:
+    """The message says how that is written."""
+    frame = spark.createDataFrame([("A", "<urn:s>", "<urn:p>", "<urn:o>", "", "t", 0, 0)], ROWS)
+    faults: list[str] = []
+    read_frame(shape_of(frame, None), frame, lambda _, fault: faults.append(fault.reason))
+    assert faults == ["the graph is ''; NULL stands for the default graph"]

@@ -96,7 +96,7 @@ def test_a_subscription_goes_on_where_another_stopped(spark: SparkSession, tmp_p
         world.subscribe(PATH).start("noop")
     shutil.rmtree(world.checkpoint / "rdflive")
     with pytest.raises(
-        StateError, match=r"the state of micro-batch 3 should be in .* and is not: it was removed"
+        StateError, match=r"the state of the query should be in .* and is not: it was removed"
     ):
         world.subscribe().start("noop")
 

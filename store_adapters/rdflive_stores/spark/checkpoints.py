@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from rdflive.errors import RdfliveError
@@ -14,7 +15,10 @@ __all__ = ["Checkpoint"]
 
 
 class Checkpoint:
-    """Reads a checkpoint as Spark writes it, through Hadoop: the path may be of any of its file systems."""
+    """Reads a checkpoint as Spark writes it, through Hadoop: the path may be of any of its file systems.
+
+    The folder is made at once; raises `RdfliveError` where it cannot be.
+    """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         hadoop: Any = getattr(spark, "_jvm", None)
@@ -23,10 +27,17 @@ class Checkpoint:
                 "Spark Connect would run the mirror in another process than this; use a classic session"
             )
         self._jvm = hadoop
-        given = hadoop.org.apache.hadoop.fs.Path(path)
         session: Any = spark._jsparkSession
-        self._files = given.getFileSystem(session.sessionState().newHadoopConf())
-        self._root = given.makeQualified(self._files.getUri(), self._files.getWorkingDirectory())
+        try:
+            given = hadoop.org.apache.hadoop.fs.Path(path)
+            self._files = given.getFileSystem(session.sessionState().newHadoopConf())
+            self._root = given.makeQualified(self._files.getUri(), self._files.getWorkingDirectory())
+            self._files.mkdirs(self._root)
+        except Py4JError as error:
+            raise RdfliveError(
+                f"checkpoint={path!r} cannot be a folder: {_reason(error)}; give a path that Spark "
+                "can write to"
+            ) from error
         self._query = ""
         self._ends: dict[int, Offsets] = {}
 
@@ -62,3 +73,9 @@ class Checkpoint:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
+
+
+def _reason(error: Py4JError) -> str:
+    """Give the first line of what Java says."""
+    thrown: Any = error.java_exception if isinstance(error, Py4JJavaError) else error
+    return str(thrown.toString() if thrown is not error else error).partition("\n")[0]

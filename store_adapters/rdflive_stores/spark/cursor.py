@@ -8,20 +8,24 @@ offset log has them; each micro-batch is compared with that before it is applied
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive_stores.spark.rows import stream_offsets
 
-__all__ = ["Cursor", "Given", "Offsets", "Step", "resync", "step", "stream_ends"]
+__all__ = ["Cursor", "Given", "Offsets", "Step", "StillHas", "resync", "step", "stream_ends"]
 
 Offsets: TypeAlias = Sequence[Any]
 """An offset per source of a query, each as its source writes it; None for a source without data so far."""
 
+StillHas: TypeAlias = Callable[[str, int, int], bool]
+"""Tells whether a file, by its path, has at least so many bytes, and the last of them a checksum."""
+
 _DELTA: Final = "reservoirId"
 """Is in the offsets of Delta Lake's own source, which name a version of a table."""
+_MOVED: Final = " (if the checkpoint was moved, give the name= that it had, by default its former path)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +89,28 @@ class Step:
 
 
 def step(
-    stored: Cursor | None, given: Given, name: str, *, is_positioned: bool, is_numbered: bool
+    stored: Cursor | None,
+    given: Given,
+    name: str,
+    *,
+    is_positioned: bool,
+    is_numbered: bool,
+    still_has: StillHas,
 ) -> Step | None:
     """Compare a micro-batch with what a graph has followed; None where it was applied before.
 
     `is_positioned` says that rows tell their stream and offset, `is_numbered` that records have numbers of
-    their own, by which the decoder passes over those that it knows. Raises `ResyncNeeded` where changes
+    their own, by which the decoder passes over those that it knows. Where rows of a file are passed over,
+    `still_has` is asked whether they are the ones that were applied. Raises `ResyncNeeded` where changes
     between the two may be missing.
     """
     if is_positioned:
-        return _step_of_streams(stored, given, name)
+        return _step_of_streams(stored, given, name, still_has)
     if stored is None:
         if given.start is not None:
             raise resync(
-                name, f"nothing is kept of the micro-batches before number {given.batch} of the checkpoint"
+                name,
+                f"nothing is kept of the micro-batches before number {given.batch} of the checkpoint{_MOVED}",
             )
         return Step(_after(given))
     if stored.query == given.query:
@@ -123,7 +135,7 @@ def step(
 def stream_ends(offsets: Offsets | None) -> dict[str, int] | None:
     """Tell up to where each stream has been read; None where the sources do not say so.
 
-    >>> stream_ends([{"log.rdfp": {"end": 120, "check": 7}}, {"changes": {"0": 23}}])
+    >>> stream_ends([{"log.rdfp": {"end": 120, "check": 7, "path": "/log.rdfp"}}, {"changes": {"0": 23}}])
     {'log.rdfp': 120, 'changes/0': 23}
     >>> stream_ends([{"logOffset": 3}])
     """
@@ -149,25 +161,102 @@ def resync(name: str, reason: str) -> ResyncNeeded:
     return error
 
 
-def _step_of_streams(stored: Cursor | None, given: Given, name: str) -> Step | None:
+def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: StillHas) -> Step | None:
     """Compare by where each stream stands: whatever the checkpoint, each row is applied once."""
     had = {} if stored is None else {**(stream_ends(stored.offsets) or {}), **stored.ahead}
     start, end = stream_ends(given.start) or {}, stream_ends(given.end) or {}
     if had and end and had.keys().isdisjoint(end):
         raise resync(name, f"the graph has followed {_listed(had)}, and the query reads {_listed(end)}")
+    logs = _followed_logs(() if stored is None else stored.offsets, given.end)
+    _check_logs(logs, given, name, still_has)
     for stream, begin in start.items():
         if begin > had.get(stream, 0):
             raise resync(
                 name,
                 f"micro-batch {given.batch} begins at {begin} of {stream!r}, and the graph has it up to "
-                f"{had.get(stream, 0)}",
+                f"{had.get(stream, 0)}{'' if stored else _MOVED}",
             )
     if stored is not None and all(place <= had.get(stream, 0) for stream, place in end.items()):
         return None
     applied = {s: had[s] for s in end if start.get(s, 0) < had.get(s, 0)}
     doubtful = {s: place for s, place in applied.items() if s not in start and end[s] > place}
-    ahead = {s: place for s, place in had.items() if place > end.get(s, 0)}
-    return Step(Cursor(given.query, given.batch, given.end, ahead), applied, doubtful)
+    kept = [_furthest(log, offset) for log, offset in zip(logs, given.end, strict=True)]
+    ends = stream_ends(kept) or {}
+    ahead = {s: place for s, place in had.items() if place > ends.get(s, 0)}
+    return Step(Cursor(given.query, given.batch, kept, ahead), applied, doubtful)
+
+
+def _followed_logs(followed: Offsets, ends: Offsets) -> list[dict[str, Any]]:
+    """Tell how far each log that a query reads was followed, per file; nothing for other sources.
+
+    A log is told by its files, and where none of them is left by its number among the sources.
+    """
+    logs: list[dict[str, Any]] = []
+    for number, end in enumerate(ends):
+        others = {name for n, offset in enumerate(ends) if n != number for name in offset or ()}
+        others.update(name for log in logs for name in log)
+        log: dict[str, Any] = {}
+        for n, had in enumerate(followed):
+            if _is_log(end) and _is_log(had):
+                is_same = had.keys() & end.keys() or (n == number and not had.keys() & others)
+                log.update((name, had[name]) for name in (had if is_same else ()) if name not in others)
+        logs.append(log)
+    return logs
+
+
+def _check_logs(logs: Sequence[Mapping[str, Any]], given: Given, name: str, still_has: StillHas) -> None:
+    """Make sure that the logs of a query are those that the graph has followed; raises `ResyncNeeded`.
+
+    A source compares a log with its checkpoint, so only the graph can tell one that was replaced, or lost a
+    file, while it had another checkpoint.
+    """
+    starts = given.start or [None] * len(given.end)
+    for had, start, end in zip(logs, starts, given.end, strict=True):
+        last = max(had, default="")
+        if had and last not in end and any(file > last for file in end):
+            raise resync(name, f"the file {last!r} is gone, and may have had more than was applied")
+        for file, place in end.items() if had else ():
+            before = had.get(file, {"end": 0})
+            if file < last and place["end"] > before["end"]:
+                raise resync(
+                    name,
+                    f"{place['path']} has rows that were not applied, and {last!r}, which follows it by "
+                    "name, was begun",
+                )
+            if file in had and not _is_followed(before, (start or {}).get(file), place, still_has):
+                raise resync(
+                    name,
+                    f"{place['path']} has changed before byte {before['end']}, up to where it was applied",
+                )
+
+
+def _is_followed(
+    had: Mapping[str, Any], start: Mapping[str, Any] | None, end: Mapping[str, Any], still_has: StillHas
+) -> bool:
+    """Tell whether a file begins with the bytes that were applied."""
+    for place in (start, end):
+        if place is not None and place["end"] == had["end"]:
+            return bool(place["check"] == had["check"])
+    if start is not None and start["end"] > had["end"]:
+        return True  # told as a gap
+    return still_has(end["path"], had["end"], had["check"])
+
+
+def _furthest(log: Mapping[str, Any], offset: Any) -> Any:
+    """Give the offset of a source, with what the graph has of a log beyond it."""
+    if not log:
+        return offset
+    return {
+        **offset,
+        **{f: had for f, had in log.items() if f not in offset or had["end"] > offset[f]["end"]},
+    }
+
+
+def _is_log(offset: Any) -> bool:
+    """Tell an offset of the source "rdf_patch"."""
+    return isinstance(offset, Mapping) and any(
+        isinstance(place, Mapping) and "check" in place for place in offset.values()
+    )
 
 
 def _after(given: Given, *, repeats: bool = False) -> Cursor:

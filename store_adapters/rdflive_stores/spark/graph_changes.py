@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from io import FileIO
-from itertools import chain
+from itertools import chain, count
 from types import TracebackType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -22,11 +22,11 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset, Gr
 from rdflib.store import Store
 
 import rdflive
-from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
+from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl, manager
 from rdflive.feeds.writing import write_quad
 from rdflive.sinks.sink import to_rdflib
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.log_files import LogFiles
+from rdflive_stores.spark.log_files import STOPPED, LogFiles
 from rdflive_stores.spark.log_reading import LogReader, LogSettings
 from rdflive_stores.spark.log_source import register
 from rdflive_stores.spark.session import session
@@ -37,9 +37,9 @@ _WATCHED: Final = "ASK { <urn:x-rdflive:log> <urn:x-rdflive:log> <urn:x-rdflive:
 """A query that costs nothing to maintain: a store reports its batches while it has a subscription."""
 _BEGIN: Final = b"TX .\n"
 _END: Final = b"\nTC .\n"
-_STOPPED: Final = b"RECORDING-STOPPED\n"
-"""A line of the log that is no RDF Patch: it stops whoever reads on."""
 _BLOCK: Final = 1 << 20
+_numbers: Final = count(1)
+"""Make the names of recordings differ: a log that was deleted may be recorded under the path of another."""
 
 
 def changes(
@@ -78,7 +78,8 @@ class ChangeLog:
     it is logged, and the log gets a line at which every stream that reads it fails, so nothing is left out.
 
     Close it, or use it as a context manager. Raises `UnsupportedStoreError` for a graph that no adapter can
-    watch, and `RdfliveError` for a file that is no such log or that another `ChangeLog` writes.
+    watch, and `RdfliveError` inside a batch of the graph, and for a file that is no such log, that another
+    `ChangeLog` writes or that cannot be written.
     """
 
     def __init__(self, graph: Any, path: str | os.PathLike[str], *, initial: bool = True) -> None:
@@ -87,6 +88,7 @@ class ChangeLog:
         """What stopped the recording."""
         self._lock = threading.Lock()
         self._graph = _Recorded(graph)
+        _refuse_batch(graph, self.path)
         self._plugin = _Plugin(self._record)
         self._file = _open(self.path)
         try:
@@ -127,7 +129,7 @@ class ChangeLog:
                 "another log"
             )
         with rdflive.batch(graph), ExitStack() as undo:
-            rdflive.register_plugin(self._plugin)
+            rdflive.register_plugin(self._plugin, f"ChangeLog {next(_numbers)} ({self.path})")
             undo.callback(rdflive.unregister_plugin, self._plugin)
             self._subscription = undo.enter_context(rdflive.subscribe(graph, _WATCHED, initial=False))
             if initial:
@@ -147,7 +149,7 @@ class ChangeLog:
             except BaseException as error:
                 self.error = error
                 with suppress(OSError):  # a full disk takes no more; the log says it then by what is missing
-                    self._file.write(_STOPPED)
+                    self._file.write(STOPPED)
                 if not isinstance(error, Exception):
                     raise
                 raise RdfliveError(
@@ -160,7 +162,10 @@ class ChangeLog:
         first = next(rows, None)
         if first is None:
             return
-        place = os.fstat(self._file.fileno()).st_size
+        status = os.fstat(self._file.fileno())
+        if not status.st_nlink:
+            raise RdfliveError("the log was deleted")
+        place = status.st_size
         try:
             for block in _blocks(chain(("TX .\n", first), rows, ("TC .\n",))):
                 while block:
@@ -242,9 +247,24 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
     yield "".join(block).encode()
 
 
+def _refuse_batch(graph: Any, path: str) -> None:
+    """Raise `RdfliveError` where this thread has a batch of the graph open."""
+    with manager.locked(manager.store_of(graph)) as adapter:
+        if adapter.capture.is_open:
+            raise RdfliveError(
+                f"{path}: a ChangeLog cannot begin inside a batch, of which it would have a part; begin it "
+                "before or behind `with rdflive.batch(graph)`"
+            )
+
+
 def _open(path: str) -> FileIO:
     """Open a log to append to, for this process and object alone."""
-    file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed with the ChangeLog
+    try:
+        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed with the ChangeLog
+    except OSError as error:
+        raise RdfliveError(
+            f"{path}: cannot be written: {error.strerror}; a ChangeLog takes a file in a folder that is there"
+        ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -262,8 +282,9 @@ def _cut_tail(file: FileIO, path: str) -> int:
         end = content.rfind(_END)
         end = end + len(_END) if end >= 0 else 0
         starts = content[: len(_BEGIN)], content[end : end + len(_BEGIN)]
-        stopped = content[end : end + len(_STOPPED)] == _STOPPED
-    if not _BEGIN.startswith(starts[0]) or not (stopped or _BEGIN.startswith(starts[1])):
+        stopped = STOPPED.startswith(content[end : end + len(STOPPED)])
+    begun = _BEGIN.startswith(starts[0]) or (stopped and not end)
+    if not begun or not (stopped or _BEGIN.startswith(starts[1])):
         raise RdfliveError(f"{path}: is not what a ChangeLog has written; name another log")
     file.truncate(end)
     return end

@@ -4,23 +4,48 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Final, NoReturn
+from typing import BinaryIO, Final, NoReturn, TypedDict
 
 from rdflive.errors import FeedError, RdfliveError, ResyncNeeded
 from rdflive.feeds import FeedFormatError, open_bytes
 from rdflive_stores.spark.log_rows import LOG_FORMATS, LogFormat
 from rdflive_stores.spark.log_scan import LINE_END
 
-__all__ = ["LogFiles", "check_read", "checksum", "open_log", "refuse_line"]
+__all__ = [
+    "STOPPED",
+    "FilePlace",
+    "LogFiles",
+    "check_read",
+    "checksum",
+    "fault_before",
+    "is_stopped",
+    "open_log",
+    "refuse_line",
+    "resync",
+    "still_has",
+]
 
+STOPPED: Final = b"RECORDING-STOPPED\n"
+"""The last line of a log whose recording could not go on; it is no RDF Patch, so nobody reads past it."""
 _CHECKED: Final = 4096
 _BLOCK: Final = 1 << 20
 _OFFERED: Final = " and ".join(
     f"{name} ({' '.join(form.feed.endings)})" for name, form in LOG_FORMATS.items()
 )
+
+
+class FilePlace(TypedDict):
+    """How far a file was read, as an offset of the stream has it."""
+
+    end: int
+    """The bytes read."""
+    check: int
+    """The checksum of the last of them."""
+    path: str
+    """The absolute path of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +125,44 @@ def checksum(stream: BinaryIO, end: int) -> int:
     return zlib.crc32(stream.read(end - start))
 
 
-def check_read(stream: BinaryIO, path: str, place: Mapping[str, int]) -> None:
+def still_has(path: str, end: int, check: int) -> bool:
+    """True when a file has at least `end` bytes and `check` is the checksum in front of there."""
+    try:
+        with open_log(path) as stream:
+            return fault_before(stream, end, check) is None
+    except (OSError, RdfliveError):
+        return False
+
+
+def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
     """Make sure that a file is the one that was read up to a place; raises `ResyncNeeded`."""
-    end = place["end"]
+    fault = fault_before(stream, place["end"], place["check"])
+    if fault is not None:
+        raise resync(path, f"{fault} byte {place['end']}, up to where it was read the last time")
+
+
+def resync(path: str, reason: str) -> ResyncNeeded:
+    """Make the error that says how whoever reads a log through Spark starts anew."""
+    error = ResyncNeeded(path, reason)
+    error.args = (
+        f"{path}: {reason}; resync: with a new checkpoint read the log from its beginning; a mirror needs "
+        "another name as well, and an empty graph",
+    )
+    return error
+
+
+def fault_before(stream: BinaryIO, end: int, check: int) -> str | None:
+    """Tell what is wrong in front of a byte; None where it is as it was read."""
     if stream.seek(0, os.SEEK_END) < end:
-        raise ResyncNeeded(path, f"ends before byte {end}, up to where it was read the last time")
-    if checksum(stream, end) != place["check"]:
-        raise ResyncNeeded(path, f"has changed before byte {end}, up to where it was read the last time")
+        return "ends before"
+    return None if checksum(stream, end) == check else "has changed before"
+
+
+def is_stopped(stream: BinaryIO, size: int) -> bool:
+    """True when `STOPPED` is the last line in front of a byte."""
+    start = max(0, size - len(STOPPED) - 1)
+    stream.seek(start)
+    return stream.read(size - start) in (STOPPED, b"\n" + STOPPED)
 
 
 def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:

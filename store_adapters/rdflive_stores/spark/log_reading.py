@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -20,15 +20,31 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from rdflive.errors import RdfliveError, ResyncNeeded
-from rdflive_stores.spark.log_files import LogFiles, check_read, checksum, open_log, refuse_line
+from rdflive.errors import RdfliveError
+from rdflive.feeds import RowError
+from rdflive_stores.spark.log_files import (
+    STOPPED,
+    FilePlace,
+    LogFiles,
+    check_read,
+    checksum,
+    fault_before,
+    is_stopped,
+    open_log,
+    refuse_line,
+    resync,
+)
 from rdflive_stores.spark.log_rows import BadLineError, read_rows
 from rdflive_stores.spark.log_scan import LogScan, Piece, UnendedError
 
 __all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]
 
-Offset: TypeAlias = dict[str, dict[str, int]]
-"""Per file the bytes read, `end`, and the checksum in front of them, `check`."""
+Offset: TypeAlias = dict[str, FilePlace]
+"""Up to where each file has been read, by its name."""
+_STOPPED: Final = (
+    "the recording has stopped here, so what follows is not known; a new ChangeLog of the graph on this file "
+    "goes on, and so does a reader then"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +120,31 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._targets = self._sizes()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Find the end of the last unit there is, or of the one in which the limit is reached."""
-        sizes = self._sizes() if self._targets is None else self._targets
+        """Find the end of the last unit there is, or of the one in which the limit is reached.
+
+        It lies in front of a line that says `STOPPED`, for that goes when the recording goes on; with nothing
+        new before the line it raises `FeedError`.
+        """
+        sizes, offset = self._followed(start, self._sizes() if self._targets is None else self._targets)
         reading = max(start, default="")
         if reading and reading not in sizes:
-            raise ResyncNeeded(self._files.path(reading), "is gone, and may have had more than was read")
+            raise resync(self._files.path(reading), "is gone, and may have had more than was read")
         self._scans = {name: kept for name, kept in self._scans.items() if name >= reading}
-        left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else sys.maxsize
+        allowed = left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else sys.maxsize
         last = max((name for name, size in sizes.items() if size), default="")
-        offset: Offset = {}
         for name, size in sorted(sizes.items()):
-            place = start.get(name, {"end": 0, "check": 0})
+            place = self._place(start, name)
             if name < reading and size > place["end"]:
-                raise ResyncNeeded(
+                raise resync(
                     self._files.path(name), f"has grown since {reading}, which follows it by name, was begun"
                 )
-            if name >= reading and left > 0 and size:
-                begun, place = place["end"], self._advance(name, place, size, left, final=name < last)
+            if name >= reading and left > 0 and (size or place["end"]):
+                begun = place["end"]
+                place, stopped = self._advance(name, place, size, left, final=name < last)
                 left -= place["end"] - begun
+                if stopped and left == allowed:
+                    refuse_line(place["path"], size - len(STOPPED), RowError(_STOPPED))
+                left *= not stopped  # nothing behind the line is read before it has gone
             if place["end"]:
                 offset[name] = place
         return offset
@@ -130,11 +153,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Cut what lies between two offsets."""
         plan: list[tuple[str, list[Piece]]] = []
         for name, place in sorted(end.items()):
-            begin, stop = start.get(name, {"end": 0})["end"], place["end"]
-            if begin != stop:
+            begun, stop = self._place(start, name), place["end"]
+            if begun["end"] != stop:
                 if not os.path.exists(self._files.path(name)):
-                    raise ResyncNeeded(self._files.path(name), "is gone")
-                plan.append((name, self._covering(name, begin, place).pieces(begin, stop)))
+                    raise resync(self._files.path(name), "is gone")
+                plan.append((name, self._covering(name, begun, place).pieces(begun["end"], stop)))
         return list(_packed(plan, self._settings.partition_bytes))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -145,24 +168,42 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Measure the files; their list comes first, so that one which another follows is at its end."""
         sizes = {}
         for name in self._files.names():
-            if name.endswith(".gz"):
-                raise RdfliveError(
-                    f"{self._files.path(name)}: a compressed file cannot be followed: read it with "
-                    "spark.read, or decompress it"
-                )
             try:
                 sizes[name] = os.stat(self._files.path(name)).st_size
             except FileNotFoundError:  # gone since the list was made
                 continue
         return sizes
 
+    def _followed(self, start: Offset, sizes: dict[str, int]) -> tuple[dict[str, int], Offset]:
+        """Leave out what is compressed, and give the places of files that were read before they became so.
+
+        Those stay in the offset, by which they are known the next time.
+        """
+        reading, kept = max(start, default=""), Offset()
+        for name in (name for name in sizes if name.endswith(".gz")):
+            read = name.removesuffix(".gz")
+            if read not in start or read == reading:
+                raise RdfliveError(
+                    f"{self._files.path(name)}: a compressed file cannot be followed: read it with "
+                    "spark.read, or decompress it"
+                )
+            kept[read] = self._place(start, read)
+        return {name: size for name, size in sizes.items() if not name.endswith(".gz")}, kept
+
+    def _place(self, start: Offset, name: str) -> FilePlace:
+        """Give up to where a file has been read; the folder may have been moved since."""
+        path = self._files.path(name)
+        return {**start[name], "path": path} if name in start else {"end": 0, "check": 0, "path": path}
+
     def _advance(
-        self, name: str, place: dict[str, int], size: int, left: int, *, final: bool
-    ) -> dict[str, int]:
-        """Look on in a file, and give the place up to where it can be read."""
+        self, name: str, place: FilePlace, size: int, left: int, *, final: bool
+    ) -> tuple[FilePlace, bool]:
+        """Look on in a file: give the place up to where it can be read, and whether its recording stopped."""
         path, begin = self._files.path(name), place["end"]
         with _opened(path) as stream:
             check_read(stream, path, place)
+            stopped = is_stopped(stream, size)
+            size -= stopped * len(STOPPED)
             scan, check = self._scans.get(name, (None, 0))
             if scan is None or scan.complete != begin or checksum(stream, scan.known) != check:
                 scan = self._settings.scan(name, begin)
@@ -170,13 +211,21 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             scan.advance(stream, size, until=min(size, begin + left), final=final)
             self._scans[name] = scan, checksum(stream, scan.known)
             end = scan.complete
-            return place if end == begin else {"end": end, "check": checksum(stream, end)}
+            if end != begin:
+                place = {"end": end, "check": checksum(stream, end), "path": path}
+            return place, stopped
 
-    def _covering(self, name: str, begin: int, place: dict[str, int]) -> LogScan:
-        """Give a scan that knows a stretch up to a place."""
-        path, stop = self._files.path(name), place["end"]
+    def _covering(self, name: str, begun: FilePlace, place: FilePlace) -> LogScan:
+        """Give a scan that knows the stretch between two places."""
+        path, begin, stop = self._files.path(name), begun["end"], place["end"]
         with _opened(path) as stream:
-            check_read(stream, path, place)
+            check_read(stream, path, begun)
+            if fault_before(stream, stop, place["check"]) is not None:
+                raise RdfliveError(
+                    f"{path}: has changed behind byte {begin}, up to where it was applied, and before byte "
+                    f"{stop}, up to where it was about to be; a mirror goes on with a new checkpoint and the "
+                    "same name"
+                )
             scan, _ = self._scans.get(name, (None, 0))
             if scan is None or scan.start > begin or scan.complete < stop:
                 scan = self._settings.scan(name, begin)
@@ -194,9 +243,7 @@ def read_log(files: LogFiles, partition: InputPartition) -> Iterator[pa.RecordBa
                 stream.seek(piece.start)
                 content = stream.read(piece.end - piece.start)
                 if len(content) < piece.end - piece.start:
-                    raise ResyncNeeded(
-                        path, f"ends before byte {piece.end}, up to where it went a moment ago"
-                    )
+                    raise resync(path, f"ends before byte {piece.end}, up to where it went a moment ago")
                 yield read_rows(content, piece, name, form)
 
 

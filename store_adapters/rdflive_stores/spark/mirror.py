@@ -6,7 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
@@ -25,7 +26,9 @@ from rdflive_stores.spark.checkpoints import Checkpoint
 from rdflive_stores.spark.cursor import Cursor, Given, Step, resync, step, stream_ends
 from rdflive_stores.spark.decoding import Fault, Place
 from rdflive_stores.spark.formats import shape_of
+from rdflive_stores.spark.log_files import still_has
 from rdflive_stores.spark.rows import stream_columns
+from rdflive_stores.spark.running import RunningQuery
 from rdflive_stores.spark.shapes import Shape, ShapeError
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
@@ -33,9 +36,21 @@ __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
 """In front of the keys that a format chose itself, as `rdflive.mirror` keeps them."""
-_running: Final[dict[tuple[int, str], StreamingQuery]] = {}
-"""The mirrors at work, by store and name."""
 _starting: Final = threading.Lock()
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """A mirror at work."""
+
+    query: StreamingQuery | None = None
+    """None while it is started."""
+
+
+_Key: TypeAlias = tuple[int, str]
+"""The store and the name of a mirror."""
+_running: Final[dict[_Key, _Running]] = {}
+"""The mirrors at work; who is not among them commits no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +95,18 @@ def mirror(
     they are there, which says where a row stands in its source, and otherwise as they come. A transaction
     that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
 
-    `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name` (by
-    default the path of the checkpoint), where the source stands, so that each row is applied once: after a
-    kill, and where rows say where they stand with a new checkpoint too. Where rows may be missing
-    the query ends with `ResyncNeeded`. A micro-batch with a bad unit is not applied, and ends the query with
-    `FeedError`; with `on_bad="skip"` the unit goes to the file `dead_letters`, and so does, by itself, a
-    quad that the store refuses. Both are in the text of `query.exception()`.
+    `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,
+    where the source stands, so that each row is applied once: after a kill, and where rows say where they
+    stand with a new checkpoint too. The name is by default the path of the checkpoint, so give one where that
+    may change: under another name the source is applied from its beginning. Where rows may be missing the
+    query ends, and its error says how to resync. A micro-batch with a bad unit is not applied, and ends
+    the query; with `on_bad="skip"` the unit goes to the file `dead_letters`, and so does, by itself, a quad
+    that the store refuses. What the source "rdf_patch" cannot read always ends the query.
 
-    `trigger` holds the options of `DataStreamWriter.trigger`; `on_batch` is called after each commit, in the
-    thread of the query. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored, and
-    `UnsupportedStoreError`.
+    Waiting for the query raises `DataflowError` where rdflive ended it, which `query.exception()` gives as
+    well. `trigger` holds the options of `DataStreamWriter.trigger`; `on_batch` is called after each commit,
+    in the thread of the query. Raises `ShapeError` for a DataFrame or a format that cannot be mirrored,
+    `UnsupportedStoreError`, and `RdfliveError` for a name at work or a checkpoint that cannot be.
     """
     if not df.isStreaming:
         raise ShapeError("the DataFrame does not stream: read it with spark.readStream")
@@ -97,19 +114,19 @@ def mirror(
     letters = _dead_letters(on_bad, dead_letters)
     place = Checkpoint(df.sparkSession, os.fspath(checkpoint))
     target, name = GraphTarget(graph), name or place.path
+    key = target.identity, name
     with _starting:
-        for ended in [key for key, query in _running.items() if not _is_active(query)]:
-            del _running[ended]
-        key = target.identity, name
-        if key in _running:
-            raise RdfliveError(
-                f"a mirror named {name!r} is at work on this store; give this one another name="
-            )
-        applier = BatchApplier(graph, target, shape, place, name, letters, on_batch)
-        writer = df.writeStream.foreachBatch(applier).option("checkpointLocation", place.path)
-        query = (writer.trigger(**trigger) if trigger else writer).start()
-        _running[key] = query
-    return query
+        running = _enter(key, graph)
+        try:
+            is_current = partial(_is_current, key, running)
+            applier = BatchApplier(graph, target, shape, place, name, letters, is_current, on_batch)
+            writer = df.writeStream.foreachBatch(applier).option("checkpointLocation", place.path)
+            query = (writer.trigger(**trigger) if trigger else writer).start()
+        except BaseException:
+            del _running[key]
+            raise
+        running.query = RunningQuery(query._jsq)
+    return running.query
 
 
 @dataclass(slots=True)
@@ -122,6 +139,8 @@ class BatchApplier:
     checkpoint: Checkpoint
     name: str
     letters: DeadLetters | None
+    is_current: Callable[[], bool]
+    """True while no other mirror may have taken its place."""
     on_batch: Callable[[MirroredBatch], object] | None = None
     stored: Cursor | None = field(init=False)
 
@@ -136,8 +155,14 @@ class BatchApplier:
         """Apply a micro-batch, unless that was done before; raises what ends the query."""
         given = self.checkpoint.given(number)
         is_positioned = self.shape.is_positioned and stream_ends(given.end) is not None
-        is_numbered = self.shape.is_numbered
-        found = step(self.stored, given, self.name, is_positioned=is_positioned, is_numbered=is_numbered)
+        found = step(
+            self.stored,
+            given,
+            self.name,
+            is_positioned=is_positioned,
+            is_numbered=self.shape.is_numbered,
+            still_has=still_has,
+        )
         if found is not None:
             self._apply(unapplied(batch, found, self.name), given, found)
 
@@ -162,39 +187,45 @@ class BatchApplier:
             self._put_aside(error, text)
         with interrupt_later():
             keep = {_OWN + key: text for key, text in reading.kept.items()}
-            refused = self._write(reading.changes, {**keep, _CURSOR: cursor.to_text()})
+            refused = self._write(reading.changes, {**keep, _CURSOR: cursor.to_text()}, given.batch)
             self.stored = cursor
         if self.on_batch is not None:
             changes = len(reading.changes) - refused
             self.on_batch(MirroredBatch(given.batch, changes, len(faults) + refused))
 
-    def _write(self, changes: Sequence[Change], keep: Mapping[str, str | None]) -> int:
+    def _write(self, changes: Sequence[Change], keep: Mapping[str, str | None], batch: int) -> int:
         """Write one commit; give how many changes the store refused and were put aside."""
-        try:
-            self.target.write(changes, (), self.name, keep)
-        except ValueError as cause:
-            if self.letters is None:
-                raise FeedError(
-                    self.name, 1, f"the store refuses the micro-batch: {_one_line(cause)}"
-                ) from cause
-        else:
-            return 0
         # a kill in between is made good: the same micro-batch comes again, and does all of this again
         with rdflive.batch(self.graph):
-            refused = self._write_each(changes)
+            if not self.is_current():
+                raise RdfliveError(
+                    f"micro-batch {batch} of the mirror {self.name!r} is not applied: its query was stopped, "
+                    "and another mirror has been started since"
+                )
+            try:
+                self.target.write(changes, (), self.name, keep)
+            except ValueError as cause:
+                if self.letters is None:
+                    raise RdfliveError(
+                        f"micro-batch {batch} of the mirror {self.name!r}: the store refuses it: "
+                        f"{_one_line(cause)}"
+                    ) from cause
+            else:
+                return 0
+            refused = self._write_each(changes, batch)
             self.target.write((), (), self.name, keep)
         return refused
 
-    def _write_each(self, changes: Sequence[Change]) -> int:
+    def _write_each(self, changes: Sequence[Change], batch: int) -> int:
         """Write what the store takes, by halves, and put the rest aside."""
         try:
             self.target.write(changes, (), self.name, {})
         except ValueError as cause:
             if len(changes) > 1:
                 half = len(changes) // 2
-                return self._write_each(changes[:half]) + self._write_each(changes[half:])
+                return self._write_each(changes[:half], batch) + self._write_each(changes[half:], batch)
             ((sign, quad),) = changes
-            error = FeedError(self.name, 1, f"the store refuses a quad: {_one_line(cause)}")
+            error = FeedError(f"micro-batch {batch}", 1, f"the store refuses a quad: {_one_line(cause)}")
             self._put_aside(error, f"{'A' if sign > 0 else 'D'} {write_quad(quad)}")
             return 1
         return 0
@@ -231,9 +262,24 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLette
     return None if path is None else DeadLetters(path)
 
 
-def _is_active(query: StreamingQuery) -> bool:
+def _enter(key: _Key, graph: Any) -> _Running:
+    """Take the place of a mirror that has ended; raises `RdfliveError` where one of the name is at work."""
+    for ended in [key for key, other in _running.items() if not _is_active(other.query)]:
+        del _running[ended]
+    if key in _running:
+        raise RdfliveError(f"a mirror named {key[1]!r} is at work on this store; give this one another name=")
+    with rdflive.batch(graph):  # what the former mirror is still to commit comes before, or never
+        running = _running[key] = _Running()
+    return running
+
+
+def _is_current(key: _Key, running: _Running) -> bool:
+    return _running.get(key) is running
+
+
+def _is_active(query: StreamingQuery | None) -> bool:
     try:
-        return bool(query.isActive)
+        return query is not None and bool(query.isActive)
     except (Py4JError, OSError):  # its JVM is gone
         return False
 

@@ -61,7 +61,7 @@ def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
 
     Raises `RdfliveError` where it is neither that of our files nor Kafka's.
 
-    >>> stream_offsets({"log.rdfp": {"end": 120, "check": 7}})
+    >>> stream_offsets({"log.rdfp": {"end": 120, "check": 7, "path": "/logs/log.rdfp"}})
     {'log.rdfp': 120}
     >>> stream_offsets({"changes": {"0": 23, "1": 5}})
     {'changes/0': 23, 'changes/1': 5}
@@ -71,9 +71,10 @@ def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
         if not isinstance(places, Mapping):
             raise RdfliveError(
                 f"{dict(offset)!r} is no offset of a positioned source: expected that of format "
-                '"rdf_patch", {file: {"end": …, "check": …}}, or of Kafka, {topic: {partition: offset}}'
+                '"rdf_patch", {file: {"end": …, "check": …, "path": …}}, or of Kafka, {topic: {partition: '
+                "offset}}"
             )
-        if places.keys() == {"end", "check"}:
+        if places.keys() >= {"end", "check"}:
             found[name] = places["end"]
         else:
             found.update((f"{name}/{partition}", place) for partition, place in places.items())

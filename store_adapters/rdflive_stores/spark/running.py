@@ -19,11 +19,11 @@ _OURS: Final = re.compile(r"^rdflive[\w.]*: (.+?)\s*(?:SQLSTATE: \w+|^\s*$|\Z)",
 
 
 class DataflowError(RdfliveError, StreamingQueryException):
-    """A subscription ended because of the changes or the state it was given; Spark's error is the cause."""
+    """A query ended because of what rdflive was given, or its state; Spark's error is the cause."""
 
 
 class RunningQuery(StreamingQuery):
-    """Spark's handle of a query, with readable errors."""
+    """Spark's handle of a mirror or of a subscription's query, with readable errors."""
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802 - Spark's name
         """Wait until the query ends, or some seconds; raises `DataflowError`, or what else ended it."""

@@ -77,11 +77,13 @@ class SparkSubscription:
             raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
         self._buckets = partitions or self._known_partitions() or configured
         self._running: StreamingQuery | None = None
+        self._is_giving = False
         self._restart: Callable[[], StreamingQuery] | None = None
         self.deltas: DataFrame = self._dataflow(changes)
         """The changes of the answer as a streaming DataFrame: a string column per variable, in N-Triples
         (NULL is unbound), and `weight`, by how much more often the solution is there: net, and at most one
-        row per solution and micro-batch. Run again after a failure, a micro-batch gives the same rows."""
+        row per solution and micro-batch. Run again after a failure, a micro-batch gives the same rows.
+        In a `foreachBatch` of your own, read each micro-batch to the end, or the next one is refused."""
 
     @property
     def partitions(self) -> int:
@@ -123,8 +125,14 @@ class SparkSubscription:
         self._running = start()
         return self._running
 
-    def compact(self) -> None:
-        """Merge the files of the state, between two micro-batches; they are merged as they grow anyway."""
+    def compact(self) -> StreamingQuery | None:
+        """Merge the files of the state, between two micro-batches; they are merged as they grow anyway.
+
+        A query that runs is stopped, which ends its handle, and started anew: gives the new handle, None
+        where none ran. A query that was started from `deltas` must be stopped before.
+        """
+        if self._is_giving:
+            raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")
         was_running = self._running is not None and self._running.isActive
         self.stop()
         query, last = self._query_id(), self._last_committed()
@@ -132,8 +140,10 @@ class SparkSubscription:
             numbers = self._spark.range(0, self._buckets, 1, self._buckets)
             task = partial(tasks.compact, self._plan, Moment(os.path.join(self._root, query), last))
             numbers.mapInArrow(task, "bucket long").write.format("noop").mode("overwrite").save()
-        if was_running and self._restart is not None:
-            self._running = self._restart()
+        if not was_running or self._restart is None:
+            return None
+        self._running = self._restart()
+        return self._running
 
     def stop(self) -> None:
         """Stop the query, if it runs; `start` goes on where it stopped."""
@@ -142,23 +152,18 @@ class SparkSubscription:
 
     def _give(self, sink: Callable[[DataFrame, int], None], deltas: DataFrame, batch: int) -> None:
         """Let a function take a micro-batch; what it did not read must run all the same, for the state."""
-        sink(deltas, batch)
+        self._is_giving = True
+        try:
+            sink(deltas, batch)
+        finally:
+            self._is_giving = False
         if not tasks.is_done(Moment(os.path.join(self._root, self._query_id() or ""), batch), self._buckets):
             deltas.write.format("noop").mode("overwrite").save()
 
     def _check_state(self) -> None:
-        query, last = self._query_id(), self._last_committed()
-        if query is None:
-            return
-        folder = os.path.join(self._root, query)
-        try:
-            tasks.check(folder, tasks.signature(self._plan, self._buckets))
-        except FileNotFoundError as error:
-            if last is not None:
-                raise StateError(
-                    f"the state of micro-batch {last} should be in {folder}, and is not: it was removed, or "
-                    "the checkpoint is that of another program; start anew with another checkpoint"
-                ) from error
+        query = self._query_id()
+        if query is not None and self._last_committed() is not None:
+            tasks.check(os.path.join(self._root, query), tasks.signature(self._plan, self._buckets))
 
     def _dataflow(self, changes: DataFrame) -> DataFrame:
         """Lay the stages out: a shuffle in front of each."""
@@ -183,6 +188,8 @@ class SparkSubscription:
                 return str(json.load(file)["id"])
         except FileNotFoundError:
             return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateError(f"{self._checkpoint}/metadata is not what Spark writes: {error}") from error
 
     def _last_committed(self) -> int | None:
         """Find the last micro-batch that Spark noted as done."""
@@ -209,6 +216,11 @@ def _check_columns(changes: DataFrame, plan: QueryPlan) -> None:
             f"changes lacks the column {missing[0]!r}; it has {', '.join(changes.columns)}, and must have "
             "op, s, p, o and perhaps g, as the format rdf_patch gives them"
         )
+    for name, kind in changes.dtypes:
+        if name in ("op", "s", "p", "o", "g") and kind != "string":
+            raise ValueError(
+                f"the column {name!r} of changes must hold strings, not {kind}: terms in N-Triples"
+            )
     seen: dict[str, str] = {_WEIGHT: _WEIGHT}
     for name in plan.names:
         other = seen.setdefault(name.lower(), name)

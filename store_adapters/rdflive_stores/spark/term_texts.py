@@ -61,6 +61,8 @@ def _read(text: str, role: str) -> Term:
         return URIRef(match[1])
     if match := _LITERAL.fullmatch(text):
         return exact_literal(*match.groups())
+    if role == "graph" and not text.strip():
+        raise RowError(f"the graph is {text!r}; NULL stands for the default graph")
     reader = RowReader(text)
     term = reader.term(role)
     if reader.rest:

@@ -260,7 +260,7 @@ def _added(one: Counter[Row], other: Counter[Row]) -> Counter[Row]:
 @pytest.mark.parametrize("collide", [False, True])
 def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """After each micro-batch the solutions are those of the engine, also where hashes are alike."""
-    monkeypatch.setattr(files, "_LEAST_ROWS", 2)
+    monkeypatch.setattr(files, "_LEAST_BYTES", 2)
     if collide:
         monkeypatch.setattr(tables, "_hash", lambda text: len(text or "") & 1)
     outcomes: Counter[str] = Counter()

@@ -63,7 +63,7 @@ def test_state_before_a_batch_is_the_sum_of_the_earlier(
     folder = tmp_path_factory.mktemp("state")
     expected: Counter[str] = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state, "_LEAST_ROWS", least)
+        patch.setattr(state, "_LEAST_BYTES", least)
         for number, (weights, repeats) in enumerate(batches):
             for _ in range(1 + repeats):
                 assert total(bucket(folder).settle(number)) == expected
@@ -136,7 +136,7 @@ def test_drafts_of_killed_tasks_are_not_read_and_go(tmp_path: Path) -> None:
 
 def test_moment_needs_a_streaming_query() -> None:
     """Outside of a streaming query there is no micro-batch, and the error says what makes one."""
-    with pytest.raises(RuntimeError, match="use writeStream"):
+    with pytest.raises(state.StateError, match="use writeStream"):
         moment("somewhere")
 
 
@@ -145,7 +145,7 @@ def test_state_is_as_large_as_what_is_live(
     query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ten times as many updates as live quads, files hold half as much again as is live, at most."""
-    monkeypatch.setattr(state, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(state, "_LEAST_BYTES", 20)
     cuts = random.Random(4)
     size, step = 600, 150
     simulation = Simulation(f"SELECT * {{ {query} }}", str(tmp_path), 2, cuts=cuts)

@@ -67,9 +67,10 @@ def _visit(matching: MatchPlan, visit: Visit) -> str:
 
 
 def _stage(stage: Stage) -> str:
-    met = ", ".join(f"?{stage.inputs[place].name}" for place in stage.key) or "one partition"
+    key = ", ".join(f"?{stage.inputs[place].name}" for place in stage.key)
+    where = f"by {key}" if key else "in one partition"
     kept = {algebra.Distinct: "the count of each row", algebra.Group: "a state per group"}
     names = [type(operation.node).__name__ for operation in stage.operations]
     keeps = [kept[type(operation.node)] for operation in stage.operations if type(operation.node) in kept]
     does = " → ".join(["net", *names])
-    return f"rows meet by {met}: {does}; kept: {', '.join(keeps) or 'nothing'}"
+    return f"rows meet {where}: {does}; kept: {', '.join(keeps) or 'nothing'}"

@@ -59,18 +59,31 @@ def match(
     changes = list(batches)
     if not changes:
         return
-    table = pa.Table.from_batches(changes).combine_chunks()
+    table = pa.Table.from_batches(changes)
     if not table.num_rows:
         return
+    table = table.cast(pa.schema(map(_small, table.schema))).combine_chunks()
     _check(table)
     for bucket in np.unique(table["bucket"].to_numpy()):
         mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
+        wanted = np.logical_or.reduce([_matches(pattern, mine) for pattern in plan.patterns])
+        mine = mine.filter(pa.array(wanted)).combine_chunks()
+        if not mine.num_rows:
+            continue
         quads, signs = _normalise(now, int(bucket), _last_of_each(mine))
         yield from _send(plan, quads, signs, buckets)
 
 
+def _small(field: pa.Field) -> pa.Field:
+    """Take texts as Spark gives them by default, also where it is told to give large ones."""
+    return field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
+
+
 def _check(table: pa.Table) -> None:
     """Refuse what is no change, or spelt so that an equal term could be spelt otherwise."""
+    for name in ("stream", "offset", "part"):
+        if table[name].null_count:
+            raise ChangeError(f"the {name} of a change is NULL: each must say where it stands, or none")
     known = pc.is_in(table["op"], pa.array(["A", "D", "+", "-"]))
     if not pc.all(known).as_py():
         wrong = table["op"].filter(pc.invert(known))[0].as_py()

@@ -10,14 +10,16 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rdflive_stores.spark.dataflow.runs import Numbers
 
-__all__ = ["PACKETS", "bucket_of", "mix", "pack", "pack_everywhere", "unpack"]
+__all__ = ["PACKETS", "bucket_of", "mark", "mix", "pack", "pack_everywhere", "unmark", "unpack"]
 
 PACKETS: Final = "bucket int, kind smallint, packet binary"
 """The columns of packed rows: where they go, what they are to the stage that unpacks them, the rows."""
 _SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
+_MARK: Final = -2
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -34,6 +36,19 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
         mixed = (mixed ^ column.view(np.uint64)) * _FACTOR
         mixed ^= mixed >> np.uint64(32)
     return mixed.view(np.int64)
+
+
+def mark(bucket: int) -> pa.RecordBatch:
+    """Tell the next stages that a bucket exists, whether rows go to it or not."""
+    return _batch([bucket], _MARK, [b""])
+
+
+def unmark(batches: Iterable[pa.RecordBatch], buckets: list[int]) -> Iterator[pa.RecordBatch]:
+    """Pass packets on, and add the buckets of the marks among them to a list."""
+    for batch in batches:
+        is_mark = pc.equal(batch.column(1), _MARK)
+        buckets += batch.column(0).filter(is_mark).to_pylist()
+        yield batch.filter(pc.invert(is_mark))
 
 
 def pack(rows: pa.Table, kind: int, bucket: Numbers) -> Iterator[pa.RecordBatch]:

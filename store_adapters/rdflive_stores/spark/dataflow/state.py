@@ -19,19 +19,24 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark import TaskContext
 
+from rdflive.errors import RdfliveError
 from rdflive_stores.spark.dataflow.runs import Layout, Run, sort_rows, sum_rows
 
-__all__ = ["Bucket", "Merge", "Moment", "moment"]
+__all__ = ["Bucket", "Merge", "Moment", "StateError", "moment"]
 
 Merge: TypeAlias = Callable[[Sequence[pa.Table], Layout], pa.Table]
 
 _FILE: Final = re.compile(r"(base|delta)-(\d+)\.arrow")
 _DRAFT: Final = re.compile(r"\w+-(\d+)\.arrow\.[0-9a-f]+")
 _MOST_FILES: Final = 8
-_LEAST_ROWS: Final = 4096
+_LEAST_BYTES: Final = 1 << 18
 """Below this size merging by share would merge all the time."""
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
+
+
+class StateError(RdfliveError, ValueError):
+    """State is missing, damaged, or that of another query or micro-batch."""
 
 
 class Moment(NamedTuple):
@@ -49,9 +54,13 @@ def moment(root: str) -> Moment:
     """
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
-    if context is None or query is None:
-        raise RuntimeError("the solutions of a subscription exist in a streaming query only: use writeStream")
-    return Moment(os.path.join(root, query), int(context.getLocalProperty(_BATCH) or 0))
+    batch = context.getLocalProperty(_BATCH) if context is not None else None
+    if query is None or batch is None:
+        raise StateError(
+            "the deltas of a subscription exist in a streaming query only, and there in the thread that "
+            "Spark calls: use writeStream, and pyspark.InheritableThread for a thread of your own"
+        )
+    return Moment(os.path.join(root, query), int(batch))
 
 
 class _File(NamedTuple):
@@ -82,8 +91,8 @@ class Bucket:
     def settle(self, batch: int) -> list[Run]:
         """Read the state in front of a micro-batch, merged first where that is due."""
         runs = self.before(batch)
-        sizes = [len(run) for run in runs]
-        if len(runs) > 1 and (len(runs) > _MOST_FILES or sum(sizes[1:]) > max(sizes[0] // 2, _LEAST_ROWS)):
+        sizes = [run.table.nbytes for run in runs]
+        if len(runs) > 1 and (len(runs) > _MOST_FILES or sum(sizes[1:]) > max(sizes[0] // 2, _LEAST_BYTES)):
             merged = self.merge([run.table for run in runs], self.layout)
             self._write(f"base-{batch - 1}.arrow", merged)
             runs = [Run(merged)]
@@ -104,6 +113,8 @@ class Bucket:
     def add(self, batch: int, rows: pa.Table) -> Run | None:
         """Write the changes of a micro-batch; None where there are none."""
         if not rows.num_rows:
+            with suppress(FileNotFoundError):  # of an attempt that Spark has forgotten
+                os.remove(os.path.join(self.folder, f"delta-{batch}.arrow"))
             return None
         table = sort_rows(rows.select(self.layout.schema.names).cast(self.layout.schema))
         self._write(f"delta-{batch}.arrow", table)
@@ -119,8 +130,12 @@ class Bucket:
         return sorted(_File(int(m[2]), m[1] == "delta", m[0]) for m in found if m is not None)
 
     def _read(self, name: str) -> pa.Table:
-        with pa.memory_map(os.path.join(self.folder, name)) as source:
-            return pa.ipc.open_file(source).read_all().combine_chunks()
+        path = os.path.join(self.folder, name)
+        try:
+            with pa.memory_map(path) as source:
+                return pa.ipc.open_file(source).read_all().combine_chunks()
+        except pa.ArrowInvalid as error:
+            raise StateError(f"{path} is damaged: {error}; start anew with another checkpoint") from error
 
     def _write(self, name: str, table: pa.Table) -> None:
         """Write a file all at once: a task that is killed leaves nothing under the name."""

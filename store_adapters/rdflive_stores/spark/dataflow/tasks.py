@@ -11,11 +11,11 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark import TaskContext
 
-from rdflive.errors import RdfliveError
 from rdflive_stores.spark.dataflow import finishing, matching, walking
+from rdflive_stores.spark.dataflow.packing import mark, unmark
 from rdflive_stores.spark.dataflow.query_plan import QueryPlan
-from rdflive_stores.spark.dataflow.runs import sum_rows
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, moment
+from rdflive_stores.spark.dataflow.runs import Layout, sum_rows
+from rdflive_stores.spark.dataflow.state import Bucket, Merge, Moment, StateError, moment
 
 __all__ = ["PLAN", "StateError", "check", "compact", "finish", "is_done", "match", "signature", "walk"]
 
@@ -23,20 +23,21 @@ PLAN: Final = "plan.json"
 """The file that says what the state of a query is for."""
 _FORMAT: Final = 1
 """Counts what changes how state is written; the states of groups are pickled."""
+_ANEW: Final = "start anew with another checkpoint"
 _REACHED: Final = "reached"
 """The folder that says up to where each part of the state is."""
-
-
-class StateError(RdfliveError, ValueError):
-    """The state in a checkpoint belongs to another query."""
 
 
 def match(
     plan: QueryPlan, root: str, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `matching.match`; the first task of a micro-batch, so it looks whose state this is."""
-    now = moment(root)
-    _claim(now, signature(plan, buckets))
+    """Run `matching.match`; the first task of a micro-batch, so it looks whose state this is, and of when."""
+    now, part = moment(root), _part()
+    if not now.batch:
+        _claim(plan, now.folder, buckets)
+    check(now.folder, signature(plan, buckets))
+    _check_part(plan, now, part)
+    yield mark(part)
     yield from matching.match(plan.matching, now, buckets, batches)
 
 
@@ -44,17 +45,23 @@ def walk(
     plan: QueryPlan, root: str, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run `walking.walk`."""
-    yield from walking.walk(plan.matching, moment(root), buckets, number, batches)
+    parts: list[int] = []
+    yield from walking.walk(plan.matching, moment(root), buckets, number, unmark(batches, parts))
+    yield from map(mark, parts)
 
 
 def finish(
     plan: QueryPlan, root: str, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `finishing.finish`; the last task of a micro-batch, so it says that its part is done."""
+    """Run `finishing.finish`; the last stage of a micro-batch says which parts are done."""
     now = moment(root)
-    yield from finishing.finish(plan, now, buckets, number, batches)
-    if number == len(plan.stages) - 1:
-        _note(now)
+    parts: list[int] = []
+    yield from finishing.finish(plan, now, buckets, number, unmark(batches, parts))
+    if number < len(plan.stages) - 1:
+        yield from map(mark, parts)
+    else:
+        for part in parts:
+            _note(now, part)
 
 
 def is_done(now: Moment, buckets: int) -> bool:
@@ -67,62 +74,104 @@ def compact(plan: QueryPlan, now: Moment, batches: Iterable[pa.RecordBatch]) -> 
 
     `now` is the last micro-batch that Spark committed.
     """
-    folders = {
-        matching.LIVE: (matching.LAYOUT, sum_rows),
-        walking.ARRANGED: (walking.layout(plan.matching), sum_rows),
-        **finishing.folders(plan),
-    }
     for batch in batches:
         for bucket in batch.column(0).to_pylist():
-            for name, (layout, merge) in folders.items():
+            for name, (layout, merge) in _kept(plan).items():
                 Bucket.of(now, name, bucket, layout, merge).compact(now.batch)
         yield batch.rename_columns(["bucket"])
 
 
 def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
     """Say what state depends on: two plans of one signature read each other's."""
-    arranged = [[*shape.match, shape.key] for shape in plan.matching.arrangements]
-    return {"query": plan.plan.query.text, "partitions": buckets, "arrangements": arranged}
+    matching_ = plan.matching
+    patterns = [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching_.patterns]
+    above = [e.text for step in plan.plan.steps for e in step.node.expressions]
+    return {
+        "format": _FORMAT,
+        "query": plan.plan.query.text,
+        "partitions": buckets,
+        "patterns": patterns,
+        "arrangements": [[*shape.match, shape.key] for shape in matching_.arrangements],
+        "expressions": above,
+    }
 
 
 def check(folder: str, mine: dict[str, Any]) -> None:
-    """Look whose the state in a folder is; raises `StateError`, and `FileNotFoundError` if there is none."""
-    with open(os.path.join(folder, PLAN), encoding="utf-8") as file:
-        theirs = json.load(file)
+    """Look whose the state in a folder is; raises `StateError`, also if there is none."""
+    try:
+        with open(os.path.join(folder, PLAN), encoding="utf-8") as file:
+            theirs = json.load(file)
+    except FileNotFoundError as error:
+        raise StateError(
+            f"the state of the query should be in {folder}, and is not: it was removed, or the checkpoint is "
+            f"that of another program; {_ANEW}"
+        ) from error
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(
                 f"the state in {folder} was made with {name} {theirs.get(name)!r}, and this subscription has "
-                f"{value!r}; take that again, or start anew with another checkpoint"
+                f"{value!r}; take that again, or {_ANEW}"
             )
 
 
-def _claim(now: Moment, mine: dict[str, Any]) -> None:
-    """Write down whose the state is, or compare."""
-    path = os.path.join(now.folder, PLAN)
-    if not os.path.exists(path):
-        os.makedirs(now.folder, exist_ok=True)
-        draft = f"{path}.{uuid4().hex}"
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(mine, file, ensure_ascii=False, indent=1)
-        os.replace(draft, path)  # another task of the query would write the same
-    check(now.folder, mine)
+def _claim(plan: QueryPlan, folder: str, buckets: int) -> None:
+    """Make the folders of a new query, and write down whose they are."""
+    path = os.path.join(folder, PLAN)
+    if os.path.exists(path):
+        return
+    for name in (_REACHED, *_kept(plan)):
+        for bucket in range(buckets):
+            os.makedirs(os.path.join(folder, name, "" if name == _REACHED else str(bucket)), exist_ok=True)
+    _write(path, json.dumps(signature(plan, buckets), ensure_ascii=False, indent=1))
 
 
-def _note(now: Moment) -> None:
-    """Write down which micro-batch this task's part of the state has reached."""
+def _check_part(plan: QueryPlan, now: Moment, part: int) -> None:
+    """Refuse a part that does not stand right in front of the micro-batch, or right behind it."""
+    for name in _kept(plan):
+        if not os.path.isdir(os.path.join(now.folder, name, str(part))):
+            raise StateError(f"{now.folder} has lost its folder {name}/{part}; {_ANEW}")
+    reached = _noted(now.folder, part)
+    if reached not in ((now.batch - 1, now.batch) if now.batch else (None, 0)):
+        stands = "has run no micro-batch" if reached is None else f"stands at micro-batch {reached}"
+        raise StateError(
+            f"part {part} of the state in {now.folder} {stands}, and Spark is at {now.batch}: files were "
+            "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
+            f"does); {_ANEW}"
+        )
+
+
+def _kept(plan: QueryPlan) -> dict[str, tuple[Layout, Merge]]:
+    """Say what is kept: by the name of the folder its layout, and how its files are merged."""
+    return {
+        matching.LIVE: (matching.LAYOUT, sum_rows),
+        walking.ARRANGED: (walking.layout(plan.matching), sum_rows),
+        **finishing.folders(plan),
+    }
+
+
+def _part() -> int:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("only tasks of Spark have a part")
-    folder = os.path.join(now.folder, _REACHED)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, str(context.partitionId())), "w", encoding="ascii") as file:
-        file.write(str(now.batch))
+    return context.partitionId()
+
+
+def _note(now: Moment, part: int) -> None:
+    """Write down which micro-batch a part of the state has reached."""
+    _write(os.path.join(now.folder, _REACHED, str(part)), str(now.batch))
 
 
 def _noted(folder: str, part: int) -> int | None:
     try:
-        with open(os.path.join(folder, _REACHED, str(part)), encoding="ascii") as file:
+        with open(os.path.join(folder, _REACHED, str(part)), encoding="utf-8") as file:
             return int(file.read())
-    except (FileNotFoundError, ValueError):  # none yet, or the writer was killed
+    except FileNotFoundError:
         return None
+
+
+def _write(path: str, text: str) -> None:
+    """Write a file all at once; another task that writes it writes the same."""
+    draft = f"{path}.{uuid4().hex}"
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(draft, path)
