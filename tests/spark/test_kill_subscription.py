@@ -12,6 +12,6 @@ from kill import spark_subscription
 @pytest.mark.usefixtures("spark")  # there is a Java
 def test_a_killed_subscription_tells_each_micro_batch_as_it_is(tmp_path: Path) -> None:
     """Whatever is killed, no net is lost, none is told in two ways, and the state is what is live."""
-    outcome = spark_subscription.run(tmp_path, kills=3, batches=20, seed=5)
-    assert (outcome.killed, outcome.batches) == (3, 20)
+    outcome = spark_subscription.run(tmp_path, kills=3, batches=16, seed=5)
+    assert (outcome.killed, outcome.batches) == (3, 16)
     assert outcome.groups > 0

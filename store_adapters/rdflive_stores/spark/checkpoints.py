@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rdflive.errors import RdfliveError
@@ -33,7 +34,7 @@ class Checkpoint:
             self._files = given.getFileSystem(session.sessionState().newHadoopConf())
             self._root = given.makeQualified(self._files.getUri(), self._files.getWorkingDirectory())
             self._files.mkdirs(self._root)
-        except Py4JError as error:
+        except (Py4JError, PySparkException) as error:
             raise RdfliveError(
                 f"checkpoint={path!r} cannot be a folder: {_reason(error)}; give a path that Spark "
                 "can write to"
@@ -75,7 +76,7 @@ class Checkpoint:
             stream.close()
 
 
-def _reason(error: Py4JError) -> str:
+def _reason(error: Exception) -> str:
     """Give the first line of what Java says."""
-    thrown: Any = error.java_exception if isinstance(error, Py4JJavaError) else error
-    return str(thrown.toString() if thrown is not error else error).partition("\n")[0]
+    text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+    return str(text).partition("\n")[0]
