@@ -162,6 +162,8 @@ def test_logs_beside_each_other_have_no_order() -> None:
         assert dict(found.applied) == {"a": 70, "b": 50}
     with pytest.raises(ResyncNeeded, match="the file 'b' is gone"):
         places(stored, Given("b", 0, None, [logs(a=70), logs(c=30)]))
+    apart = Given("b", 0, None, [logs(a=90), logs(b=50)])
+    assert places(took("a", 7, TWO), apart) == ({"a": 70, "b": 50}, {"a": 70}, {})
 
 
 def test_files_that_follow_their_checkpoint_are_not_opened() -> None:

@@ -103,8 +103,8 @@ def check(folder: str, mine: dict[str, Any]) -> None:
             theirs = json.load(file)
     except FileNotFoundError as error:
         raise StateError(
-            f"the state of the query should be in {folder}, and is not: it was removed, its first micro-batch "
-            f"was never read, or the checkpoint is that of another program; {_ANEW}"
+            f"the state of the query should be in {folder}, and is not: it was removed, its first "
+            f"micro-batch was never read, or the checkpoint is that of another program; {_ANEW}"
         ) from error
     for name, value in mine.items():
         if theirs.get(name) != value:
