@@ -38,6 +38,12 @@ class GraphTarget:
             except UnsupportedStoreError:
                 self._default, self._single = adapter.graph_key(graph), True
 
+    @property
+    def is_in_batch(self) -> bool:
+        """True while this thread has a batch of the store open."""
+        with manager.locked(self._store) as adapter:
+            return adapter.capture.is_open
+
     def kept(self, name: str) -> dict[str, str]:
         """Give what `write` kept under a name."""
         with manager.locked(self._store) as adapter:

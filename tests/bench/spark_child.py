@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import rdflive
 from bench.spark_stream import QUERIES, Update, updates
 from rdflive_stores.spark import mirror, session, subscribe
-from rdflive_stores.spark.formats import shape_of
+from rdflive_stores.spark.mirroring.formats import shape_of
 
 HUB = "<http://example.org/hub>"
 _FILES = 2

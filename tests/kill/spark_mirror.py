@@ -78,7 +78,7 @@ class Place:
 
 def mirror(place: Place, limit: int) -> None:
     """Follow the log to its end in this process, and say how far each commit led."""
-    from rdflive_stores.spark.log_source import register
+    from rdflive_stores.spark.logs.source import register
     from rdflive_stores.spark.mirror import mirror as spark_mirror
     from rdflive_stores.spark.session import session
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive import RdfliveError, ResyncNeeded
-from rdflive_stores.spark.cursor import Cursor, Given, step
+from rdflive_stores.spark.mirroring.cursor import Cursor, Given, step
 
 FILES = [{"logOffset": 0}, {"logOffset": 1}, {"logOffset": 2}]
 

@@ -17,7 +17,7 @@ from rdflive.feeds.decoder import Decoded, StatelessDecoder
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.writing import write_term
 from rdflive.model import Batch
-from rdflive_stores.spark.decoding import decode_neptune, decode_texts
+from rdflive_stores.spark.mirroring.decoding import decode_neptune, decode_texts
 from support.decoders import read
 from support.feeds import CHANGES, TEXTS
 from support.feeds import write_quad as write_any_quad

@@ -26,7 +26,7 @@ import rdflive
 from rdflive import RdfliveError, UnsupportedStoreError
 from rdflive.target import GraphTarget
 from rdflive_stores.spark.graph_changes import ChangeLog, changes
-from rdflive_stores.spark.log_files import STOPPED
+from rdflive_stores.spark.logs.files import STOPPED
 from support.feeds import QUADS
 from support.worlds import KINDS
 

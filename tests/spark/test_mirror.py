@@ -24,11 +24,11 @@ from rdflive import Batch, Change, Quad, RdfliveError
 from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
-from rdflive_stores.spark.quad_shapes import ChangeRows
+from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows
+from rdflive_stores.spark.mirroring.shapes import Reading, ShapeError
 from rdflive_stores.spark.running import DataflowError
-from rdflive_stores.spark.shapes import Reading, ShapeError
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS
 

@@ -22,11 +22,11 @@ from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
 from rdflive.feeds.writing import write_quad, write_term
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.cursor import Cursor, Given, Step, step
-from rdflive_stores.spark.decoding import Fault, Place
-from rdflive_stores.spark.formats import shape_of
 from rdflive_stores.spark.mirror import BatchApplier, unapplied
-from rdflive_stores.spark.shapes import Reading, Shape, ShapeError
+from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, step
+from rdflive_stores.spark.mirroring.decoding import Fault, Place
+from rdflive_stores.spark.mirroring.formats import shape_of
+from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
 from support.decoders import read
 from support.spark_mirrors import mirrored, refuse, state
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import rdflive
 from rdflive.feeds import decode, feed_format, open_lines, read_nquads
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import mirror
 from support.shared import shared
 from support.spark_mirrors import Answers, state

@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rdflive.feeds import MappingError, debezium, read_mapping
-from rdflive_stores.spark.decoding import Fault
-from rdflive_stores.spark.shapes import Reading
-from rdflive_stores.spark.table_events import decode_events
-from rdflive_stores.spark.table_shapes import DebeziumEvents
+from rdflive_stores.spark.mirroring.decoding import Fault
+from rdflive_stores.spark.mirroring.shapes import Reading
+from rdflive_stores.spark.mirroring.table_events import decode_events
+from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents
 from support.debezium_logs import LOGS, MAPPING, Logged, log_of
 from support.spark_mirrors import arrow_rows, mirrored, refuse, state
 

@@ -14,7 +14,7 @@ from rdflive import Change, Quad
 from rdflive.feeds import FeedFormat
 from rdflive.feeds.terms import RowReader
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 
 __all__ = ["Answers", "arrow_rows", "mirrored", "refuse", "state", "to_changes"]
 

@@ -8,7 +8,7 @@ from rdflive_stores.spark.dataflow.tasks import StateError  # noqa: E402
 from rdflive_stores.spark.delta_sink import DeltaSink  # noqa: E402
 from rdflive_stores.spark.graph_changes import ChangeLog, changes  # noqa: E402
 from rdflive_stores.spark.java import JavaNotFoundError  # noqa: E402
-from rdflive_stores.spark.log_source import register  # noqa: E402
+from rdflive_stores.spark.logs.source import register  # noqa: E402
 from rdflive_stores.spark.mirror import MirroredBatch, mirror  # noqa: E402
 from rdflive_stores.spark.running import DataflowError  # noqa: E402
 from rdflive_stores.spark.session import SessionError, session  # noqa: E402

@@ -22,13 +22,13 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, ConjunctiveGraph, Dataset, Gr
 from rdflib.store import Store
 
 import rdflive
-from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl, manager
+from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
 from rdflive.feeds.writing import write_quad
 from rdflive.sinks.sink import to_rdflib
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.log_files import STOPPED, LogFiles
-from rdflive_stores.spark.log_reading import LogReader, LogSettings
-from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.logs.files import STOPPED, LogFiles
+from rdflive_stores.spark.logs.reading import LogReader, LogSettings
+from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.session import session
 
 __all__ = ["ChangeLog", "changes"]
@@ -249,12 +249,11 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
 
 def _refuse_batch(graph: Any, path: str) -> None:
     """Raise `RdfliveError` where this thread has a batch of the graph open."""
-    with manager.locked(manager.store_of(graph)) as adapter:
-        if adapter.capture.is_open:
-            raise RdfliveError(
-                f"{path}: a ChangeLog cannot begin inside a batch, of which it would have a part; begin it "
-                "before or behind `with rdflive.batch(graph)`"
-            )
+    if GraphTarget(graph).is_in_batch:
+        raise RdfliveError(
+            f"{path}: a ChangeLog cannot begin inside a batch, of which it would have a part; begin it "
+            "before or behind `with rdflive.batch(graph)`"
+        )
 
 
 def _open(path: str) -> FileIO:

@@ -22,14 +22,14 @@ from rdflive.feeds.writing import write_quad
 from rdflive.interrupts import interrupt_later
 from rdflive.model import Change
 from rdflive.target import GraphTarget
-from rdflive_stores.spark.checkpoints import Checkpoint
-from rdflive_stores.spark.cursor import Cursor, Given, Step, resync, step, stream_ends
-from rdflive_stores.spark.decoding import Fault, Place
-from rdflive_stores.spark.formats import shape_of
-from rdflive_stores.spark.log_files import still_has
+from rdflive_stores.spark.logs.files import still_has
+from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
+from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, resync, step, stream_ends
+from rdflive_stores.spark.mirroring.decoding import Fault, Place
+from rdflive_stores.spark.mirroring.formats import shape_of
+from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
 from rdflive_stores.spark.rows import stream_columns
 from rdflive_stores.spark.running import RunningQuery
-from rdflive_stores.spark.shapes import Shape, ShapeError
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
 

@@ -18,7 +18,7 @@ from pyspark.sql.utils import is_remote
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.installed import OLDEST, release
 from rdflive_stores.spark.java import find_java
-from rdflive_stores.spark.log_source import register
+from rdflive_stores.spark.logs.source import register
 
 __all__ = ["SessionError", "session", "settings"]
 

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds import RowError
-from rdflive_stores.spark.log_files import (
+from rdflive_stores.spark.logs.files import (
     STOPPED,
     FilePlace,
     LogFiles,
@@ -34,8 +34,8 @@ from rdflive_stores.spark.log_files import (
     refuse_line,
     resync,
 )
-from rdflive_stores.spark.log_rows import BadLineError, read_rows
-from rdflive_stores.spark.log_scan import LogScan, Piece, UnendedError
+from rdflive_stores.spark.logs.rows import BadLineError, read_rows
+from rdflive_stores.spark.logs.scan import LogScan, Piece, UnendedError
 
 __all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]
 

@@ -13,10 +13,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.feeds import FeedFormat, RowError
 from rdflive.model import Change
-from rdflive_stores.spark.decoding import DECODED, POSITION, Fault, Place, decode_neptune, decode_texts
+from rdflive_stores.spark.mirroring.decoding import (
+    DECODED,
+    POSITION,
+    Fault,
+    Place,
+    decode_neptune,
+    decode_texts,
+)
+from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
+from rdflive_stores.spark.mirroring.term_texts import TermTexts
 from rdflive_stores.spark.rows import stream_columns
-from rdflive_stores.spark.shapes import Reading, Report, placed, require_columns
-from rdflive_stores.spark.term_texts import TermTexts
 
 __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 

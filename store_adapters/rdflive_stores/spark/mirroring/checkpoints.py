@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rdflive.errors import RdfliveError
-from rdflive_stores.spark.cursor import Given, Offsets
+from rdflive_stores.spark.mirroring.cursor import Given, Offsets
 
 __all__ = ["Checkpoint"]
 

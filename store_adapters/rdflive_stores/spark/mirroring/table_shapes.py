@@ -20,10 +20,10 @@ from rdflive.feeds.tables.gaps import MappingGaps
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, TableName
 from rdflive.model import Change
-from rdflive_stores.spark.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
+from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
+from rdflive_stores.spark.mirroring.table_events import EVENTS, decode_events
 from rdflive_stores.spark.rows import stream_columns
-from rdflive_stores.spark.shapes import Reading, Report, placed, require_columns
-from rdflive_stores.spark.table_events import EVENTS, decode_events
 
 __all__ = ["DebeziumEvents", "DeltaRows"]
 

@@ -10,9 +10,9 @@ from rdflive.feeds import FeedFormat, StatelessDecoder, feed_format
 from rdflive.feeds.neptune import NeptuneDecoder
 from rdflive.feeds.tables.debezium import DebeziumDecoder
 from rdflive.feeds.tables.delta_lake import DeltaLakeDecoder
-from rdflive_stores.spark.quad_shapes import ChangeRows, NeptuneRecords, Texts
-from rdflive_stores.spark.shapes import Shape, ShapeError
-from rdflive_stores.spark.table_shapes import DebeziumEvents, DeltaRows
+from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows, NeptuneRecords, Texts
+from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
+from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents, DeltaRows
 
 __all__ = ["shape_of"]
 

@@ -30,8 +30,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from rdflive.errors import RdfliveError
-from rdflive_stores.spark.log_files import LogFiles
-from rdflive_stores.spark.log_reading import LogReader, LogSettings, LogStreamReader
+from rdflive_stores.spark.logs.files import LogFiles
+from rdflive_stores.spark.logs.reading import LogReader, LogSettings, LogStreamReader
 from rdflive_stores.spark.rows import POSITIONED
 
 __all__ = ["RdfPatchDataSource", "register"]

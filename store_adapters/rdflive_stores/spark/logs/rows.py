@@ -21,7 +21,7 @@ from rdflive.feeds import Decoder, FeedFormat, Line, RowError, UnwritableError, 
 from rdflive.feeds.nquads import NQUADS
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.feeds.writing import write_term
-from rdflive_stores.spark.log_scan import LINE_END, Piece
+from rdflive_stores.spark.logs.scan import LINE_END, Piece
 
 __all__ = ["LOG_FORMATS", "ROWS", "BadLineError", "LogFormat", "read_rows"]
 

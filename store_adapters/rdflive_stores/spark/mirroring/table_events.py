@@ -23,7 +23,7 @@ from rdflive.feeds.tables.debezium_records import Kind, Record, read_record
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.rows import TableName
 from rdflive.feeds.tables.templates import QuadColumns
-from rdflive_stores.spark.decoding import POSITION, Fault, Place, places, to_bytes
+from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place, places, to_bytes
 
 __all__ = ["EVENTS", "decode_events"]
 

@@ -1,0 +1,1 @@
+"""Logs of RDF Patch and signed N-Quads as a data source: planned by bytes, decoded where Spark reads them."""
