@@ -426,8 +426,12 @@ def test_an_interrupt_waits_for_the_commit(monkeypatch: pytest.MonkeyPatch) -> N
 
     nothing: Any = None
     monkeypatch.setattr(GraphTarget, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        applier(nothing, 0)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            applier(nothing, 0)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert len(state(graph)) == 1
     assert applier.stored == Cursor("a", 0, [7])
     monkeypatch.undo()
