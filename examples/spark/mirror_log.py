@@ -40,7 +40,7 @@ def show(delta):
 
 with tempfile.TemporaryDirectory() as folder:
     log = Path(folder, "changes.rdfp")
-    log.write_text(f"A <{RAIL}S1> <{RAIL}name> \"The coast\" .\n", encoding="utf-8")
+    log.write_text(f'A <{RAIL}S1> <{RAIL}name> "The coast" .\n', encoding="utf-8")
     spark = session()
     changes = spark.readStream.format("rdf_patch").load(str(log))
     graph = rdflib.Graph()
