@@ -208,7 +208,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
         if isinstance(place, str):
             held &= equal(quads[name], place)
         else:
-            first = _PLACES[pattern.places.index(place)]
+            first = _PLACES[pattern.place_of(place)]
             if first != name:
                 held &= equal(quads[first], quads[name])
             if name == "g":  # the default graph has no name
@@ -217,7 +217,7 @@ def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _bind(pattern: Pattern, quads: pa.Table) -> dict[int, Column]:
-    names = {v: _PLACES[pattern.places.index(v)] for v in pattern.variables}
+    names = {v: _PLACES[pattern.place_of(v)] for v in pattern.variables}
     return {v: (_texts(quads[name]), quads[f"h{name}"].to_numpy()) for v, name in names.items()}
 
 
