@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final, Literal
 
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import Emit, StoreState
 from rdflive.engine.view import QuadView, View
+from rdflive.entail.entailment import Regime
+from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
@@ -17,21 +19,38 @@ from rdflive.store import NAMED, Adapter, GraphKey
 
 __all__ = ["join", "leave", "patterns"]
 
+_ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
+
+
+class _Fork:
+    """The views of one graph: what it holds, and what it entails by each regime."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self.views = views
+        self.state = views[0].state
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        matched = [view.apply(sign, change) for view in self.views]  # all of them, whatever the first says
+        return any(matched)
+
+    def commit(self, sequence: int) -> None:
+        self.state.commit(sequence)
+
 
 def join(
-    adapter: Adapter, target: Any, plan: Plan, emit: Emit
+    adapter: Adapter, target: Any, plan: Plan, emit: Emit, regime: Regime | None = None
 ) -> tuple[StoreState, QueryState, TermWeights | None]:
-    """Let the store's engine maintain a plan on a graph, starting the engine for the first one.
+    """Let the store's engine maintain a plan on a graph, or on what it entails by a regime.
 
-    Also gives the answer where starting had to work it out. Called under the store's lock.
+    The first one starts the engine. Also gives the answer where starting had to work it out. Called
+    under the store's lock.
     """
     _check_constants(adapter, plan)
-    states = (view.state for view in adapter.capture.listeners.values() if isinstance(view, View))
-    state = next((s for s in states if isinstance(s, StoreState)), None)
+    state = next(_states(adapter), None)
     if state is None:
         state = StoreState(adapter.to_native, adapter.to_rdflib())
     try:
-        query, answer = state.add(plan, partial(_view, adapter, target, state), emit)
+        query, answer = state.add(plan, partial(_view, adapter, target, state, regime), emit)
     except BaseException:
         _release_unused(adapter, state)
         raise
@@ -45,34 +64,55 @@ def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
 
 
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
-    """List the patterns maintained on a store, each with the key of the graph it is matched on."""
-    states = {view.state for view in adapter.capture.listeners.values() if isinstance(view, View)}
-    for state in states:
-        if isinstance(state, StoreState):
-            yield from state.patterns()
+    """List the patterns maintained on a store, each with the key of the graph it is matched on.
+
+    What a graph entails may depend on any of its triples.
+    """
+    for state in set(_states(adapter)):
+        for (key, regime), pattern in state.patterns():
+            yield key, pattern if regime is None else _ANY
 
 
-def _view(adapter: Adapter, target: Any, state: StoreState, graph: Any) -> View:
+def _states(adapter: Adapter) -> Iterator[StoreState]:
+    for listener in adapter.capture.listeners.values():
+        if isinstance(listener, View | _Fork) and isinstance(listener.state, StoreState):
+            yield listener.state
+
+
+def _view(adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, graph: Any) -> View:
     """Give the view of the graph that a pattern names, listening to it from the first use on."""
     key: GraphKey = adapter.graph_key(target)
     if graph is not None:
         default = adapter.default_graph(target)  # refuses what has no named graphs
         key = NAMED if isinstance(graph, Variable) else adapter.to_native(graph)
-    view = state.views.get(key)
+    view = state.views.get((key, regime))
     if view is None:
         if key is NAMED:
             view = QuadView(state, committed_quads(adapter), default)
-        else:
+        elif regime is None:
             view = View(state, committed_triples(adapter, key))
-        state.views[key] = adapter.capture.listeners[key] = view
+        else:
+            view = EntailedView(state, committed_triples(adapter, key), regime)
+        state.views[key, regime] = view
+        _listen(adapter, state, key)
     return view
 
 
+def _listen(adapter: Adapter, state: StoreState, key: GraphKey) -> None:
+    """Have the views of a graph, if any, told of its changes."""
+    views = [view for (of, _), view in state.views.items() if of == key]
+    if views:
+        adapter.capture.listeners[key] = views[0] if len(views) == 1 else _Fork(views)
+    else:
+        del adapter.capture.listeners[key]
+
+
 def _release_unused(adapter: Adapter, state: StoreState) -> None:
-    for key, view in tuple(state.views.items()):
+    for (key, regime), view in tuple(state.views.items()):
         if not view.queries:
             view.release()
-            del state.views[key], adapter.capture.listeners[key]
+            del state.views[key, regime]
+            _listen(adapter, state, key)
 
 
 def _check_constants(adapter: Adapter, plan: Plan) -> None:

@@ -41,12 +41,15 @@ class StoreState:
         self._owners: dict[SegmentState, tuple[QueryState, View]] = {}
         self._views: dict[QueryState, list[View]] = {}
         self._view_of: dict[QueryState, ViewOf] = {}
+        self._unflushed: dict[View, None] = {}
         self.seconds = 0.0
         """Time spent above the segments."""
 
     def commit(self, sequence: int) -> None:
         """Hand the net delta of each query that changed to its subscription; a second call finds none."""
         start = perf_counter()
+        if self._unflushed:
+            self._flush(sequence)
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
@@ -60,6 +63,24 @@ class StoreState:
                     self._emits[query](delta, sequence, initial)
         self.dictionary.sweep()
 
+    def await_flush(self, view: View) -> None:
+        """Have a view's `flush` called at the beginning of the next commit."""
+        self._unflushed[view] = None
+
+    def _flush(self, sequence: int) -> None:
+        """Have views take what they put off; the queries of one that fails are started anew."""
+        waiting, self._unflushed = self._unflushed, {}
+        for view in waiting:
+            try:
+                view.flush()
+            except Exception:
+                log.exception("a view failed on an update; its queries are started anew")
+                queries = [query for query in self._emits if view in self._views[query]]
+                for query in queries:
+                    self._stop(query)
+                for query in queries:
+                    self._emits[query](self._restart(query), sequence, True)
+
     def _drain(self, query: QueryState) -> tuple[TermWeights, bool]:
         """Give the delta of a query; one that fails is started anew, and its whole answer given.
 
@@ -71,14 +92,18 @@ class StoreState:
         except Exception:
             log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
         self._stop(query)
+        return self._restart(query), True
+
+    def _restart(self, query: QueryState) -> TermWeights:
+        """Start a stopped query again and give its answer; none where that fails."""
         try:
             answer = self._start(query)
         except Exception:
             log.exception("a query failed for good: %s", query.plan.query.text)
             self._stop(query)
             self._views[query] = []
-            return {}, True
-        return self.answer(query) if answer is None else answer, True
+            return {}
+        return self.answer(query) if answer is None else answer
 
     def add(self, plan: Plan, view_of: ViewOf, emit: Emit) -> tuple[QueryState, TermWeights | None]:
         """Start maintaining a query on what the store holds now.

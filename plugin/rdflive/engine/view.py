@@ -32,6 +32,9 @@ class State(Protocol):
     def commit(self, sequence: int) -> None:
         """Hand on what the changes of a batch came to, when all views have taken them."""
 
+    def await_flush(self, view: View) -> None:
+        """Have a view's `flush` called at the beginning of the next commit."""
+
 
 class View:
     """Listens to one graph and keeps the segments on it; all methods are called under the store's lock.
@@ -71,14 +74,20 @@ class View:
 
     def _take(self, sign: Literal[1, -1], change: tuple[Any, ...]) -> bool:
         start = perf_counter()
-        ids = tuple(map(self._dictionary.intern, change))
+        self.take(sign, tuple(map(self._dictionary.intern, change)))
+        self.seconds += perf_counter() - start
+        return True
+
+    def take(self, sign: int, ids: tuple[int, ...]) -> None:
+        """Take one exact change whose terms have ids."""
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
         for pattern in self.kernel.apply(sign, *ids):
             pattern.hits += 1
             if pattern.keeps:
                 count([ids[place] for place in pattern.places])
-        self.seconds += perf_counter() - start
-        return True
+
+    def flush(self) -> None:
+        """Take the changes that were put off until the commit; see `State.await_flush`."""
 
     def add(self, segment: Segment) -> SegmentState:
         """Start maintaining a segment on what the graph holds now."""

@@ -1,0 +1,1 @@
+"""What a graph entails: saturation, reformulation, rules, and the choice between them."""

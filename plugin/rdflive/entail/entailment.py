@@ -1,0 +1,84 @@
+"""The contract between the view of a graph and what works out the triples that the graph entails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from rdflib import Literal as RdflibLiteral
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.terms import TermTable
+from rdflive.engine.view import Lister
+
+__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Pattern", "Regime", "Sign", "Triple"]
+
+Sign: TypeAlias = Literal[1, -1]
+Triple: TypeAlias = tuple[Any, Any, Any]
+"""A triple of terms of the store."""
+Pattern: TypeAlias = tuple[Any, Any, Any]
+"""Terms of the store; None matches anything."""
+IdTriple: TypeAlias = tuple[int, int, int]
+"""A triple as ids of the store's dictionary."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitGraph:
+    """A graph of a store, as a regime reads it."""
+
+    triples: Lister
+    """Lists what the graph holds and matches a pattern; during an update, what it holds after it."""
+    dictionary: Dictionary
+    """Numbers terms, for all that is maintained on the store; what is kept must be held."""
+    terms: TermTable
+    to_native: Callable[[Any], Any]
+    """Turns an rdflib term into the store's own; ValueError where the store can hold no such term."""
+
+    def literal_test(self) -> Callable[[Any], bool]:
+        """Make the test whether a term of the store is a literal."""
+        literal = type(self.to_native(RdflibLiteral("")))
+        return lambda term: isinstance(term, literal)
+
+
+class Entailment(Protocol):
+    """Keeps the triples entailed by one graph; all methods are called under the store's lock.
+
+    It answers for the *wanted* patterns only, so that nothing is worked out that nobody asks for.
+    """
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to maintain what matches these patterns; each call is undone by one of `unwant`.
+
+        The graph may hold anything already. If it raises, nothing is wanted that was not before.
+        """
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change of the graph may change what is wanted; cheap, and may err towards true."""
+
+    def update(self, changes: Sequence[tuple[Sign, Triple]]) -> Iterable[tuple[Sign, IdTriple]]:
+        """Give the net changes of the wanted entailed triples, by those of the graph that concern it.
+
+        The graph holds the state after them. Each entailed triple comes at most once: +1 if it was not
+        entailed before and is now, -1 if it was and is not. Their ids need not be held.
+        """
+
+    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+        """List the entailed triples that match a wanted pattern, each once, as of the last update."""
+
+    def describe(self) -> list[str]:
+        """Tell how the wanted patterns are maintained and what that costs, in lines for `explain()`."""
+
+
+class Regime(Protocol):
+    """What is entailed by what; hashable, and equal regimes over one graph share one entailment."""
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what keeps the triples entailed by a graph, with nothing wanted yet."""
+
+    @property
+    def identity(self) -> str:
+        """Write the regime such that different texts mean different answers."""

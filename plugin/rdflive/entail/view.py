@@ -1,0 +1,67 @@
+"""The view of a graph and of all that it entails: patterns are matched as if it held that too."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Literal
+
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.view import Lister, State, View
+from rdflive.entail.entailment import Entailment, ExplicitGraph, Pattern, Regime, Sign, Triple
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.segment import Segment
+
+__all__ = ["EntailedView"]
+
+
+class EntailedView(View):
+    """Puts changes of its graph off until the commit, when their net consequences are taken as one."""
+
+    def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
+        graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
+        self.entailment: Entailment = regime.start(graph)
+        super().__init__(state, self.entailment.triples)
+        self._changes: list[tuple[Sign, Triple]] = []
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        """Keep a change for `flush` unless it concerns nobody."""
+        self.seen += 1
+        s, p, o = change
+        if not self.entailment.concerns((s, p, o)):
+            return False
+        self._changes.append((sign, (s, p, o)))
+        self.state.await_flush(self)
+        return True
+
+    def flush(self) -> None:
+        """Take what the changes since the last commit entail."""
+        start = perf_counter()
+        changes, self._changes = self._changes, []
+        for sign, ids in self.entailment.update(changes):
+            self.take(sign, ids)
+        self.seconds += perf_counter() - start
+
+    def add(self, segment: Segment) -> SegmentState:
+        """Start maintaining a segment on what the graph entails now."""
+        patterns = [self._wanted(pattern) for pattern in segment.patterns]
+        self.entailment.want(patterns)
+        try:
+            state = super().add(segment)
+        except BaseException:
+            self.entailment.unwant(patterns)
+            raise
+        return state
+
+    def remove(self, state: SegmentState) -> None:
+        """Stop maintaining a segment, and working out what only it wanted."""
+        terms: list[Any] = self._dictionary.terms
+        patterns: list[Any] = [
+            tuple(None if isinstance(t, Variable) else terms[t] for t in pattern)  # its constants are ids
+            for pattern in state.segment.patterns
+        ]
+        super().remove(state)
+        self.entailment.unwant(patterns)
+
+    def _wanted(self, pattern: TriplePattern) -> Pattern:
+        s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
+        return s, p, o
