@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import rdflib
 
 from rdflive import manager
+from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.entail.scope import refuse_quads
 from rdflive.errors import RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
 from rdflive.query.explain import Explanation
@@ -38,6 +40,10 @@ def subscribe(
     resume: str | os.PathLike[str] | None = None,
     on_error: OnError = "log",
     algorithm: Algorithm = "auto",
+    entailment: str | None = None,
+    rules: Rules | None = None,
+    strategy: Strategy = "auto",
+    counts: Counts | None = None,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -53,8 +59,16 @@ def subscribe(
     and none where nothing did. `delta.sequence` is then the subscriber's own number, 1, 2, 3 … across
     restarts. A delta that was being delivered when the program ended comes again, with its number.
 
-    Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError` or `PlanError`, before
-    anything is changed, and `ResumeError` when the file is not one of this query and name.
+    With `entailment="rdfs"` the query is answered over all that the graph entails by subclasses,
+    subproperties, domains and ranges, while data and schema change. `strategy` says how: "saturate" stores
+    the entailed triples that the query can see, with their supports, "reformulate" asks the graph, "auto"
+    decides per class and property by what it costs. `counts="paths"` counts derivations in place of
+    supports, which needs a schema without cycles. With `rules` it is answered over what these entail: the
+    name of a rule set ("rdfs", "rdfs-plus", "owl-rl"), N3 text, the path of a file, or several of them.
+
+    Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
+    or `RuleError`, before anything is changed, and `ResumeError` when the file is not one of this query and
+    name.
 
     >>> graph = rdflib.Graph()
     >>> subscription = subscribe(graph, "SELECT ?s { ?s a <http://e/Train> }", initial=False)
@@ -69,12 +83,18 @@ def subscribe(
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
+    regime = regime_of(entailment, rules, strategy, counts)
     parsed = _parse(graph, query, initNs, initBindings)
     plan = make_plan(parsed, algorithm)
+    if regime is not None:
+        refuse_quads(plan)
     with ExitStack() as undo:
         journal = None
         if resume is not None:
-            journal = Journal(resume, str(name), query_identity(parsed, _namespaces(graph, initNs)))
+            identity = query_identity(parsed, _namespaces(graph, initNs))
+            if regime is not None:
+                identity += f" # entailment: {regime.identity}"
+            journal = Journal(resume, str(name), identity)
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
             subscription = Subscription(
@@ -86,6 +106,7 @@ def subscribe(
                 name=name,
                 on_error=on_error,
                 journal=journal,
+                regime=regime,
             )
             undo.callback(subscription.close)
             if manager.listens("rdflive_batch"):

@@ -17,6 +17,8 @@ from rdflive import manager, membership
 from rdflive.constructed import ConstructedGraph
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
+from rdflive.entail.entailment import Regime
+from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
@@ -73,6 +75,7 @@ class Subscription:
         name: str | None,
         on_error: OnError,
         journal: Journal | None = None,
+        regime: Regime | None = None,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
@@ -100,7 +103,7 @@ class Subscription:
         self._delivered = 0
         self._callback_seconds = 0.0
         self._state: StoreState | None
-        self._state, self._query, answer = membership.join(adapter, graph, plan, self._emit)
+        self._state, self._query, answer = membership.join(adapter, graph, plan, self._emit, regime)
         self._begin()
         try:
             if initial or journal is not None:
@@ -161,8 +164,14 @@ class Subscription:
         return AsyncDeltas(*self._open_source())
 
     def explain(self) -> Explanation:
-        """Show the plan: its operators and patterns, what each keeps and what an update costs."""
-        return Explanation(self._plan)
+        """Show the plan: its operators and patterns, what each keeps and what an update costs.
+
+        With entailment, also how entailed triples are kept and what that has cost so far.
+        """
+        with self._capture.lock:
+            views = [] if self._state is None else self._state.watched(self._query)
+            entailed = [line for view in views if isinstance(view, EntailedView) for line in view.describe()]
+        return Explanation(self._plan, entailed)
 
     @property
     def stats(self) -> Stats:

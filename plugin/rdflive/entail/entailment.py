@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from rdflib import Literal as RdflibLiteral
+from rdflib import URIRef
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
@@ -39,6 +40,11 @@ class ExplicitGraph:
         """Make the test whether a term of the store is a literal."""
         literal = type(self.to_native(RdflibLiteral("")))
         return lambda term: isinstance(term, literal)
+
+    def iri_test(self) -> Callable[[Any], bool]:
+        """Make the test whether a term of the store is an IRI."""
+        iri = type(self.to_native(URIRef("urn:any")))
+        return lambda term: isinstance(term, iri)
 
 
 class Entailment(Protocol):

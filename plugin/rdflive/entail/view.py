@@ -54,13 +54,16 @@ class EntailedView(View):
 
     def remove(self, state: SegmentState) -> None:
         """Stop maintaining a segment, and working out what only it wanted."""
-        terms: list[Any] = self._dictionary.terms
-        patterns: list[Any] = [
-            tuple(None if isinstance(t, Variable) else terms[t] for t in pattern)  # its constants are ids
-            for pattern in state.segment.patterns
-        ]
+        def term(number: Any) -> Any:
+            return None if isinstance(number, Variable) else self._dictionary.terms[number]
+
+        patterns: list[Any] = [tuple(map(term, pattern)) for pattern in state.segment.patterns]
         super().remove(state)
         self.entailment.unwant(patterns)
+
+    def describe(self) -> list[str]:
+        """Tell how what the graph entails is kept, in lines for `explain()`."""
+        return self.entailment.describe()
 
     def _wanted(self, pattern: TriplePattern) -> Pattern:
         s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)

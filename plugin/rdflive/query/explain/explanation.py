@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rdflive.query import algebra
 from rdflive.query.bgp import PatternClass
@@ -21,8 +21,10 @@ __all__ = ["Explanation"]
 class Explanation:
     """How a query is maintained. `str()` and `print` give text; a notebook shows the picture."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, entailed: Sequence[str] = ()) -> None:
         self._plan = plan
+        self.entailed = tuple(entailed)
+        """How entailed triples are kept, one line per class or property of which there are any."""
 
     @property
     def pattern_class(self) -> PatternClass | None:
@@ -83,6 +85,9 @@ class Explanation:
         else:
             yield f"plan: {_size(plan)}"
             yield from _tree(outline(plan), plan, names, "", "")
+        if self.entailed:
+            yield "entailed triples:"
+            yield from (f"  {line}" for line in self.entailed)
 
 
 def _header(plan: Plan, names: Names) -> Iterator[str]:

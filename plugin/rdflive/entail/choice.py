@@ -1,0 +1,61 @@
+"""When a kind of entailed triples is worth counting, by what its maintenance has cost so far."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from rdflive.entail.table import Table
+
+__all__ = ["RENT", "Strategy", "estimate", "should_count", "should_forget"]
+
+Strategy: TypeAlias = Literal["auto", "saturate", "reformulate"]
+
+RENT: Final = 1e-5
+"""What it costs to keep one entry over one update of the graph, in look-ups."""
+LEAST: Final = 100
+"""Look-ups below which nothing is worth a change."""
+
+
+def should_count(table: Table) -> bool:
+    """Tell whether the look-ups of a kind that is not counted have cost as much as counting it would.
+
+    Whoever buys when the rent paid so far equals the price never pays more than twice what hindsight
+    would have; the price is to read every explicit triple that entails one of the kind.
+    """
+    return table.lookups > _price(table)
+
+
+def should_forget(table: Table, now: int) -> bool:
+    """Tell whether a kind that is counted costs more to keep than it saves, by the same rule.
+
+    `now` counts updates of the graph.
+    """
+    return _rent(table, now) - _saved(table) > _price(table)
+
+
+def estimate(table: Table, now: int) -> str:
+    """Say what a kind costs by either way, as far as it has been seen."""
+    if table.is_trivial:
+        return "explicit triples only"
+    ways = f"{len(table.atoms)} {'way' if len(table.atoms) == 1 else 'ways'} to entail it"
+    if table.counts is None:
+        return (
+            f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes, to count it "
+            f"costs {_price(table):,}"
+        )
+    return (
+        f"saturated, {ways}; {len(table.counts):,} entries, whose memory is worth {_rent(table, now):,.0f} "
+        f"look-ups so far; they saved up to {_saved(table):,} at {table.updates:,} changes"
+    )
+
+
+def _price(table: Table) -> int:
+    return max(table.size, LEAST)
+
+
+def _rent(table: Table, now: int) -> float:
+    return (now - table.since) * len(table.counts or ()) * RENT
+
+
+def _saved(table: Table) -> int:
+    return table.updates * len(table.atoms)

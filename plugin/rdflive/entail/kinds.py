@@ -1,0 +1,155 @@
+"""The kinds of entailed triples that are kept for one graph, and the way from explicit triples to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from rdflive.entail.entailment import ExplicitGraph, Triple
+from rdflive.entail.schema import Schema
+from rdflive.entail.sources import Sources
+from rdflive.entail.table import Key, Pick, Table
+from rdflive.entail.templates import Atom, Atoms, Kind, Place, Templates
+from rdflive.entail.vocabulary import Vocabulary
+
+__all__ = ["Kinds", "Step"]
+
+Step: TypeAlias = tuple[Table, Pick, bool, int]
+"""What an explicit triple entails: of which kind, its key, whether only if no literal, its weight."""
+
+
+class Kinds:
+    """The schema, the templates it makes, and a table for every kind that is kept."""
+
+    def __init__(self, graph: ExplicitGraph, *, paths: bool) -> None:
+        self.words = Vocabulary.of(graph.to_native)
+        self.schema = Schema(self.words)
+        self.sources = Sources(graph, self.words)
+        self.is_literal = graph.literal_test()
+        self.templates = Templates(
+            self.schema, is_iri=graph.iri_test(), is_literal=self.is_literal, paths=paths
+        )
+        self.tables: dict[Kind, Table] = {}
+        self._dictionary = graph.dictionary
+        self._routes: dict[Any, dict[Any, dict[tuple[Kind, Atom], Step]]] = {}
+
+    def __contains__(self, predicate: Any) -> bool:
+        return predicate in self._routes
+
+    def steps(self, p: Any, o: Any) -> Iterable[Step] | None:
+        """Give what explicit triples of a property entail that is kept; None where it is not known."""
+        by_class = self._routes.get(p)
+        if by_class is None:
+            return None
+        templates = self.templates
+        return by_class.get(o if p in templates.typing and o in templates.classes else None, _NONE).values()
+
+    def kind_of(self, triple: Triple) -> Kind:
+        """Give the kind of an entailed triple."""
+        _, p, o = triple
+        return (p, o) if p == self.words.type and o in self.templates.classes else (p, None)
+
+    def can_count(self, kind: Kind, atoms: Atoms) -> bool:
+        """Tell whether counting pays at all.
+
+        Not where only explicit triples are of the kind, nor for the classes that nothing is known of: when
+        one of them gets known it must be nowhere yet.
+        """
+        return kind != (self.words.type, None) and not self.templates.is_trivial(kind, atoms)
+
+    def open(self, kind: Kind, atoms: Atoms) -> Table:
+        """Begin to keep a kind."""
+        table = self.tables[kind] = Table(kind, self._dictionary)
+        self.route(table, atoms)
+        return table
+
+    def close(self, table: Table) -> None:
+        """Keep a kind no longer."""
+        self.route(table, {})
+        table.release()
+        del self.tables[table.kind]
+
+    def route(self, table: Table, atoms: Atoms) -> None:
+        """Have explicit triples find a table by these atoms, and no others."""
+        for atom in table.atoms:
+            p, c = atom.source
+            del self._routes[p][c][table.kind, atom]
+            if not self._routes[p][c]:
+                del self._routes[p][c]
+            if not self._routes[p]:
+                del self._routes[p]
+        for atom, weight in atoms.items():
+            p, c = atom.source
+            step = (table, table.pick(atom), atom.guard, weight)
+            self._routes.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
+        table.atoms = atoms
+        table.is_trivial = self.templates.is_trivial(table.kind, atoms)
+
+    def entailing(
+        self, table: Table, key: Key, atoms: Iterable[Atom], known: Collection[Any]
+    ) -> Iterator[Triple]:
+        """List the explicit triples that entail a triple by these atoms."""
+        subject, value = table.terms(key)
+        for atom in atoms:
+            table.lookups += 1
+            yield from self.sources.matches(atom, known, subject, value)
+
+    def holds(self, table: Table, key: Key, atoms: Iterable[Atom], known: Collection[Any]) -> bool:
+        """Tell whether some explicit triple entails a triple by these atoms."""
+        return next(self.entailing(table, key, atoms, known), None) is not None
+
+    def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
+        """Give the keys of all triples that are entailed by these atoms."""
+        found: set[Key] = set()
+        table.size = 0
+        for atom in atoms:
+            triples = list(self.sources.matches(atom, known))
+            table.size += len(triples)
+            found.update(table.keys(atom, triples))
+        return found
+
+    def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
+        """Count the supports of all triples of some kinds, reading every explicit triple once for all."""
+        uses: dict[Atom, list[tuple[Table, Atom, int]]] = {}
+        for table, atoms in tables.items():
+            table.count_from(now)
+            for atom, weight in atoms.items():
+                source = Atom(atom.source, Place.SUBJECT, Place.OBJECT, other=atom.other)
+                uses.setdefault(source, []).append((table, atom, weight))
+        for source, entails in uses.items():
+            self._count(source, entails)
+        for table in tables:
+            table.hold()
+
+    def _count(self, source: Atom, entails: list[tuple[Table, Atom, int]]) -> None:
+        known = self.templates.classes
+        number = _numberer(self._dictionary.ids.get, self._dictionary.intern)
+        if any(_reads_object(atom) for _, atom, _ in entails):
+            triples = list(self.sources.matches(source, known))
+            subjects = [number(s) for s, _, _ in triples]
+            values = [number(o) for _, _, o in triples]
+        else:
+            triples = []
+            values = subjects = [number(s) for s, _, _ in self.sources.matches(source, known)]
+        plain = None
+        for table, atom, weight in entails:
+            table.size += len(subjects)
+            if not atom.guard:
+                table.add_all(table.column(atom, subjects, values), weight)
+                continue
+            if plain is None:
+                plain = [i for i, (_, _, o) in enumerate(triples) if not self.is_literal(o)]
+            chosen = [subjects[i] for i in plain], [values[i] for i in plain]
+            table.add_all(table.column(atom, *chosen), weight)
+
+
+def _reads_object(atom: Atom) -> bool:
+    return atom.guard or Place.OBJECT in (atom.subject, atom.object)
+
+
+def _numberer(known: Callable[[Any], int | None], intern: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Make a quicker `intern` for many terms, most of them known."""
+    return lambda term: known(term) or intern(term)
+
+
+_NONE: dict[Any, Any] = {}

@@ -1,0 +1,280 @@
+"""The RDFS entailment of one graph, kind by kind: paper 003, Sections 5 and 6, in one mechanism.
+
+A kind of entailed triples (a property, or a class) is kept in one of two ways. *Saturated*: its triples
+are stored with the number of explicit triples that entail them. *Reformulated*: nothing is stored, and the
+explicit triples are asked, along the ways in which rules 14 to 17 lead there, whenever one of them changes.
+Both give the same changes, so a kind can go from one to the other at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from rdflive.entail.choice import Strategy, estimate, should_count, should_forget
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.errors import SchemaError
+from rdflive.entail.kinds import Kinds
+from rdflive.entail.proof import Proof
+from rdflive.entail.reading import list_triples, support, why
+from rdflive.entail.rebase import rebase
+from rdflive.entail.table import Table
+from rdflive.entail.templates import Kind
+
+__all__ = ["Counts", "Rdfs", "RdfsEntailment"]
+
+log = logging.getLogger("rdflive")
+
+Changes: TypeAlias = Sequence[tuple[Sign, Triple]]
+Counts: TypeAlias = Literal["support", "paths"]
+
+ALL: Final[Kind] = ("any", "predicate")
+ALL_TYPES: Final[Kind] = ("any", "class")
+WENT: Final = 1
+CAME: Final = 2
+LOOKS: Final = 1024
+"""Every so many changes of the graph it is seen whether what is counted is worth its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rdfs:
+    """Entailment by subclasses, subproperties, domains and ranges: the DB fragment of paper 003."""
+
+    strategy: Strategy = "auto"
+    counts: Counts = "support"
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what keeps the triples entailed by a graph."""
+        return RdfsEntailment(graph, self)
+
+    @property
+    def identity(self) -> str:
+        """Name the regime; how it is kept makes no difference to the answers."""
+        return "rdfs"
+
+
+class RdfsEntailment:
+    """Keeps what a graph entails by subclasses, subproperties, domains and ranges."""
+
+    def __init__(self, graph: ExplicitGraph, regime: Rdfs) -> None:
+        self._graph = graph
+        self._regime = regime
+        self._wants: Counter[Kind] = Counter()
+        self._net: dict[IdTriple, Sign] = {}
+        self._updates = 0
+        self._clear()
+        self._is_schema = frozenset(self._kinds.words.schema).__contains__
+
+    def _clear(self) -> None:
+        self._kinds = Kinds(self._graph, paths=self._regime.counts == "paths")
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to maintain what matches these patterns.
+
+        Raises `SchemaError` where the schema cannot be reasoned with.
+        """
+        before = self._wants.copy()
+        self._wants.update(map(self._request, patterns))
+        try:
+            if not before:
+                self._load()
+            self._arrange()
+        except BaseException:
+            self._wants = before
+            self._arrange()
+            raise
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop maintaining what nobody wants any more."""
+        self._wants -= Counter(map(self._request, patterns))
+        self._arrange()
+
+    def _request(self, pattern: Pattern) -> Kind:
+        _, p, o = pattern
+        if p is None:
+            return ALL
+        if p != self._kinds.words.type:
+            return p, None
+        return ALL_TYPES if o is None else (p, o)
+
+    def _load(self) -> None:
+        schema = self._kinds.schema
+        for p in self._kinds.words.schema:
+            for s, _, o in self._graph.triples((None, p, None)):
+                schema.change(1, (s, p, o))
+        if schema.refused:
+            raise SchemaError(_refusal(next(iter(schema.refused))))
+        self._kinds.sources.closed = schema.closure
+
+    def _asked(self) -> list[Kind]:
+        return [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
+
+    def _is_wanted(self, kind: Kind) -> bool:
+        wants = self._wants
+        is_type = kind[0] == self._kinds.words.type
+        return ALL in wants or kind in wants or (is_type and ALL_TYPES in wants)
+
+    def _arrange(self) -> None:
+        """Have a table for every kind that is wanted and known, and no other."""
+        kinds = self._kinds
+        if not self._wants:
+            for table in kinds.tables.values():
+                table.release()
+            self._clear()
+            return
+        changed = kinds.templates.refresh(set(), self._asked())
+        if self._regime.counts == "paths" and kinds.templates.cycles:
+            raise SchemaError(self._cyclic())
+        for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
+            kinds.close(kinds.tables[kind])
+        for kind in changed:
+            if kind in kinds.tables:
+                kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
+        new = {
+            kinds.open(kind, atoms): atoms
+            for kind, atoms in kinds.templates.atoms.items()
+            if kind not in kinds.tables and self._is_wanted(kind)
+        }
+        if self._regime.strategy == "saturate":
+            counted = {table: atoms for table, atoms in new.items() if kinds.can_count(table.kind, atoms)}
+            kinds.count(counted, self._updates)
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change of the graph may change what is wanted."""
+        p = change[1]
+        return p in self._kinds or ALL in self._wants or self._is_schema(p)
+
+    def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
+        """Give the net changes of what is wanted, by those of the graph."""
+        if not self._wants:
+            return ()
+        before, self._updates = self._updates, self._updates + len(changes)
+        schema = [change for change in changes if self._is_schema(change[1][1])]
+        if schema:
+            self._take([change for change in changes if not self._is_schema(change[1][1])])
+            self._replan(schema)
+        else:
+            self._take(changes)
+        if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:
+            self._forget()
+        net, self._net = self._net, {}
+        return [(sign, ids) for ids, sign in net.items()]
+
+    def _move(self, ids: IdTriple, sign: Sign) -> None:
+        """Note that a triple has begun (+1) or ceased (-1) to be entailed, which it does in turns."""
+        if self._net.pop(ids, None) is None:
+            self._net[ids] = sign
+
+    def _take(self, changes: Changes) -> None:
+        """Follow changes of explicit triples by the templates as they are."""
+        kinds, move, intern = self._kinds, self._move, self._graph.dictionary.intern
+        asked: dict[Table, None] = {}
+        for sign, (s, p, o) in changes:
+            steps = kinds.steps(p, o)
+            if steps is None:
+                if ALL in self._wants:
+                    move((intern(s), intern(p), intern(o)), sign)
+                continue
+            subject, value = intern(s), intern(o)
+            for table, pick, guard, weight in steps:
+                if guard and kinds.is_literal(o):
+                    continue
+                table.updates += 1
+                key = pick(subject, value)
+                if table.counts is not None:
+                    if table.count(key, weight if sign > 0 else -weight):
+                        move(table.ids(key), sign)
+                elif table.is_trivial:
+                    move(table.ids(key), sign)
+                else:
+                    table.candidates[key] = table.candidates.get(key, 0) | (CAME if sign > 0 else WENT)
+                    asked[table] = None
+        if asked:
+            came = {triple for sign, triple in changes if sign > 0}
+            for table in asked:
+                self._decide(table, came)
+
+    def _decide(self, table: Table, came: set[Triple]) -> None:
+        """Ask the explicit triples what has become of the candidates of a kind."""
+        kinds, known = self._kinds, self._kinds.templates.classes
+        candidates, table.candidates = table.candidates, {}
+        for key, seen in candidates.items():
+            if seen != CAME:
+                if not kinds.holds(table, key, table.atoms, known):
+                    self._move(table.ids(key), -1)
+            elif all(triple in came for triple in kinds.entailing(table, key, table.atoms, known)):
+                self._move(table.ids(key), 1)
+        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.atoms)
+        if countable and should_count(table):
+            kinds.count({table: table.atoms}, self._updates)
+
+    def _forget(self) -> None:
+        for table in self._kinds.tables.values():
+            if table.counts is not None and should_forget(table, self._updates):
+                table.forget()
+
+    def _replan(self, changes: Changes) -> None:
+        """Follow changes of the schema: what they mean for the data, then what they entail themselves."""
+        kinds = self._kinds
+        for sign, triple in changes:
+            kinds.schema.change(sign, triple)
+            if sign > 0 and triple in kinds.schema.refused:
+                log.error("not reasoned with: %s", _refusal(triple))
+        known = kinds.templates.classes
+        before = kinds.templates.refresh({triple[0] for _, triple in changes}, self._asked())
+        if self._regime.counts == "paths" and kinds.templates.cycles:
+            log.error("%s; supports are counted where there is no end of paths", self._cyclic())
+        for kind, atoms in before.items():
+            if self._is_wanted(kind):
+                new = (kinds.templates.atoms_of(kind), kinds.templates.classes)
+                may_count = self._regime.strategy == "saturate"
+                rebase(kinds, kind, (atoms, known), new, self._move, now=self._updates, may_count=may_count)
+        old, new_closed = kinds.sources.closed, kinds.schema.closure
+        kinds.sources.closed = new_closed
+        gone: list[tuple[Sign, Triple]] = [(-1, triple) for triple in old - new_closed]
+        self._take([*gone, *((1, triple) for triple in new_closed - old)])
+
+    def _cyclic(self) -> str:
+        cycle = next(iter(self._kinds.templates.cycles.values()))
+        return (
+            f"counts='paths' needs a schema without cycles, and this one has {' -> '.join(map(str, cycle))}: "
+            "take counts='support'"
+        )
+
+    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        return list_triples(self._kinds, self._graph.dictionary.terms, pattern)
+
+    def support(self, triple: Triple) -> int:
+        """Count the explicit triples that entail a triple, or its derivations where paths count.
+
+        Raises `SchemaError` where paths have no end.
+        """
+        if self._kinds.templates.cycles:
+            raise SchemaError(self._cyclic())
+        return support(self._kinds, triple)
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give a proof of a triple from each explicit triple that entails it."""
+        return why(self._kinds, triple)
+
+    def describe(self) -> list[str]:
+        """Tell how each wanted kind is kept and what that costs."""
+        tables = [table for table in self._kinds.tables.values() if not table.is_trivial]
+        return [f"{_name(table.kind)}: {estimate(table, self._updates)}" for table in tables]
+
+
+def _refusal(triple: Triple) -> str:
+    s, _, o = triple
+    return (
+        f"{s} is made a subproperty of {o}, by which data would become schema: remove this triple, or state "
+        "what follows from it"
+    )
+
+
+def _name(kind: Kind) -> str:
+    p, c = kind
+    return f"property {p}" if c is None else f"class {c}"

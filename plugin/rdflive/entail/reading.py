@@ -1,0 +1,177 @@
+"""What a graph entails, read off the kinds that are kept: triples, supports and proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rdflive.entail.entailment import Pattern, Triple
+from rdflive.entail.kinds import Kinds
+from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.schema import Edges, Schema
+from rdflive.entail.table import Table
+from rdflive.entail.templates import Atom, Item, Place, steps_from
+
+__all__ = ["list_triples", "support", "why"]
+
+
+def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: Pattern) -> Iterator[Triple]:
+    """List the entailed triples that match, each once; their kinds must be kept."""
+    s, p, o = pattern
+    word = kinds.words.type
+    if p is not None and (p != word or o is not None):
+        table = kinds.tables.get(kinds.kind_of((s, p, o)))
+        yield from kinds.sources.explicit(pattern) if table is None else _list(kinds, terms, table, s, o)
+        return
+    derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
+    listed = {table.kind for table in derived}
+    for triple in kinds.sources.explicit(pattern):
+        if kinds.kind_of(triple) not in listed:
+            yield triple
+    for table in derived:
+        yield from _list(kinds, terms, table, s, o)
+
+
+def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> Iterator[Triple]:
+    """List the triples of one kind with this subject and object; None matches anything."""
+    p, c = table.kind
+    if c is not None and o not in (None, c):
+        return
+    if table.counts is not None and s is None and (o is None or c is not None):
+        for key in table.counts:
+            yield (terms[key], p, c) if c is not None else (terms[key[0]], p, terms[key[1]])
+        return
+    seen: set[tuple[Any, Any]] = set()
+    table.size = 0
+    for atom in table.atoms:
+        for triple in kinds.sources.matches(atom, kinds.templates.classes, s, None if c is not None else o):
+            table.size += 1
+            found = (_at(atom.subject, triple), c if c is not None else _at(atom.object, triple))
+            if found not in seen:
+                seen.add(found)
+                yield found[0], p, found[1]
+
+
+def _at(place: Any, triple: Triple) -> Any:
+    if place is Place.SUBJECT:
+        return triple[0]
+    return triple[2] if place is Place.OBJECT else place
+
+
+def _entailing(kinds: Kinds, triple: Triple) -> Iterator[tuple[Atom, int, Triple]]:
+    """List the explicit triples that entail a triple, each with the atom and its weight."""
+    kind = kinds.kind_of(triple)
+    value = None if kind[1] is not None else triple[2]
+    for atom, weight in kinds.templates.atoms_of(kind).items():
+        for found in kinds.sources.matches(atom, kinds.templates.classes, triple[0], value):
+            yield atom, weight, found
+
+
+def support(kinds: Kinds, triple: Triple) -> int:
+    """Count the ways in which explicit triples entail a triple."""
+    table = kinds.tables.get(kinds.kind_of(triple))
+    if table is not None and table.counts is not None:
+        return table.counts.get(table.key(triple[0], triple[2]), 0)
+    return sum(weight for _, weight, _ in _entailing(kinds, triple))
+
+
+def why(kinds: Kinds, triple: Triple) -> list[Proof]:
+    """Give a shortest proof from each explicit triple that entails a triple, that of itself first."""
+    proofs = [
+        Proof(triple, (*_schema_steps(kinds.schema, found), *_instance_steps(kinds, atom, triple, found)))
+        for atom, _, found in _entailing(kinds, triple)
+    ]
+    return sorted(proofs, key=lambda proof: len(proof.steps))
+
+
+def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) -> Iterable[ProofStep]:
+    """Find the shortest way by instance rules from an explicit triple to another."""
+    p, c = atom.source
+    start: Item = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
+    wanted: Item = (atom.subject, goal[1], goal[2] if atom.object is None else atom.object)
+    literal = kinds.is_literal(explicit[2])
+    came: dict[Item, tuple[Item, str, Triple]] = {}
+    waiting = [start]
+    for item in waiting:
+        if item == wanted:
+            break
+        for new, rule, schema in steps_from(item, kinds.schema, literal=literal, is_literal=kinds.is_literal):
+            if new not in came and new != start:
+                came[new] = item, rule, schema
+                waiting.append(new)
+
+    def shown(item: Item) -> Triple:
+        return _at(item[0], explicit), item[1], _at(item[2], explicit)
+
+    steps = []
+    while wanted != start:
+        before, rule, schema = came[wanted]
+        steps.append(ProofStep(rule, (schema, shown(before)), shown(wanted)))
+        wanted = before
+    return reversed(steps)
+
+
+def _schema_steps(schema: Schema, triple: Triple) -> Iterator[ProofStep]:
+    """Prove a triple of the closed schema; nothing for an explicit one, or one of the data."""
+    s, p, o = triple
+    words = schema.vocabulary
+    rules = {
+        words.sub_class: (schema.sub_class, "rdfs11"),
+        words.sub_property: (schema.sub_property, "rdfs5"),
+    }
+    if p in rules:
+        edges, rule = rules[p]
+        yield from _transitive_steps(edges, p, rule, s, o)
+        return
+    for word, edges, by_property, by_class in (
+        (words.domain, schema.domain, "ext3", "ext1"),
+        (words.range, schema.range, "ext4", "ext2"),
+    ):
+        if p == word and o not in edges.get(s, ()):
+            yield from _typing_steps(schema, edges, triple, (by_property, by_class))
+
+
+def _transitive_steps(edges: Edges, word: Any, rule: str, s: Any, o: Any) -> Iterator[ProofStep]:
+    path = _path(edges, s, {o})
+    for i in range(2, len(path)):
+        premises = ((s, word, path[i - 1]), (path[i - 1], word, path[i]))
+        yield ProofStep(rule, premises, (s, word, path[i]))
+
+
+def _typing_steps(
+    schema: Schema, edges: Edges, triple: Triple, rules: tuple[str, str]
+) -> Iterator[ProofStep]:
+    """Prove a domain or range: from a property above, and for a class above."""
+    p, word, goal = triple
+    words = schema.vocabulary
+    below = {c for above in edges.values() for c in above if c == goal or _path(schema.sub_class, c, {goal})}
+    holders = {q for q, classes in edges.items() if classes & below}
+    if p in holders:
+        holder = p
+    else:
+        holder = _path(schema.sub_property, p, holders)[-1]
+        yield from _transitive_steps(schema.sub_property, words.sub_property, "rdfs5", p, holder)
+    direct = goal if goal in edges[holder] else sorted(edges[holder] & below, key=str)[0]
+    if holder != p:
+        premises = ((p, words.sub_property, holder), (holder, word, direct))
+        yield ProofStep(rules[0], premises, (p, word, direct))
+    if direct != goal:
+        yield from _transitive_steps(schema.sub_class, words.sub_class, "rdfs11", direct, goal)
+        yield ProofStep(rules[1], ((p, word, direct), (direct, words.sub_class, goal)), triple)
+
+
+def _path(edges: Edges, start: Any, goals: set[Any]) -> list[Any]:
+    """Find the shortest path of at least one edge to a goal; empty if there is none."""
+    came: dict[Any, Any] = {}
+    waiting = [start]
+    for node in waiting:
+        for new in edges.get(node, ()):
+            if new in goals:
+                path = [new, node]
+                while path[-1] != start:
+                    path.append(came[path[-1]])
+                return path[::-1]
+            if new not in came and new != start:
+                came[new] = node
+                waiting.append(new)
+    return []

@@ -1,0 +1,52 @@
+"""Which regime a subscription asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeAlias, get_args
+
+from rdflive.entail.choice import Strategy
+from rdflive.entail.entailment import Regime
+from rdflive.entail.rdfs import Counts, Rdfs
+
+__all__ = ["Counts", "Rules", "Strategy", "regime_of"]
+
+Rules: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def regime_of(
+    entailment: str | None, rules: Rules | None, strategy: Strategy, counts: Counts | None
+) -> Regime | None:
+    """Give the regime that these options ask for, None for no entailment.
+
+    Raises ValueError for options that do not go together, and `RuleError` for rules that cannot be used.
+    """
+    _check("entailment", entailment, ("rdfs",))
+    _check("strategy", strategy, get_args(Strategy))
+    _check("counts", counts, get_args(Counts))
+    if rules is not None:
+        if entailment is not None:
+            raise ValueError(
+                f"entailment={entailment!r} and rules= do not go together: rules=['rdfs', ...] takes RDFS as "
+                "rules, beside others"
+            )
+        if strategy == "reformulate" or counts is not None:
+            raise ValueError("rules are materialised: strategy= and counts= go with entailment='rdfs'")
+        from rdflive.entail.rules import RuleRegime, load_program
+
+        return RuleRegime(load_program(rules))
+    if entailment is None:
+        if strategy != "auto" or counts is not None:
+            raise ValueError("strategy= and counts= need entailment='rdfs'")
+        return None
+    if counts == "paths" and strategy != "saturate":
+        if strategy == "reformulate":
+            raise ValueError("counts='paths' needs what is counted: strategy='saturate'")
+        strategy = "saturate"
+    return Rdfs(strategy, counts or "support")
+
+
+def _check(name: str, value: object, accepted: tuple[str, ...]) -> None:
+    if value is not None and value not in accepted:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, accepted))}, got {value!r}")

@@ -1,0 +1,107 @@
+"""The schema triples of one graph: the explicit ones, and the closure of paper 003, Figure 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from rdflive.entail.entailment import Triple
+from rdflive.entail.vocabulary import Vocabulary
+
+__all__ = ["Edges", "Schema", "reach"]
+
+Edges: TypeAlias = dict[Any, set[Any]]
+
+
+def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
+    """Give the nodes that a path of any length leads to, the starts among them.
+
+    >>> sorted(reach({"a": {"b"}, "b": {"c"}}, ["a"]))
+    ['a', 'b', 'c']
+    """
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        new = edges.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+class Schema:
+    """Subclasses, subproperties, domains and ranges; the terms are a store's.
+
+    A triple that makes a property a subproperty of one of the four schema properties is kept out: what
+    follows from it would be a schema triple (`refused` lists them).
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.sub_class: Edges = {}
+        self.sub_property: Edges = {}
+        self.domain: Edges = {}
+        self.range: Edges = {}
+        self.refused: set[Triple] = set()
+        self._edges = dict(
+            zip(
+                vocabulary.schema,
+                (self.sub_class, self.sub_property, self.domain, self.range),
+                strict=True,
+            )
+        )
+        self._closure: frozenset[Triple] | None = None
+
+    def change(self, sign: int, triple: Triple) -> None:
+        """Take one schema triple that came (+1) or went (-1)."""
+        self._closure = None
+        s, p, o = triple
+        if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
+            (self.refused.add if sign > 0 else self.refused.discard)(triple)
+            return
+        edges = self._edges[p]
+        if sign > 0:
+            edges.setdefault(s, set()).add(o)
+            return
+        edges[s].discard(o)
+        if not edges[s]:
+            del edges[s]
+
+    @property
+    def classes(self) -> set[Any]:
+        """The classes that some schema triple names."""
+        return (
+            set(self.sub_class)
+            .union(*self.sub_class.values())
+            .union(*self.domain.values(), *self.range.values())
+        )
+
+    @property
+    def properties(self) -> set[Any]:
+        """The properties that some schema triple names."""
+        return {*self.sub_property, *self.domain, *self.range}.union(*self.sub_property.values())
+
+    @property
+    def typing(self) -> set[Any]:
+        """`rdf:type` and all its subproperties."""
+        word = self.vocabulary.type
+        return {p for p in (word, *self.sub_property) if word in reach(self.sub_property, [p])}
+
+    @property
+    def closure(self) -> frozenset[Triple]:
+        """The explicit schema triples, and those that follow from two of them."""
+        if self._closure is None:
+            self._closure = frozenset(self._closed()) | self.refused
+        return self._closure
+
+    def _closed(self) -> Iterable[Triple]:
+        words = self.vocabulary
+        for edges, word in ((self.sub_class, words.sub_class), (self.sub_property, words.sub_property)):
+            for node, above in edges.items():
+                for other in reach(edges, above):
+                    yield node, word, other
+        for edges, word in ((self.domain, words.domain), (self.range, words.range)):
+            for node in {*edges, *self.sub_property}:
+                above = reach(self.sub_property, [node])
+                direct = set().union(*(edges.get(p, ()) for p in above))
+                for other in reach(self.sub_class, direct):
+                    yield node, word, other

@@ -1,0 +1,60 @@
+"""Which explicit triples an atom finds: those of the graph, and of the closed schema."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from rdflive.entail.entailment import ExplicitGraph, Triple
+from rdflive.entail.templates import Atom, Place
+from rdflive.entail.vocabulary import Vocabulary
+
+__all__ = ["Sources"]
+
+
+class Sources:
+    """The triples that instance rules start from. Schema triples are read from the closed schema."""
+
+    def __init__(self, graph: ExplicitGraph, vocabulary: Vocabulary) -> None:
+        self.closed: frozenset[Triple] = frozenset()
+        self._graph = graph
+        self._schema = frozenset(vocabulary.schema)
+        self._is_literal = graph.literal_test()
+
+    def explicit(self, pattern: Triple) -> Iterable[Triple]:
+        """List the triples that match, of the closed schema where they are schema triples."""
+        s, p, o = pattern
+        if p is not None and p not in self._schema:
+            found: Iterable[Any] = self._graph.triples(pattern)
+            return found
+        closed = [t for t in self.closed if s in (None, t[0]) and p in (None, t[1]) and o in (None, t[2])]
+        if p is None:
+            closed += [t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._schema]
+        return closed
+
+    def matches(
+        self, atom: Atom, known: Collection[Any], subject: Any = None, value: Any = None
+    ) -> Iterator[Triple]:
+        """List the explicit triples that entail a triple with this subject and object by an atom.
+
+        None matches anything; `known` are the classes that sources of their own stand for.
+        """
+        p, wanted_value = atom.source
+        wanted_subject = None
+        for term, place in ((subject, atom.subject), (value, atom.object)):
+            if term is None or place is None:
+                continue
+            if place is Place.SUBJECT:
+                wanted_subject = term
+            elif place is Place.OBJECT and wanted_value in (None, term):
+                wanted_value = term
+            elif place != term:
+                return
+        for triple in self.explicit((wanted_subject, p, wanted_value)):
+            if not (atom.guard and self._is_literal(triple[2])) and not (atom.other and triple[2] in known):
+                yield triple
+
+
+def _triple(found: Any) -> Triple:
+    s, p, o = found
+    return s, p, o

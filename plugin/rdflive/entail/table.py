@@ -1,0 +1,182 @@
+"""The entailed triples of one kind: which explicit ones entail them, and where counted, how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from rdflive.dictionary import Dictionary
+from rdflive.entail.entailment import IdTriple, Triple
+from rdflive.entail.templates import Atom, Atoms, Kind, Place
+
+__all__ = ["Key", "Pick", "Table"]
+
+Key: TypeAlias = Any
+"""What tells the triples of a kind apart: the id of the subject, or ids of subject and object."""
+Pick: TypeAlias = Callable[[int, int], Key]
+"""Gives the key that an explicit triple entails, by the ids of its subject and object."""
+
+
+class Table:
+    """One kind of entailed triples. With `counts` the triples are stored, each with its support.
+
+    Without, whoever needs to know asks the explicit triples; `atoms` tells which.
+    """
+
+    __slots__ = (
+        "_constants", "_dictionary", "_object", "_predicate", "atoms", "candidates", "counts", "is_trivial",
+        "kind", "lookups", "since", "size", "updates",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind, dictionary: Dictionary) -> None:
+        self.kind = kind
+        self.atoms: Atoms = {}
+        self.is_trivial = True
+        """True where only explicit triples are of the kind."""
+        self.counts: Counter[Key] | None = None
+        self.candidates: dict[Key, int] = {}
+        """What an update may have changed where nothing is stored: 1 a source went, 2 one came, 3 both."""
+        self.lookups = 0
+        """Look-ups in the graph since the way of keeping it was chosen."""
+        self.updates = 0
+        """Changes of explicit triples that entail one of the kind, since then."""
+        self.since = 0
+        """When it was chosen, in updates of the graph."""
+        self.size = 0
+        """Explicit triples that were read to list it the last time."""
+        self._dictionary = dictionary
+        self._constants: dict[Any, int] = {}
+        p, c = kind
+        self._predicate = self._hold(p)
+        self._object = None if c is None else self._hold(c)
+
+    def ids(self, key: Key) -> IdTriple:
+        """Give the triple of a key."""
+        if self._object is not None:
+            return key, self._predicate, self._object
+        return key[0], self._predicate, key[1]
+
+    def terms(self, key: Key) -> tuple[Any, Any]:
+        """Give the subject and object of a key; of a class the object is None."""
+        terms = self._dictionary.terms
+        return (terms[key], None) if self._object is not None else (terms[key[0]], terms[key[1]])
+
+    def key(self, subject: Any, value: Any) -> Key:
+        """Give the key of a triple of this kind, by its terms."""
+        s = self._dictionary.intern(subject)
+        return s if self._object is not None else (s, self._dictionary.intern(value))
+
+    def keys(self, atom: Atom, triples: Iterable[Triple]) -> Iterator[Key]:
+        """Give the keys that an atom entails, of explicit triples."""
+        pick, intern = self.pick(atom), self._dictionary.intern
+        return (pick(intern(s), intern(o)) for s, _, o in triples)
+
+    def pick(self, atom: Atom) -> Pick:
+        """Make what gives the keys that an atom entails; its constants are held as long as the table."""
+        subject = self._index(atom.subject)
+        if self._object is not None:
+            return _SINGLE.get(subject) or (lambda *_: subject)
+        value = self._index(atom.object)
+        if (subject, value) == (SUBJECT, OBJECT):
+            return _pair
+
+        def general(s: int, o: int) -> Key:
+            first = s if subject == SUBJECT else o if subject == OBJECT else subject
+            return first, s if value == SUBJECT else o if value == OBJECT else value
+
+        return general
+
+    def column(self, atom: Atom, subjects: Sequence[int], values: Sequence[int]) -> Iterable[Key]:
+        """Give the keys that an atom entails, of many explicit triples at once."""
+        if self._object is not None and atom.subject is Place.SUBJECT:
+            return subjects
+        if self._object is not None and atom.subject is Place.OBJECT:
+            return values
+        return map(self.pick(atom), subjects, values)
+
+    def _index(self, place: Any) -> int:
+        if isinstance(place, Place):
+            return SUBJECT if place is Place.SUBJECT else OBJECT
+        return self._hold(place)
+
+    def _hold(self, term: Any) -> int:
+        number = self._constants.get(term)
+        if number is None:
+            number = self._constants[term] = self._dictionary.intern(term)
+            self._dictionary.hold([number])
+        return number
+
+    def count(self, key: Key, weight: int) -> bool:
+        """Add to the support of a triple; true when it has begun or ceased to be entailed."""
+        counts = self.counts
+        assert counts is not None  # noqa: S101 - asked where it is counted only
+        old = counts.get(key, 0)
+        new = old + weight
+        if new:
+            counts[key] = new
+            if not old:
+                self._dictionary.hold(self._terms_of(key))
+            return not old
+        del counts[key]
+        self._dictionary.drop(self._terms_of(key))
+        return True
+
+    def count_from(self, now: int) -> None:
+        """Begin to count, with nothing counted yet; `add_all` and `hold` follow."""
+        self.counts = Counter()
+        self.lookups = self.updates = self.size = 0
+        self.since = now
+
+    def add_all(self, keys: Iterable[Key], weight: int) -> None:
+        """Add to the supports of many triples at once."""
+        assert self.counts is not None  # noqa: S101
+        if weight == 1:
+            self.counts.update(keys)
+            return
+        for key in keys:
+            self.counts[key] += weight
+
+    def hold(self) -> None:
+        """Hold the terms of all keys, after they were counted in bulk."""
+        assert self.counts is not None  # noqa: S101
+        if self._object is not None:
+            self._dictionary.hold(self.counts)
+        else:
+            for key in self.counts:
+                self._dictionary.hold(key)
+
+    def forget(self) -> None:
+        """Stop counting."""
+        counts, self.counts = self.counts, None
+        self.lookups = self.updates = 0
+        for key in counts or ():
+            self._dictionary.drop(self._terms_of(key))
+
+    def release(self) -> None:
+        """Let go of everything; the table is not used any more."""
+        self.forget()
+        self._dictionary.drop(self._constants.values())
+
+    def _terms_of(self, key: Key) -> tuple[int, ...]:
+        terms: tuple[int, ...] = (key,) if self._object is not None else key
+        return terms
+
+
+SUBJECT, OBJECT = -1, -2
+"""Places of an explicit triple, beside the ids of constants."""
+
+
+def _subject(s: int, o: int) -> Key:  # noqa: ARG001
+    return s
+
+
+def _object(s: int, o: int) -> Key:  # noqa: ARG001
+    return o
+
+
+def _pair(s: int, o: int) -> Key:
+    return s, o
+
+
+_SINGLE: dict[int, Pick] = {SUBJECT: _subject, OBJECT: _object}

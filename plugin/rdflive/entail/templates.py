@@ -1,0 +1,239 @@
+"""What explicit triples entail, by their kind alone: closed templates.
+
+Every instance rule of paper 003, Figure 8, has one instance triple in its body. So what an explicit triple
+entails depends on its *kind* only: its property, or for a type triple its class. The template of a kind is
+closed under the rules once, over placeholders, and no derivation is followed per triple, so cycles of the
+schema do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from rdflive.entail.schema import Schema
+
+__all__ = ["Atom", "Atoms", "Item", "Kind", "Place", "Templates", "self_atom", "steps_from"]
+
+Kind: TypeAlias = tuple[Any, Any]
+"""A property and None, or `rdf:type` (or a subproperty) and a class; with None, any class not named."""
+
+
+class Place(Enum):
+    """What stands for the terms of an explicit triple in a template."""
+
+    SUBJECT = "subject"
+    OBJECT = "object"
+
+    __hash__ = object.__hash__
+
+
+Item: TypeAlias = tuple[Any, Any, Any]
+"""A triple of a template: terms, and places of the explicit triple in front and at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One way to entail triples of a kind: from each explicit triple of the kind `source`.
+
+    `subject` and `object` are places or terms; of a class `object` is None.
+    """
+
+    source: Kind
+    subject: Any
+    object: Any
+    guard: bool = False
+    """True where the object of the explicit triple must not be a literal."""
+    other: bool = False
+    """True where it must not be a known class either: those are sources of their own."""
+
+
+Atoms: TypeAlias = dict[Atom, int]
+"""Atoms, each with how often it entails: once, or the number of its derivations where paths count."""
+
+
+def self_atom(kind: Kind, *, other: bool = False) -> Atom:
+    """Give the atom by which explicit triples entail themselves."""
+    return Atom(kind, Place.SUBJECT, Place.OBJECT if kind[1] is None else None, other=other)
+
+
+def steps_from(
+    item: Item, schema: Schema, *, literal: bool, is_literal: Callable[[Any], bool]
+) -> Iterable[tuple[Item, str, tuple[Any, Any, Any]]]:
+    """List what one instance rule gives from an item: the new item, the rule, the schema triple.
+
+    `literal` tells whether the object of the explicit triple is one.
+    """
+    s, p, o = item
+    words = schema.vocabulary
+    for above in schema.sub_property.get(p, ()):
+        yield (s, above, o), "rdfs7", (p, words.sub_property, above)
+    for kind in schema.domain.get(p, ()):
+        yield (s, words.type, kind), "rdfs2", (p, words.domain, kind)
+    if not (literal if o is Place.OBJECT else is_literal(o)):
+        for kind in schema.range.get(p, ()):
+            yield (o, words.type, kind), "rdfs3", (p, words.range, kind)
+    if p == words.type and o is not Place.OBJECT:
+        for above in schema.sub_class.get(o, ()):
+            yield (s, p, above), "rdfs9", (o, words.sub_class, above)
+
+
+class Templates:
+    """The templates of all kinds that the schema names or somebody asks for, by what they entail."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        is_iri: Callable[[Any], bool],
+        is_literal: Callable[[Any], bool],
+        paths: bool = False,
+    ) -> None:
+        self._schema = schema
+        self._word = schema.vocabulary.type
+        self._is_iri, self._is_literal, self._paths = is_iri, is_literal, paths
+        self.classes: set[Any] = set()
+        self.properties: set[Any] = set()
+        self.typing: set[Any] = {self._word}
+        """`rdf:type` and its subproperties."""
+        self.atoms: dict[Kind, Atoms] = {}
+        """How the triples of each known kind are entailed."""
+        self.cycles: dict[Kind, list[Any]] = {}
+        """Where paths count: the kinds whose paths have no end, each with a cycle of the schema."""
+        self._entails: dict[Kind, list[tuple[Kind, Atom, int]]] = {}
+        self._visits: dict[Kind, frozenset[Any]] = {}
+
+    def is_trivial(self, kind: Kind, atoms: Atoms) -> bool:
+        """Tell whether only explicit triples are of a kind, as far as these atoms go."""
+        return len(atoms) == 1 and self_atom(kind, other=kind == (self._word, None)) in atoms
+
+    def atoms_of(self, kind: Kind) -> Atoms:
+        """Give how the triples of any kind are entailed, known or not."""
+        found = self.atoms.get(kind)
+        return self._unknown(kind, self.atoms) if found is None else found
+
+    def _unknown(self, kind: Kind, atoms: dict[Kind, Atoms]) -> Atoms:
+        p, c = kind
+        if c is None:
+            return {self_atom(kind): 1}
+        return {
+            Atom((atom.source[0], c), atom.subject, None): weight
+            for atom, weight in atoms.get((p, None), {}).items()
+        }
+
+    def refresh(self, changed: set[Any], asked: Iterable[Kind]) -> dict[Kind, Atoms]:
+        """Follow a change of the schema, at these subjects, and of what is asked for.
+
+        Gives the kinds whose atoms changed, or that are known since then or no longer, each with its atoms
+        from before.
+        """
+        schema, word = self._schema, self._word
+        asked = tuple(asked)
+        typing = schema.typing
+        everything = typing != self.typing or word in changed
+        self.typing = typing
+        self.classes = schema.classes | {c for p, c in asked if c is not None}
+        self.properties = schema.properties | typing | {p for p, _ in asked}
+        sources = {(p, None) for p in self.properties} | {(p, c) for p in typing for c in self.classes}
+        before = dict(self.atoms)
+        touched: set[Kind] = set()
+        for source in [s for s in self._entails if everything or s not in sources]:
+            touched |= self._drop(source)
+        for source in sources:
+            if source not in self._entails or self._visits[source] & changed:
+                touched |= self._drop(source) | self._add(source)
+        return {
+            kind: before.get(kind) or self._unknown(kind, before)
+            for kind in touched
+            if before.get(kind) != self.atoms.get(kind)
+        }
+
+    def _drop(self, source: Kind) -> set[Kind]:
+        self._visits.pop(source, None)
+        self.cycles.pop(source, None)
+        touched = set()
+        for kind, atom, _ in self._entails.pop(source, ()):
+            left = {a: weight for a, weight in self.atoms[kind].items() if a != atom}
+            if left:
+                self.atoms[kind] = left
+            else:
+                del self.atoms[kind]
+            touched.add(kind)
+        return touched
+
+    def _add(self, source: Kind) -> set[Kind]:
+        always = self._template(source, literal=True)
+        items = self._template(source, literal=False)
+        self._visits[source] = frozenset(self._nodes(items))
+        entails = self._entails[source] = []
+        for item, weight in items.items():
+            known = always.get(item, 0)
+            for guard, times in ((False, known), (True, weight - known)):
+                if times > 0 and self._is_iri(item[1]):
+                    kind, atom = self._atom(source, item, guard=guard)
+                    entails.append((kind, atom, times))
+                    self.atoms[kind] = {**self.atoms.get(kind, {}), atom: times}
+        return {kind for kind, _, _ in entails}
+
+    def _nodes(self, items: Iterable[Item]) -> Iterable[Any]:
+        for _, p, o in items:
+            yield p
+            if p == self._word:
+                yield o
+
+    def _atom(self, source: Kind, item: Item, *, guard: bool) -> tuple[Kind, Atom]:
+        s, p, o = item
+        other = source[1] is None and source[0] in self.typing
+        if p == self._word and o is not Place.OBJECT:
+            return (p, o), Atom(source, s, None, guard, other)
+        return (p, None), Atom(source, s, o, guard, other)
+
+    def _template(self, source: Kind, *, literal: bool) -> dict[Item, int]:
+        """Close the triple of a kind under the rules; each item with the number of ways that count."""
+        p, c = source
+        start = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
+        ordered, cycle = _depth_first(
+            start,
+            lambda item: [
+                new
+                for new, _, _ in steps_from(item, self._schema, literal=literal, is_literal=self._is_literal)
+            ],
+        )
+        if not self._paths:
+            return dict.fromkeys(ordered, 1)
+        if cycle is not None:
+            self.cycles[source] = [o if p == self._word else p for _, p, o in cycle]
+            return dict.fromkeys(ordered, 1)
+        ways = {start: 1}
+        for item in reversed(ordered):
+            for new, _, _ in steps_from(item, self._schema, literal=literal, is_literal=self._is_literal):
+                ways[new] = ways.get(new, 0) + ways[item]
+        return ways
+
+
+def _depth_first(
+    start: Item, successors: Callable[[Item], list[Item]]
+) -> tuple[list[Item], list[Item] | None]:
+    """List what can be reached, each item after all that it leads to, and a cycle if there is one."""
+    done: list[Item] = []
+    finished: set[Item] = set()
+    path: dict[Item, None] = {start: None}
+    waiting = [iter(successors(start))]
+    cycle: list[Item] | None = None
+    while waiting:
+        for new in waiting[-1]:
+            if new in path:
+                nodes = list(path)
+                cycle = cycle or [*nodes[nodes.index(new) :], new]
+            elif new not in finished:
+                path[new] = None
+                waiting.append(iter(successors(new)))
+                break
+        else:
+            waiting.pop()
+            item, _ = path.popitem()
+            finished.add(item)
+            done.append(item)
+    return done, cycle

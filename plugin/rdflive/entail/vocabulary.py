@@ -1,0 +1,33 @@
+"""The words of RDF Schema, as terms of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rdflib import RDF, RDFS
+
+__all__ = ["Vocabulary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """`rdf:type` and the four properties that make a triple a schema triple (paper 003, Figure 4)."""
+
+    type: Any = RDF.type
+    sub_class: Any = RDFS.subClassOf
+    sub_property: Any = RDFS.subPropertyOf
+    domain: Any = RDFS.domain
+    range: Any = RDFS.range
+
+    @classmethod
+    def of(cls, to_native: Callable[[Any], Any]) -> Vocabulary:
+        """Give the words as a store knows them."""
+        words = (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
+        return cls(*map(to_native, words))
+
+    @property
+    def schema(self) -> tuple[Any, Any, Any, Any]:
+        """The properties of schema triples."""
+        return self.sub_class, self.sub_property, self.domain, self.range
