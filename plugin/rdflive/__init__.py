@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rdflive.entail.errors import SchemaError
+from rdflive.entail.proof import Proof, ProofStep
 from rdflive.errors import (
     ClosedError,
     FeedError,
@@ -20,6 +22,7 @@ from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.resume import ResumeError
+from rdflive.saturated import SaturatedGraph, saturate
 from rdflive.subscription import Stats, Subscription
 from rdflive.target import to_feed
 
@@ -36,11 +39,15 @@ __all__ = [
     "LiveStore",
     "Mirrored",
     "PlanError",
+    "Proof",
+    "ProofStep",
     "Quad",
     "QuerySyntaxError",
     "RdfliveError",
     "ResumeError",
     "ResyncNeeded",
+    "SaturatedGraph",
+    "SchemaError",
     "Solution",
     "Stats",
     "Subscription",
@@ -53,6 +60,7 @@ __all__ = [
     "install",
     "mirror",
     "register_plugin",
+    "saturate",
     "subscribe",
     "to_feed",
     "unregister_plugin",

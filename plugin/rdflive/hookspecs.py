@@ -51,6 +51,15 @@ def rdflive_feed_formats() -> Iterable[FeedFormat]:  # type: ignore[empty-body] 
     """
 
 
+@hookspec
+def rdflive_rule_sets() -> Mapping[str, str]:  # type: ignore[empty-body]  # a specification
+    """Name the rule sets that you offer, each with its rules in Notation3.
+
+    Called in the calling thread whenever `rules=` is looked up by name. All results together are offered;
+    two rule sets of one name are an error.
+    """
+
+
 @hookspec(firstresult=True)
 def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
     """Make the feed of a SPARQL endpoint, or None for a URL that is not yours.

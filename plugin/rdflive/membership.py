@@ -17,7 +17,7 @@ from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
 from rdflive.store import NAMED, Adapter, GraphKey
 
-__all__ = ["join", "leave", "patterns"]
+__all__ = ["desaturate", "join", "leave", "patterns", "saturate"]
 
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
@@ -46,15 +46,34 @@ def join(
     under the store's lock.
     """
     _check_constants(adapter, plan)
-    state = next(_states(adapter), None)
-    if state is None:
-        state = StoreState(adapter.to_native, adapter.to_rdflib())
+    state = _state(adapter)
     try:
         query, answer = state.add(plan, partial(_view, adapter, target, state, regime), emit)
     except BaseException:
         _release_unused(adapter, state)
         raise
     return state, query, answer
+
+
+def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
+    """Let the store's engine maintain all that a graph entails, without a query; see `desaturate`."""
+    state = _state(adapter)
+    view = _view(adapter, target, state, regime, None)
+    assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
+    try:
+        view.want_all()
+        view.queries += 1
+    finally:
+        _release_unused(adapter, state)
+    return view
+
+
+def desaturate(adapter: Adapter, view: EntailedView) -> None:
+    """Undo one call of `saturate`."""
+    view.unwant_all()
+    view.queries -= 1
+    if isinstance(view.state, StoreState):
+        _release_unused(adapter, view.state)
 
 
 def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
@@ -71,6 +90,12 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
     for state in set(_states(adapter)):
         for (key, regime), pattern in state.patterns():
             yield key, pattern if regime is None else _ANY
+
+
+def _state(adapter: Adapter) -> StoreState:
+    """Give what is maintained on a store, or make it."""
+    known = next(_states(adapter), None)
+    return StoreState(adapter.to_native, adapter.to_rdflib()) if known is None else known
 
 
 def _states(adapter: Adapter) -> Iterator[StoreState]:

@@ -1,4 +1,4 @@
-"""How a user meets reformulation: `reformulate` rewrites a query such that its answer counts what is implied."""
+"""How a user meets reformulation: a query is rewritten such that it answers for what is implied too."""
 
 from __future__ import annotations
 

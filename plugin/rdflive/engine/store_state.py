@@ -140,6 +140,8 @@ class StoreState:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
         for query in self._emits:
             self._stop(query)
+        for view in self.views.values():
+            view.reload()
         for query, emit in self._emits.items():
             answer = self._start(query)
             emit(self.answer(query) if answer is None else answer, sequence, True)

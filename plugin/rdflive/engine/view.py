@@ -125,6 +125,9 @@ class View:
             if guard is None or guard(*ids):
                 yield ids
 
+    def reload(self) -> None:
+        """Read again what the view keeps beside its queries, which are stopped meanwhile."""
+
     def release(self) -> None:
         """Free what the view itself keeps; nobody uses it any more."""
 

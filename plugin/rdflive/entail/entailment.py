@@ -12,6 +12,7 @@ from rdflib import URIRef
 from rdflive.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import Lister
+from rdflive.entail.proof import Proof
 
 __all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Pattern", "Regime", "Sign", "Triple"]
 
@@ -74,6 +75,12 @@ class Entailment(Protocol):
 
     def triples(self, pattern: Pattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern, each once, as of the last update."""
+
+    def support(self, triple: Triple) -> int:
+        """Count the ways in which a triple is entailed, as the regime counts them; 0 if it is not."""
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give proofs of a triple, the shortest first; none if it is not entailed."""
 
     def describe(self) -> list[str]:
         """Tell how the wanted patterns are maintained and what that costs, in lines for `explain()`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.view import Lister, State, View
@@ -13,15 +13,20 @@ from rdflive.query.segment import Segment
 
 __all__ = ["EntailedView"]
 
+ANY: Final[Pattern] = (None, None, None)
+
 
 class EntailedView(View):
     """Puts changes of its graph off until the commit, when their net consequences are taken as one."""
 
     def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
+        self.explicit = triples
+        """Lists the triples of the graph itself."""
         graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
         self.entailment: Entailment = regime.start(graph)
         super().__init__(state, self.entailment.triples)
         self._changes: list[tuple[Sign, Triple]] = []
+        self._all = 0
 
     def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
         """Keep a change for `flush` unless it concerns nobody."""
@@ -54,12 +59,32 @@ class EntailedView(View):
 
     def remove(self, state: SegmentState) -> None:
         """Stop maintaining a segment, and working out what only it wanted."""
+
         def term(number: Any) -> Any:
             return None if isinstance(number, Variable) else self._dictionary.terms[number]
 
         patterns: list[Any] = [tuple(map(term, pattern)) for pattern in state.segment.patterns]
         super().remove(state)
         self.entailment.unwant(patterns)
+
+    def want_all(self) -> None:
+        """Begin to maintain all entailed triples, whether a query wants them or not."""
+        self.entailment.want([ANY])
+        self._all += 1
+        self._dictionary.sweep()
+
+    def unwant_all(self) -> None:
+        """Undo one call of `want_all`."""
+        self.entailment.unwant([ANY])
+        self._all -= 1
+        self._dictionary.sweep()
+
+    def reload(self) -> None:
+        """Work out anew what is maintained without a query."""
+        self.entailment.unwant([ANY] * self._all)
+        self._changes.clear()
+        if self._all:
+            self.entailment.want([ANY] * self._all)
 
     def describe(self) -> list[str]:
         """Tell how what the graph entails is kept, in lines for `explain()`."""

@@ -1,0 +1,174 @@
+"""A live graph of all that another graph entails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+import rdflib
+from rdflib.store import Store
+
+from rdflive import manager, membership
+from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.regimes import Counts, Rules, regime_of
+from rdflive.entail.view import EntailedView
+from rdflive.errors import ClosedError
+from rdflive.store import Adapter
+
+__all__ = ["SaturatedGraph", "saturate"]
+
+
+def saturate(
+    graph: Any, *, entailment: str | None = None, rules: Rules | None = None, counts: Counts | None = None
+) -> SaturatedGraph:
+    """Give a live, read-only graph of the triples that a graph entails, its own among them.
+
+    It follows every commit of the graph, data and schema. `entailment`, `rules` and `counts` are those of
+    `subscribe`; without any it is "rdfs". Close it, or use it as a context manager.
+
+    >>> graph = rdflib.Graph()
+    >>> _ = graph.update('''
+    ...     PREFIX : <http://e/>
+    ...     PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+    ...     INSERT DATA { :stops rdfs:domain :Train . :IC5 :stops :Bern }''')
+    >>> triple = (rdflib.URIRef("http://e/IC5"), rdflib.RDF.type, rdflib.URIRef("http://e/Train"))
+    >>> with saturate(graph) as saturated:
+    ...     triple in saturated, saturated.is_explicit(triple), saturated.support(triple)
+    (True, False, 1)
+    """
+    if rules is None and entailment is None:
+        entailment = "rdfs"
+    regime = regime_of(entailment, rules, "auto" if entailment is None else "saturate", counts)
+    assert regime is not None  # noqa: S101 - one of the two is given
+    with manager.locked(manager.store_of(graph)) as adapter:
+        view = membership.saturate(adapter, graph, regime)
+    return SaturatedGraph(graph, adapter, view)
+
+
+class SaturatedGraph(rdflib.Graph):
+    """What a graph entails, as of its last commit; made by `saturate`.
+
+    Reading it holds the lock of the graph's store for a moment. It cannot be written to, nor subscribed
+    to: subscribe to the graph itself, with the same options.
+    """
+
+    def __init__(self, graph: Any, adapter: Adapter, view: EntailedView) -> None:
+        self._adapter = adapter
+        self._view: EntailedView | None = view
+        self._to_rdflib: Callable[[Any], Any] = adapter.to_rdflib() or _same
+        super().__init__(store=_EntailedStore(self))
+        for prefix, namespace in graph.namespaces() if isinstance(graph, rdflib.Graph) else ():
+            self.bind(prefix, namespace)
+
+    def is_explicit(self, triple: Any) -> bool:
+        """Tell whether the graph itself holds a triple; a store's terms are compared as the store does."""
+        with self._adapter.capture.lock:
+            return next(iter(self._live().explicit(self._native(triple))), None) is not None
+
+    def support(self, triple: Any) -> int:
+        """Count the explicit triples that entail a triple, itself among them; 0 if nothing does.
+
+        With `counts="paths"` it is the number of derivations (`SchemaError` while the schema has a cycle),
+        with rules that of the ways to use a rule for it, and one if it is explicit.
+        """
+        with self._adapter.capture.lock:
+            return self._live().entailment.support(self._native(triple))
+
+    def why(self, triple: Any) -> list[Proof]:
+        """Give proofs of a triple: the rules that lead to it, one by one, from explicit triples.
+
+        RDFS gives a shortest proof for each explicit triple that entails it, rules one proof.
+        """
+        with self._adapter.capture.lock:
+            return [self._shown(proof) for proof in self._live().entailment.why(self._native(triple))]
+
+    def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
+        """Stop following the graph, and free what only this used. May be repeated."""
+        with self._adapter.capture.lock:
+            view, self._view = self._view, None
+            if view is not None:
+                membership.desaturate(self._adapter, view)
+                manager.release(self._adapter)
+
+    def __enter__(self) -> SaturatedGraph:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def entailed(self, pattern: Any) -> list[Any]:
+        """List the entailed triples that match; None in the pattern matches anything."""
+        with self._adapter.capture.lock:
+            native = self._native(pattern)
+            return [tuple(map(self._to_rdflib, t)) for t in self._live().entailment.triples(native)]
+
+    def _live(self) -> EntailedView:
+        if self._view is None:
+            raise ClosedError("the saturated graph is closed; call saturate again")
+        return self._view
+
+    def _native(self, pattern: Any) -> Any:
+        """Give the terms as the store knows them; one that it cannot hold matches nothing."""
+        return tuple(None if term is None else self._adapter.to_native(term) for term in pattern)
+
+    def _shown(self, proof: Proof) -> Proof:
+        def triple(found: Any) -> Any:
+            return tuple(map(self._to_rdflib, found))
+
+        steps = [
+            ProofStep(step.rule, tuple(map(triple, step.premises)), triple(step.conclusion))
+            for step in proof.steps
+        ]
+        return Proof(triple(proof.triple), tuple(steps))
+
+
+class _EntailedStore(Store):
+    """The store under a saturated graph: it reads, and refuses to write."""
+
+    def __init__(self, graph: SaturatedGraph) -> None:
+        super().__init__()
+        self._graph = graph
+        self._prefixes: dict[str, Any] = {}
+
+    def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[Any]:  # noqa: ARG002
+        """List the entailed triples that match, none where the store cannot hold a term."""
+        try:
+            found = self._graph.entailed(triple_pattern)
+        except ValueError:
+            found = []
+        return ((triple, iter(())) for triple in found)
+
+    def __len__(self, context: Any = None) -> int:
+        return len(self._graph.entailed((None, None, None)))
+
+    def add(self, triple: Any, context: Any, quoted: bool = False) -> None:  # noqa: ARG002
+        """Refuse to write."""
+        raise TypeError("a saturated graph is read-only: write to the graph that it was made of")
+
+    def remove(self, triple: Any, context: Any = None) -> None:  # noqa: ARG002
+        """Refuse to write."""
+        raise TypeError("a saturated graph is read-only: write to the graph that it was made of")
+
+    def bind(self, prefix: str, namespace: Any, override: bool = True) -> None:
+        """Remember a prefix."""
+        if override or prefix not in self._prefixes:
+            self._prefixes[prefix] = namespace
+
+    def namespace(self, prefix: str) -> Any:
+        """Give the namespace of a prefix."""
+        return self._prefixes.get(prefix)
+
+    def prefix(self, namespace: Any) -> str | None:
+        """Give the prefix of a namespace."""
+        return next((p for p, bound in self._prefixes.items() if bound == namespace), None)
+
+    def namespaces(self) -> Iterator[tuple[str, Any]]:
+        """List the prefixes with their namespaces."""
+        return iter(list(self._prefixes.items()))
+
+
+def _same(term: Any) -> Any:
+    return term
