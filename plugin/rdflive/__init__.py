@@ -18,7 +18,7 @@ from rdflive.hookspecs import hookimpl
 from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.manager import register_plugin, unregister_plugin
 from rdflive.mirror import Mirrored, endpoint, mirror
-from rdflive.model import Batch, Change, Delta, Quad, Solution
+from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.resume import ResumeError
@@ -38,6 +38,7 @@ __all__ = [
     "LiveGraph",
     "LiveStore",
     "Mirrored",
+    "Origin",
     "PlanError",
     "Proof",
     "ProofStep",

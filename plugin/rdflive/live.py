@@ -44,6 +44,7 @@ def subscribe(
     rules: Rules | None = None,
     strategy: Strategy = "auto",
     counts: Counts | None = None,
+    provenance: bool = False,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -65,6 +66,8 @@ def subscribe(
     decides per class and property by what it costs. `counts="paths"` counts derivations in place of
     supports, which needs a schema without cycles. With `rules` it is answered over what these entail: the
     name of a rule set ("rdfs", "rdfs-plus", "owl-rl"), N3 text, the path of a file, or several of them.
+    With `provenance` each solution of a delta has an `origin`: whether it was inferred when it appeared,
+    and by which rules; this needs a SELECT of one basic graph pattern.
 
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
     or `RuleError`, before anything is changed, and `ResumeError` when the file is not one of this query and
@@ -84,6 +87,8 @@ def subscribe(
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
     regime = regime_of(entailment, rules, strategy, counts)
+    if provenance and (regime is None or resume is not None):
+        raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
     parsed = _parse(graph, query, initNs, initBindings)
     plan = make_plan(parsed, algorithm)
     if regime is not None:
@@ -107,6 +112,7 @@ def subscribe(
                 on_error=on_error,
                 journal=journal,
                 regime=regime,
+                provenance=provenance,
             )
             undo.callback(subscription.close)
             if manager.listens("rdflive_batch"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["Batch", "Change", "Delta", "Header", "Quad", "Solution"]
+__all__ = ["Batch", "Change", "Delta", "Header", "Origin", "Quad", "Solution", "Terms"]
 
 
 class Quad(NamedTuple):
@@ -52,6 +52,16 @@ Terms: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a solution came from when it appeared."""
+
+    inferred: bool
+    """False when the graph itself gives it, without any entailment."""
+    rules: tuple[str, ...] = ()
+    """The rules that gave it, by name; none when it was not inferred."""
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What all solutions of one subscription share: the form, the variables, and how terms are shown."""
 
@@ -60,28 +70,38 @@ class Header:
     convert: Callable[[Any], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
 
-    def solution(self, terms: Terms) -> Any:
+    def solution(self, terms: Terms, origin: Origin | None = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
         if self.form != "CONSTRUCT":
-            return Solution(self, terms)
+            return Solution(self, terms, origin)
         return terms if self.convert is None else tuple(map(self.convert, terms))
 
 
 class Solution(Mapping[str, Any]):
     """One solution: an immutable mapping from variable names to terms, also readable as attributes.
 
-    An unbound variable is not in the mapping.
+    An unbound variable is not in the mapping. With `provenance=True` it knows its `origin`.
 
     >>> solution = Solution(Header("SELECT", ("train", "delay")), ("IC5", 7))
     >>> solution.train, solution["delay"], dict(solution)
     ('IC5', 7, {'train': 'IC5', 'delay': 7})
     """
 
-    __slots__ = ("_header", "_terms")
+    __slots__ = ("_header", "_origin", "_terms")
 
-    def __init__(self, header: Header, terms: Terms) -> None:
+    def __init__(self, header: Header, terms: Terms, origin: Origin | None = None) -> None:
         object.__setattr__(self, "_header", header)
         object.__setattr__(self, "_terms", terms)
+        object.__setattr__(self, "_origin", origin)
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the solution came from when it appeared; None unless `provenance=True` asked for it.
+
+        A variable of this name is read as `solution["origin"]`.
+        """
+        found: Origin | None = self._origin
+        return found
 
     def __getitem__(self, name: str) -> Any:
         header = self._header
@@ -118,7 +138,7 @@ class Solution(Mapping[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         header = Header(self._header.form, self._header.names)
-        return Solution, (header, tuple(self.get(name) for name in self._header.names))
+        return Solution, (header, tuple(self.get(name) for name in self._header.names), self._origin)
 
 
 class Delta:
@@ -135,9 +155,10 @@ class Delta:
     (2, False)
     """
 
-    __slots__ = ("_header", "_weights", "first_sequence", "initial", "sequence")
+    __slots__ = ("_header", "_origins", "_weights", "first_sequence", "initial", "sequence")
 
     _header: Header
+    _origins: Mapping[Terms, Origin]
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -151,9 +172,11 @@ class Delta:
         sequence: int,
         first_sequence: int | None = None,
         initial: bool = False,
+        origins: Mapping[Terms, Origin] | None = None,
     ) -> None:
         fill = object.__setattr__
         fill(self, "_header", header)
+        fill(self, "_origins", _NO_ORIGINS if origins is None else origins)
         fill(self, "_weights", weights)
         fill(self, "sequence", sequence)
         fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
@@ -181,12 +204,15 @@ class Delta:
 
     def weights(self) -> dict[Any, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
-        return {self._header.solution(terms): w for terms, w in self._weights.items()}
+        return {self._solution(terms): w for terms, w in self._weights.items()}
+
+    def _solution(self, terms: Terms) -> Any:
+        return self._header.solution(terms, self._origins.get(terms))
 
     def _repeat(self, sign: int) -> tuple[Any, ...]:
         return tuple(
             chain.from_iterable(
-                repeat(self._header.solution(terms), weight * sign)
+                repeat(self._solution(terms), weight * sign)
                 for terms, weight in self._weights.items()
                 if weight * sign > 0
             )
@@ -218,6 +244,7 @@ class Delta:
             sequence=max(self.sequence, other.sequence),
             first_sequence=min(self.first_sequence, other.first_sequence),
             initial=self.initial or other.initial,
+            origins={**self._origins, **other._origins},
         )
 
     def _with(self, weights: Mapping[Terms, int]) -> Delta:
@@ -227,6 +254,7 @@ class Delta:
             sequence=self.sequence,
             first_sequence=self.first_sequence,
             initial=self.initial,
+            origins=self._origins,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -250,10 +278,24 @@ class Delta:
             tuple(None if term is None else convert(term) for term in terms): weight
             for terms, weight in self._weights.items()
         }
-        return _rebuild, (header, weights, self.sequence, self.first_sequence, self.initial)
+        origins = {
+            tuple(None if term is None else convert(term) for term in terms): origin
+            for terms, origin in self._origins.items()
+        }
+        return _rebuild, (header, weights, self.sequence, self.first_sequence, self.initial, origins)
 
 
 def _rebuild(
-    header: Header, weights: Mapping[Terms, int], sequence: int, first_sequence: int, initial: bool
+    header: Header,
+    weights: Mapping[Terms, int],
+    sequence: int,
+    first_sequence: int,
+    initial: bool,
+    origins: Mapping[Terms, Origin],
 ) -> Delta:
-    return Delta(header, weights, sequence=sequence, first_sequence=first_sequence, initial=initial)
+    return Delta(
+        header, weights, sequence=sequence, first_sequence=first_sequence, initial=initial, origins=origins
+    )
+
+
+_NO_ORIGINS: Final[Mapping[Terms, Origin]] = {}

@@ -18,6 +18,7 @@ from rdflive.constructed import ConstructedGraph
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
+from rdflive.entail.provenance import Tracer
 from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
@@ -76,6 +77,7 @@ class Subscription:
         on_error: OnError,
         journal: Journal | None = None,
         regime: Regime | None = None,
+        provenance: bool = False,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
@@ -88,6 +90,7 @@ class Subscription:
         self._on_error = on_error
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
         self._mailboxes: dict[Mailbox, int] = {}
+        self._tracer = Tracer(plan, adapter.to_native) if provenance else None
         self._made: ConstructedGraph | None = None
         self._untaken: Mailbox | None = None
         self._outbox: Outbox | None = None
@@ -256,8 +259,7 @@ class Subscription:
         with self._capture.lock:
             state, sequence = self._live(), self._capture.sequence
             if self._initial:
-                weights = state.answer(self._query)
-                mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True))
+                mailbox.put(self._delta(state.answer(self._query), sequence, initial=True))
             self._mailboxes[mailbox] = sequence
         return mailbox
 
@@ -265,8 +267,16 @@ class Subscription:
         """Queue a delta; called under the store's lock."""
         if initial:
             self._begin()
-        delta = Delta(self._header, weights, sequence=sequence, initial=initial)
-        self._capture.enqueue(partial(self._deliver, delta))
+        self._capture.enqueue(partial(self._deliver, self._delta(weights, sequence, initial=initial)))
+
+    def _delta(self, weights: TermWeights, sequence: int, *, initial: bool) -> Delta:
+        """Make a delta; called under the store's lock."""
+        origins = None
+        if self._tracer is not None:
+            view = self._live().watched(self._query)[0]
+            assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
+            origins = self._tracer.trace(view, weights, initial=initial)
+        return Delta(self._header, weights, sequence=sequence, initial=initial, origins=origins)
 
     def _deliver(self, delta: Delta) -> None:
         """Hand a delta to plugins, mailboxes and the callback; called outside the store's lock."""

@@ -83,6 +83,7 @@ class Kinds:
             step = (table, table.pick(atom), atom.guard, weight)
             self._routes.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
         table.atoms = atoms
+        table.settle()
         table.is_trivial = self.templates.is_trivial(table.kind, atoms)
 
     def entailing(

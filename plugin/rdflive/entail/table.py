@@ -107,6 +107,12 @@ class Table:
             self._dictionary.hold([number])
         return number
 
+    def settle(self) -> None:
+        """Let go of constants that none of the atoms has any more."""
+        used = {*self.kind, *(term for atom in self.atoms for term in (atom.subject, atom.object))}
+        for term in [term for term in self._constants if term not in used]:
+            self._dictionary.drop([self._constants.pop(term)])
+
     def count(self, key: Key, weight: int) -> bool:
         """Add to the support of a triple; true when it has begun or ceased to be entailed."""
         counts = self.counts

@@ -1,0 +1,122 @@
+"""Where the solutions of a query come from: the graph itself, or which rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from rdflive.entail.entailment import Pattern, Triple
+from rdflive.entail.view import EntailedView
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import Origin, Terms
+from rdflive.query import algebra
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.plan import Plan
+
+__all__ = ["Tracer"]
+
+List: TypeAlias = Callable[[Pattern], Iterable[tuple[Any, ...]]]
+Bindings: TypeAlias = dict[str, Any]
+
+
+class Tracer:
+    """Finds out, when a solution appears, what gave it, and remembers it until the solution goes.
+
+    A solution is inferred if the pattern has no match for it in the graph itself; then the rules are those
+    of one match among what is entailed.
+    """
+
+    def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:
+        _check(plan)
+        self._names = plan.query.names
+        self._patterns = [_native(pattern, to_native) for pattern in _patterns(plan)]
+        self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
+        self._known: dict[Terms, tuple[int, Origin]] = {}
+
+    def trace(
+        self, view: EntailedView, weights: Mapping[Terms, int], *, initial: bool
+    ) -> dict[Terms, Origin]:
+        """Give the origin of each solution of a delta; called under the store's lock."""
+        if initial:
+            self._known.clear()
+        origins = {}
+        for terms, weight in weights.items():
+            count, origin = self._known.get(terms) or (0, self._origin(view, terms))
+            origins[terms] = origin
+            if count + weight:
+                self._known[terms] = count + weight, origin
+            else:
+                self._known.pop(terms, None)
+        return origins
+
+    def _origin(self, view: EntailedView, terms: Terms) -> Origin:
+        bound = zip(self._names, terms, strict=True)
+        bindings = {**self._preset, **{name: term for name, term in bound if term is not None}}
+        if next(_matches(self._patterns, bindings, view.explicit), None) is not None:
+            return Origin(inferred=False)
+        match = next(_matches(self._patterns, bindings, view.entailment.triples), ())
+        implied = [triple for triple in match if next(iter(view.explicit(triple)), None) is None]
+        proofs = [view.entailment.why(triple)[:1] for triple in implied]
+        rules = dict.fromkeys(rule for found in proofs for proof in found for rule in proof.rules)
+        return Origin(inferred=True, rules=tuple(rules))
+
+
+def _patterns(plan: Plan) -> Sequence[TriplePattern]:
+    return [pattern for basic in plan.basics for segment in basic.segments for pattern in segment.patterns]
+
+
+def _check(plan: Plan) -> None:
+    """Refuse a query whose solutions do not each come from one match of one pattern."""
+    shown = {*plan.query.names, *plan.query.preset}
+    passing = (algebra.Basic, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
+    plain = all(isinstance(step.node, passing) for step in plan.steps) and len(plan.basics) == 1
+    if plan.query.form != "SELECT" or not plain:
+        raise UnsupportedQueryError(
+            "provenance=True needs a SELECT of one basic graph pattern, with FILTER, BIND and DISTINCT",
+            construct="provenance",
+        )
+    conditions = [c for basic in plan.basics for c in (*basic.residual, *_conditions(basic.segments))]
+    read = {name for condition in conditions for name in condition.variables}
+    read |= {name for step in plan.steps for e in step.node.expressions for name in e.variables}
+    if hidden := sorted(read - shown):
+        raise UnsupportedQueryError(
+            f"provenance=True needs every variable that is filtered to be selected; ?{hidden[0]} is not",
+            construct="provenance",
+        )
+
+
+def _conditions(segments: Iterable[Any]) -> Iterator[Any]:
+    for segment in segments:
+        yield from segment.conditions
+        for tests in segment.filters:
+            yield from tests
+
+
+def _native(pattern: TriplePattern, to_native: Callable[[Any], Any]) -> tuple[Any, ...]:
+    return tuple(term if isinstance(term, Variable) else to_native(term) for term in pattern)
+
+
+def _matches(
+    patterns: Sequence[tuple[Any, ...]], bindings: Bindings, listed: List
+) -> Iterator[tuple[Triple, ...]]:
+    """List the matches of some patterns that agree with the bindings, as triples; first the most bound."""
+    if not patterns:
+        yield ()
+        return
+
+    def value(term: Any) -> Any:
+        return bindings.get(term.name) if isinstance(term, Variable) else term
+
+    first = min(patterns, key=lambda pattern: sum(value(term) is None for term in pattern))
+    rest = [pattern for pattern in patterns if pattern is not first]
+    s, p, o = map(value, first)
+    for triple in listed((s, p, o)):
+        found = dict(bindings)
+        fits = True
+        for term, part in zip(first, triple, strict=True):
+            if isinstance(term, Variable):
+                fits &= found.setdefault(term.name, part) == part
+        if fits:
+            head: Any = tuple(triple)
+            for tail in _matches(rest, found, listed):
+                yield (head, *tail)
