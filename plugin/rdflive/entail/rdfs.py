@@ -37,6 +37,8 @@ WENT: Final = 1
 CAME: Final = 2
 LOOKS: Final = 1024
 """Every so many changes of the graph it is seen whether what is counted is worth its memory."""
+SHOWN: Final = 20
+"""How many classes and properties are described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +130,15 @@ class RdfsEntailment:
         changed = kinds.templates.refresh(set(), self._asked())
         if self._regime.counts == "paths" and kinds.templates.cycles:
             raise SchemaError(self._cyclic())
-        for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
+        known = kinds.templates.atoms
+        for kind in [kind for kind in kinds.tables if kind not in known or not self._is_wanted(kind)]:
             kinds.close(kinds.tables[kind])
         for kind in changed:
             if kind in kinds.tables:
                 kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
         new = {
             kinds.open(kind, atoms): atoms
-            for kind, atoms in kinds.templates.atoms.items()
+            for kind, atoms in known.items()
             if kind not in kinds.tables and self._is_wanted(kind)
         }
         if self._regime.strategy == "saturate":
@@ -264,7 +267,9 @@ class RdfsEntailment:
     def describe(self) -> list[str]:
         """Tell how each wanted kind is kept and what that costs."""
         tables = [table for table in self._kinds.tables.values() if not table.is_trivial]
-        return [f"{_name(table.kind)}: {estimate(table, self._updates)}" for table in tables]
+        shown = [f"{_name(table.kind)}: {estimate(table, self._updates)}" for table in tables[:SHOWN]]
+        more = len(tables) - len(shown)
+        return [*shown, f"and {more:,} more classes and properties"] if more else shown
 
 
 def _refusal(triple: Triple) -> str:
