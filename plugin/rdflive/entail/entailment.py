@@ -39,13 +39,25 @@ class ExplicitGraph:
 
     def literal_test(self) -> Callable[[Any], bool]:
         """Make the test whether a term of the store is a literal."""
-        literal = type(self.to_native(RdflibLiteral("")))
-        return lambda term: isinstance(term, literal)
+        return _class_test(type(self.to_native(RdflibLiteral(""))))
 
     def iri_test(self) -> Callable[[Any], bool]:
         """Make the test whether a term of the store is an IRI."""
-        iri = type(self.to_native(URIRef("urn:any")))
-        return lambda term: isinstance(term, iri)
+        return _class_test(type(self.to_native(URIRef("urn:any"))))
+
+
+def _class_test(wanted: type) -> Callable[[Any], bool]:
+    """Make a quicker `isinstance`: rdflib's classes of terms are abstract base classes, which ask around."""
+    known: dict[type, bool] = {}
+
+    def test(term: Any) -> bool:
+        kind = type(term)
+        found = known.get(kind)
+        if found is None:
+            found = known[kind] = issubclass(kind, wanted)
+        return found
+
+    return test
 
 
 class Entailment(Protocol):

@@ -89,10 +89,10 @@ class Table:
 
     def column(self, atom: Atom, subjects: Sequence[int], values: Sequence[int]) -> Iterable[Key]:
         """Give the keys that an atom entails, of many explicit triples at once."""
-        if self._object is not None and atom.subject is Place.SUBJECT:
-            return subjects
-        if self._object is not None and atom.subject is Place.OBJECT:
-            return values
+        if self._object is not None and isinstance(atom.subject, Place):
+            return subjects if atom.subject is Place.SUBJECT else values
+        if (atom.subject, atom.object) == (Place.SUBJECT, Place.OBJECT):
+            return zip(subjects, values, strict=True)
         return map(self.pick(atom), subjects, values)
 
     def _index(self, place: Any) -> int:
