@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from rdflive.entail.collection import no_collection
 from rdflive.entail.entailment import ExplicitGraph, Triple
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
@@ -117,8 +118,9 @@ class Kinds:
             for atom, weight in atoms.items():
                 source = Atom(atom.source, Place.SUBJECT, Place.OBJECT, other=atom.other)
                 uses.setdefault(source, []).append((table, atom, weight))
-        for source, entails in uses.items():
-            self._count(source, entails)
+        with no_collection():
+            for source, entails in uses.items():
+                self._count(source, entails)
         for table in tables:
             table.hold()
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from rdflive.entail.choice import Strategy, estimate, should_count, should_forget
+from rdflive.entail.collection import no_collection
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.kinds import Kinds
@@ -158,7 +159,8 @@ class RdfsEntailment:
         schema = [change for change in changes if self._is_schema(change[1][1])]
         if schema:
             self._take([change for change in changes if not self._is_schema(change[1][1])])
-            self._replan(schema)
+            with no_collection():
+                self._replan(schema)
         else:
             self._take(changes)
         if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:

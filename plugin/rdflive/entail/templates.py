@@ -137,33 +137,37 @@ class Templates:
         self.classes = schema.classes | {c for p, c in asked if c is not None}
         self.properties = schema.properties | typing | {p for p, _ in asked}
         sources = {(p, None) for p in self.properties} | {(p, c) for p in typing for c in self.classes}
-        before = dict(self.atoms)
-        touched: set[Kind] = set()
+        before: dict[Kind, Atoms] = {}
         for source in [s for s in self._entails if everything or s not in sources]:
-            touched |= self._drop(source)
+            self._drop(source, before)
         for source in sources:
             if source not in self._entails or self._visits[source] & changed:
-                touched |= self._drop(source) | self._add(source)
+                self._drop(source, before)
+                self._add(source, before)
+        for kind in before:
+            if not self.atoms[kind]:
+                del self.atoms[kind]
+        old = {**self.atoms, **before}
         return {
-            kind: before.get(kind) or self._unknown(kind, before)
-            for kind in touched
-            if before.get(kind) != self.atoms.get(kind)
+            kind: atoms or self._unknown(kind, old)
+            for kind, atoms in before.items()
+            if atoms != self.atoms.get(kind, {})
         }
 
-    def _drop(self, source: Kind) -> set[Kind]:
+    def _touch(self, kind: Kind, before: dict[Kind, Atoms]) -> Atoms:
+        """Give the atoms of a kind to be changed, keeping those from before as they are."""
+        if kind not in before:
+            before[kind] = self.atoms.get(kind, {})
+            self.atoms[kind] = dict(before[kind])
+        return self.atoms[kind]
+
+    def _drop(self, source: Kind, before: dict[Kind, Atoms]) -> None:
         self._visits.pop(source, None)
         self.cycles.pop(source, None)
-        touched = set()
         for kind, atom, _ in self._entails.pop(source, ()):
-            left = {a: weight for a, weight in self.atoms[kind].items() if a != atom}
-            if left:
-                self.atoms[kind] = left
-            else:
-                del self.atoms[kind]
-            touched.add(kind)
-        return touched
+            del self._touch(kind, before)[atom]
 
-    def _add(self, source: Kind) -> set[Kind]:
+    def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
         always = self._template(source, literal=True)
         items = self._template(source, literal=False)
         self._visits[source] = frozenset(self._nodes(items))
@@ -174,8 +178,7 @@ class Templates:
                 if times > 0 and self._is_iri(item[1]):
                     kind, atom = self._atom(source, item, guard=guard)
                     entails.append((kind, atom, times))
-                    self.atoms[kind] = {**self.atoms.get(kind, {}), atom: times}
-        return {kind for kind, _, _ in entails}
+                    self._touch(kind, before)[atom] = times
 
     def _nodes(self, items: Iterable[Item]) -> Iterable[Any]:
         for _, p, o in items:
