@@ -41,6 +41,10 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
         for key in table.counts:
             yield (terms[key], p, c) if c is not None else (terms[key[0]], p, terms[key[1]])
         return
+    if table.counts is not None and s is not None and (o is not None or c is not None):
+        if table.key(s, o) in table.counts:
+            yield s, p, o if c is None else c
+        return
     seen: set[tuple[Any, Any]] = set()
     table.size = 0
     for atom in table.atoms:

@@ -1,0 +1,162 @@
+"""What `subscribe` takes for entailment, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import RDF, RDFS, URIRef
+
+import rdflive
+from rdflive.engine.view import View
+from rdflive.entail.rdfs import RdfsEntailment
+
+EX = rdflib.Namespace("http://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"entailment": "owl"}, "entailment must be 'rdfs', got 'owl'"),
+        (
+            {"entailment": "rdfs", "strategy": "fast"},
+            "strategy must be 'auto' or 'saturate' or 'reformulate'",
+        ),
+        ({"entailment": "rdfs", "counts": "all"}, "counts must be 'support' or 'paths', got 'all'"),
+        ({"strategy": "saturate"}, "need entailment='rdfs'"),
+        ({"counts": "paths"}, "need entailment='rdfs'"),
+        ({"entailment": "rdfs", "rules": "rdfs"}, "do not go together"),
+        ({"rules": "rdfs", "strategy": "reformulate"}, "rules are materialised"),
+        ({"entailment": "rdfs", "counts": "paths", "strategy": "reformulate"}, "needs what is counted"),
+        ({"provenance": True}, "provenance needs entailment="),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+    """The error names the option and what it takes, and the graph is left alone."""
+    graph = rdflib.Graph()
+    with pytest.raises(ValueError, match=message):
+        rdflive.subscribe(graph, "ASK { ?s ?p ?o }", **options)
+    assert type(graph.store) is type(rdflib.Graph().store)
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT * { GRAPH ?g { ?s ?p ?o } }", "SELECT * FROM <u:a> FROM <u:b> { ?s ?p ?o }"]
+)
+def test_entailment_of_all_graphs_at_once_is_refused(query: str) -> None:
+    """Each graph entails by itself."""
+    with pytest.raises(rdflive.UnsupportedQueryError, match="each graph entails by itself; name the graph"):
+        rdflive.subscribe(rdflib.Dataset(), query, entailment="rdfs")
+
+
+def test_graphs_of_a_dataset_entail_by_themselves() -> None:
+    """The schema of one graph says nothing of the data of another."""
+    dataset = rdflib.Dataset()
+    one, other = dataset.graph(EX.one), dataset.graph(EX.other)
+    seen: list[Any] = []
+    query = f"SELECT ?x {{ GRAPH <{EX.one}> {{ ?x a <{EX.Animal}> }} }}"
+    rdflive.subscribe(dataset, query, lambda delta: seen.extend(delta.added), entailment="rdfs")
+    other.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    one.add((EX.rex, RDF.type, EX.Dog))
+    assert seen == []
+    one.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    assert [solution.x for solution in seen] == [EX.rex]
+
+
+def test_subscriptions_with_and_without_entailment_share_a_graph() -> None:
+    """Each sees its own, whichever closes first."""
+    graph = rdflib.Graph()
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    kinds: list[dict[str, Any]] = [
+        {},
+        {"entailment": "rdfs"},
+        {"entailment": "rdfs", "strategy": "reformulate"},
+    ]
+    open_ = [rdflive.subscribe(graph, query, **kind) for kind in kinds]
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    assert [len(s.answers()) for s in open_] == [0, 1, 1]
+    open_.pop(0).close()
+    graph.add((EX.tom, RDF.type, EX.Dog))
+    assert [len(s.answers()) for s in open_] == [2, 2]
+    for subscription in open_:
+        subscription.close()
+    assert type(graph.store) is type(rdflib.Graph().store)
+
+
+def test_batch_that_derives_again_reaches_nobody() -> None:
+    """What goes and comes back within a commit, by whatever way, is no change."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    for strategy in ("saturate", "reformulate"):
+        seen: list[rdflive.Delta] = []
+        query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+        options: dict[str, Any] = {"entailment": "rdfs", "strategy": strategy, "initial": False}
+        with rdflive.subscribe(graph, query, seen.append, **options):
+            with rdflive.batch(graph):
+                graph.remove((EX.rex, RDF.type, EX.Dog))
+                graph.add((EX.feeds, RDFS.range, EX.Animal))
+                graph.add((EX.ann, EX.feeds, EX.rex))
+            assert seen == []
+            with rdflive.batch(graph):
+                graph.remove((EX.feeds, RDFS.range, EX.Animal))
+                graph.remove((EX.ann, EX.feeds, EX.rex))
+                graph.add((EX.rex, RDF.type, EX.Dog))
+            assert seen == []
+
+
+def test_only_what_is_wanted_is_saturated() -> None:
+    """A subscription keeps the classes and properties that its patterns name."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    graph.add((EX.walks, RDFS.subPropertyOf, EX.feeds))
+    for i in range(5):
+        graph.add((URIRef(f"{EX}{i}"), EX.walks, EX.rex))
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    subscription = rdflive.subscribe(graph, query, entailment="rdfs", strategy="saturate")
+    (line,) = subscription.explain().entailed
+    assert "Animal: saturated, 2 ways to entail it; 0 entries" in line
+    assert subscription.stats.updates == 0
+    graph.add((EX.ann, EX.walks, EX.rex))
+    assert subscription.stats.matched == 0
+
+
+def test_resume_knows_the_entailment(tmp_path: Any) -> None:
+    """The same query with another entailment is another subscriber's."""
+    graph = rdflib.Graph()
+    options: dict[str, Any] = {"resume": tmp_path / "journal", "name": "me"}
+    rdflive.subscribe(graph, "ASK { ?s ?p ?o }", entailment="rdfs", **options).close()
+    rdflive.subscribe(graph, "ASK { ?s ?p ?o }", entailment="rdfs", strategy="reformulate", **options).close()
+    with pytest.raises(rdflive.ResumeError):
+        rdflive.subscribe(graph, "ASK { ?s ?p ?o }", **options)
+
+
+def test_failure_of_the_entailment_costs_nothing_but_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The write stands, and each query on the view gets its whole answer anew."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    seen: list[rdflive.Delta] = []
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    rdflive.subscribe(graph, query, seen.append, entailment="rdfs")
+    plain = RdfsEntailment._take
+
+    def fail(self: Any, changes: Any) -> None:
+        monkeypatch.setattr(RdfsEntailment, "_take", plain)
+        raise MemoryError("planted")
+
+    monkeypatch.setattr(RdfsEntailment, "_take", fail)
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    assert "its queries are started anew" in caplog.text
+    assert (seen[-1].initial, [s.x for s in seen[-1].added]) == (True, [EX.rex])
+    graph.add((EX.tom, RDF.type, EX.Dog))
+    assert (seen[-1].initial, [s.x for s in seen[-1].added]) == (False, [EX.tom])
+
+
+def test_view_of_plain_graphs_needs_no_flush() -> None:
+    """Only entailment puts changes off."""
+    graph = rdflib.Graph()
+    subscription = rdflive.subscribe(graph, "ASK { ?s ?p ?o }")
+    assert [type(view) for view in subscription._state.views.values()] == [View]
