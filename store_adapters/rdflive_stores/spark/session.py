@@ -10,7 +10,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
+from typing import Any
 
+from py4j.clientserver import ClientServerConnection
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -124,6 +126,7 @@ def _started(master: str, app_name: str, settled: Mapping[str, str]) -> SparkSes
     builder = SparkSession.builder.master(master).appName(app_name)
     for name, value in settled.items():
         builder = builder.config(name, value)
+    _spare_connections()
     with _environment(local=master.startswith("local")), _own_interrupts():
         return builder.getOrCreate()
 
@@ -183,6 +186,23 @@ def _own_interrupts() -> Iterator[None]:
     finally:
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
+
+
+def _spare_connections() -> None:
+    """Have a call that Ctrl-C interrupts close its own connection to the JVM, and no other.
+
+    Py4J asks the JVM to cancel the call, and the JVM, whenever it comes to that, closes all connections: the
+    one that Python goes on with, and those of other threads, whose calls Py4J then makes a second time.
+    """
+    ClientServerConnection.shutdown_socket = _close_interrupted
+
+
+def _close_interrupted(connection: Any, port: int, _java_port: int) -> None:
+    """Close the connection from `port`, which was interrupted; put others back where Py4J took them from."""
+    if connection.socket is None or connection.socket.getsockname()[1] == port:
+        connection.close()
+    else:
+        connection.java_client.deque.appendleft(connection)
 
 
 def _text(value: object) -> str:
