@@ -12,7 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from rdflive.entail.choice import Strategy, estimate, should_count, should_forget
 from rdflive.entail.collection import no_collection
@@ -23,7 +23,7 @@ from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
 from rdflive.entail.table import Table
-from rdflive.entail.templates import Kind
+from rdflive.entail.templates import Atoms, Kind
 
 __all__ = ["Counts", "Rdfs", "RdfsEntailment"]
 
@@ -112,8 +112,10 @@ class RdfsEntailment:
             raise SchemaError(_refusal(next(iter(schema.refused))))
         self._kinds.sources.closed = schema.closure
 
-    def _asked(self) -> list[Kind]:
-        return [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
+    def _refresh(self, changed: set[Any]) -> dict[Kind, Atoms]:
+        """Have the templates follow what is wanted, and a change of the schema at these subjects."""
+        named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
+        return self._kinds.templates.refresh(changed, named, everything=len(named) < len(self._wants))
 
     def _is_wanted(self, kind: Kind) -> bool:
         wants = self._wants
@@ -128,7 +130,7 @@ class RdfsEntailment:
                 table.release()
             self._clear()
             return
-        changed = kinds.templates.refresh(set(), self._asked())
+        changed = self._refresh(set())
         if self._regime.counts == "paths" and kinds.templates.cycles:
             raise SchemaError(self._cyclic())
         known = kinds.templates.atoms
@@ -229,7 +231,7 @@ class RdfsEntailment:
             if sign > 0 and triple in kinds.schema.refused:
                 log.error("not reasoned with: %s", _refusal(triple))
         known = kinds.templates.classes
-        before = kinds.templates.refresh({triple[0] for _, triple in changes}, self._asked())
+        before = self._refresh({triple[0] for _, triple in changes})
         if self._regime.counts == "paths" and kinds.templates.cycles:
             log.error("%s; supports are counted where there is no end of paths", self._cyclic())
         for kind, atoms in before.items():

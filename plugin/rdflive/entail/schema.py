@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from rdflive.entail.entailment import Triple
 from rdflive.entail.vocabulary import Vocabulary
 
-__all__ = ["Edges", "Schema", "reach"]
+__all__ = ["Edges", "Schema", "inverse", "reach"]
 
 Edges: TypeAlias = dict[Any, set[Any]]
 
@@ -26,6 +26,19 @@ def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
         found |= new
         waiting += new
     return found
+
+
+def inverse(edges: Edges) -> Edges:
+    """Turn all edges around.
+
+    >>> inverse({"a": {"b"}})
+    {'b': {'a'}}
+    """
+    turned: Edges = {}
+    for node, above in edges.items():
+        for other in above:
+            turned.setdefault(other, set()).add(node)
+    return turned
 
 
 class Schema:

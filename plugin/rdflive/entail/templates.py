@@ -8,12 +8,12 @@ schema do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from rdflive.entail.schema import Schema
+from rdflive.entail.schema import Schema, inverse, reach
 
 __all__ = ["Atom", "Atoms", "Item", "Kind", "Place", "Templates", "self_atom", "steps_from"]
 
@@ -123,22 +123,19 @@ class Templates:
             for atom, weight in atoms.get((p, None), {}).items()
         }
 
-    def refresh(self, changed: set[Any], asked: Iterable[Kind]) -> dict[Kind, Atoms]:
-        """Follow a change of the schema, at these subjects, and of what is asked for.
+    def refresh(self, changed: set[Any], asked: Collection[Kind], *, everything: bool) -> dict[Kind, Atoms]:
+        """Follow a change of the schema, at these subjects, and of what is asked for, by name or altogether.
 
         Gives the kinds whose atoms changed, or that are known since then or no longer, each with its atoms
         from before.
         """
-        schema, word = self._schema, self._word
-        asked = tuple(asked)
-        typing = schema.typing
-        everything = typing != self.typing or word in changed
+        typing = self._schema.typing
+        is_new = typing != self.typing or self._word in changed
         self.typing = typing
-        self.classes = schema.classes | {c for p, c in asked if c is not None}
-        self.properties = schema.properties | typing | {p for p, _ in asked}
+        self.classes, self.properties = self._leading(asked, everything=everything)
         sources = {(p, None) for p in self.properties} | {(p, c) for p in typing for c in self.classes}
         before: dict[Kind, Atoms] = {}
-        for source in [s for s in self._entails if everything or s not in sources]:
+        for source in [s for s in self._entails if is_new or s not in sources]:
             self._drop(source, before)
         for source in sources:
             if source not in self._entails or self._visits[source] & changed:
@@ -154,6 +151,18 @@ class Templates:
             if atoms != self.atoms.get(kind, {})
         }
 
+    def _leading(self, asked: Collection[Kind], *, everything: bool) -> tuple[set[Any], set[Any]]:
+        """Give the classes and properties whose triples may entail one of the kinds that are asked for."""
+        schema, word = self._schema, self._word
+        classes = {c for _, c in asked if c is not None}
+        properties = {p for p, _ in asked} | self.typing
+        if everything or any(word in edges for edges in (schema.sub_property, schema.domain, schema.range)):
+            return schema.classes | classes, schema.properties | properties
+        classes = reach(inverse(schema.sub_class), classes)
+        for edges in (schema.domain, schema.range):
+            properties |= {p for p, above in edges.items() if not classes.isdisjoint(above)}
+        return classes, reach(inverse(schema.sub_property), properties)
+
     def _touch(self, kind: Kind, before: dict[Kind, Atoms]) -> Atoms:
         """Give the atoms of a kind to be changed, keeping those from before as they are."""
         if kind not in before:
@@ -168,8 +177,9 @@ class Templates:
             del self._touch(kind, before)[atom]
 
     def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
-        always = self._template(source, literal=True)
         items = self._template(source, literal=False)
+        is_typed = source[1] is None and any(item[0] is Place.OBJECT for item in items)
+        always = self._template(source, literal=True) if is_typed else items
         self._visits[source] = frozenset(self._nodes(items))
         entails = self._entails[source] = []
         for item, weight in items.items():
