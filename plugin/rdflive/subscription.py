@@ -49,7 +49,7 @@ class Stats:
     deltas: int
     """Deltas delivered, the initial one included."""
     entries: int
-    """Cached entries: keys of access paths and of masks, and rows kept above them."""
+    """Cached entries: keys of access paths and of masks, rows kept above them, and entailed triples."""
     size: int
     """Bytes of the containers behind `entries`, without the terms."""
     seconds: float
@@ -182,6 +182,9 @@ class Subscription:
         with self._capture.lock:
             state = self._live()
             containers = self._query.containers()
+            for view in state.watched(self._query):
+                if isinstance(view, EntailedView):
+                    containers += view.entailment.containers()
             return Stats(
                 algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
                 updates=sum(view.seen for view in state.watched(self._query)) - self._seen,

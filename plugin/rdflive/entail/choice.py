@@ -16,13 +16,14 @@ LEAST: Final = 100
 """Look-ups below which nothing is worth a change."""
 
 
-def should_count(table: Table) -> bool:
-    """Tell whether the look-ups of a kind that is not counted have cost as much as counting it would.
+def should_count(table: Table, suspects: int) -> bool:
+    """Tell whether the look-ups of a kind that is not counted cost as much as counting it would.
 
-    Whoever buys when the rent paid so far equals the price never pays more than twice what hindsight
-    would have; the price is to read every explicit triple that entails one of the kind.
+    Those are counted that were made, and those for the suspects of an update. Whoever buys when the rent
+    paid equals the price never pays more than twice what hindsight would have; the price is to read every
+    explicit triple that entails one of the kind.
     """
-    return table.lookups > _price(table)
+    return table.lookups + suspects * len(table.atoms) > _price(table)
 
 
 def should_forget(table: Table, now: int) -> bool:

@@ -94,6 +94,9 @@ class Entailment(Protocol):
     def why(self, triple: Triple) -> list[Proof]:
         """Give proofs of a triple, the shortest first; none if it is not entailed."""
 
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets that keep what is entailed, for measuring."""
+
     def describe(self) -> list[str]:
         """Tell how the wanted patterns are maintained and what that costs, in lines for `explain()`."""
 

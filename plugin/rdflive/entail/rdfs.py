@@ -34,8 +34,6 @@ Counts: TypeAlias = Literal["support", "paths"]
 
 ALL: Final[Kind] = ("any", "predicate")
 ALL_TYPES: Final[Kind] = ("any", "class")
-WENT: Final = 1
-CAME: Final = 2
 LOOKS: Final = 1024
 """Every so many changes of the graph it is seen whether what is counted is worth its memory."""
 SHOWN: Final = 20
@@ -197,7 +195,7 @@ class RdfsEntailment:
                 elif table.is_trivial:
                     move(table.ids(key), sign)
                 else:
-                    table.candidates[key] = table.candidates.get(key, 0) | (CAME if sign > 0 else WENT)
+                    table.suspect(key, sign, weight)
                     asked[table] = None
         if asked:
             came = {triple for sign, triple in changes if sign > 0}
@@ -205,18 +203,22 @@ class RdfsEntailment:
                 self._decide(table, came)
 
     def _decide(self, table: Table, came: set[Triple]) -> None:
-        """Ask the explicit triples what has become of the candidates of a kind."""
+        """Find out what has become of the triples of a kind that may have changed."""
         kinds, known = self._kinds, self._kinds.templates.classes
-        candidates, table.candidates = table.candidates, {}
-        for key, seen in candidates.items():
-            if seen != CAME:
+        suspects, table.suspects = table.suspects, {}
+        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.atoms)
+        if countable and should_count(table, len(suspects)):
+            kinds.count({table: table.atoms}, self._updates)
+        for key, (went, gained) in suspects.items():
+            if table.counts is not None:
+                now = table.counts.get(key, 0)
+                if (now > 0) != (now > gained):
+                    self._move(table.ids(key), 1 if now else -1)
+            elif went:
                 if not kinds.holds(table, key, table.atoms, known):
                     self._move(table.ids(key), -1)
             elif all(triple in came for triple in kinds.entailing(table, key, table.atoms, known)):
                 self._move(table.ids(key), 1)
-        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.atoms)
-        if countable and should_count(table):
-            kinds.count({table: table.atoms}, self._updates)
 
     def _forget(self) -> None:
         for table in self._kinds.tables.values():
@@ -267,6 +269,10 @@ class RdfsEntailment:
     def why(self, triple: Triple) -> list[Proof]:
         """Give a proof of a triple from each explicit triple that entails it."""
         return why(self._kinds, triple)
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is stored, for measuring."""
+        return [table.counts for table in self._kinds.tables.values() if table.counts is not None]
 
     def describe(self) -> list[str]:
         """Tell how each wanted kind is kept and what that costs."""

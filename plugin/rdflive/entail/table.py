@@ -25,8 +25,8 @@ class Table:
     """
 
     __slots__ = (
-        "_constants", "_dictionary", "_object", "_predicate", "atoms", "candidates", "counts", "is_trivial",
-        "kind", "lookups", "since", "size", "updates",
+        "_constants", "_dictionary", "_object", "_predicate", "atoms", "counts", "is_trivial",
+        "kind", "lookups", "since", "size", "suspects", "updates",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, dictionary: Dictionary) -> None:
@@ -35,8 +35,9 @@ class Table:
         self.is_trivial = True
         """True where only explicit triples are of the kind."""
         self.counts: Counter[Key] | None = None
-        self.candidates: dict[Key, int] = {}
-        """What an update may have changed where nothing is stored: 1 a source went, 2 one came, 3 both."""
+        self.suspects: dict[Key, tuple[bool, int]] = {}
+        """What an update may have changed where nothing is stored: whether something that entails it went,
+        and by how much its support has grown."""
         self.lookups = 0
         """Look-ups in the graph since the way of keeping it was chosen."""
         self.updates = 0
@@ -127,6 +128,11 @@ class Table:
         del counts[key]
         self._dictionary.drop(self._terms_of(key))
         return True
+
+    def suspect(self, key: Key, sign: int, weight: int) -> None:
+        """Note that something that entails a triple came or went, for a kind that is not counted."""
+        went, gained = self.suspects.get(key, (False, 0))
+        self.suspects[key] = went or sign < 0, gained + sign * weight
 
     def count_from(self, now: int) -> None:
         """Begin to count, with nothing counted yet; `add_all` and `hold` follow."""
