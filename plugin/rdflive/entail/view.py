@@ -42,8 +42,10 @@ class EntailedView(View):
         """Take what the changes since the last commit entail."""
         start = perf_counter()
         changes, self._changes = self._changes, []
-        for sign, ids in self.entailment.update(changes):
-            self.take(sign, ids)
+        entailed = self.entailment.update(changes)
+        if self.kernel.patterns:
+            for sign, ids in entailed:
+                self.take(sign, ids)
         self.seconds += perf_counter() - start
 
     def add(self, segment: Segment) -> SegmentState:
