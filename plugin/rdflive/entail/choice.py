@@ -23,7 +23,7 @@ def should_count(table: Table, suspects: int) -> bool:
     paid equals the price never pays more than twice what hindsight would have; the price is to read every
     explicit triple that entails one of the kind.
     """
-    return table.lookups + suspects * len(table.atoms) > _price(table)
+    return table.lookups + suspects * len(table.ways) > _price(table)
 
 
 def should_forget(table: Table, now: int) -> bool:
@@ -38,7 +38,8 @@ def estimate(table: Table, now: int) -> str:
     """Say what a kind costs by either way, as far as it has been seen."""
     if table.is_trivial:
         return "explicit triples only"
-    ways = f"{len(table.atoms)} {'way' if len(table.atoms) == 1 else 'ways'} to entail it"
+    count = len(table.ways.atoms)
+    ways = f"{count:,} {'way' if count == 1 else 'ways'} to entail it"
     if table.counts is None:
         return (
             f"reformulated, {ways}; {table.lookups:,} look-ups for {table.updates:,} changes, to count it "
@@ -59,4 +60,4 @@ def _rent(table: Table, now: int) -> float:
 
 
 def _saved(table: Table) -> int:
-    return table.updates * len(table.atoms)
+    return table.updates * len(table.ways)

@@ -12,6 +12,7 @@ from rdflive.entail.sources import Sources
 from rdflive.entail.table import Key, Pick, Table
 from rdflive.entail.templates import Atom, Atoms, Kind, Place, Templates
 from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.ways import Ways
 
 __all__ = ["Kinds", "Step"]
 
@@ -72,7 +73,7 @@ class Kinds:
 
     def route(self, table: Table, atoms: Atoms) -> None:
         """Have explicit triples find a table by these atoms, and no others."""
-        for atom in table.atoms:
+        for atom in table.ways.atoms:
             p, c = atom.source
             del self._routes[p][c][table.kind, atom]
             if not self._routes[p][c]:
@@ -83,25 +84,23 @@ class Kinds:
             p, c = atom.source
             step = (table, table.pick(atom), atom.guard, weight)
             self._routes.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
-        table.atoms = atoms
+        table.ways = Ways(atoms)
         table.settle()
         table.is_trivial = self.templates.is_trivial(table.kind, atoms)
 
-    def entailing(
-        self, table: Table, key: Key, atoms: Iterable[Atom], known: Collection[Any]
-    ) -> Iterator[Triple]:
-        """List the explicit triples that entail a triple by these atoms."""
-        subject, value = table.terms(key)
-        for atom in atoms:
-            table.lookups += 1
-            yield from self.sources.matches(atom, known, subject, value)
+    def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
+        """List the explicit triples that entail a triple, by other ways than those of its table if given."""
+        known = self.templates.classes if ways is None else ways.known
+        ways = table.ways if ways is None else ways
+        table.lookups += len(ways)
+        return ways.entailing(self.sources, known, *table.terms(key))
 
-    def holds(self, table: Table, key: Key, atoms: Iterable[Atom], known: Collection[Any]) -> bool:
-        """Tell whether some explicit triple entails a triple by these atoms."""
-        return next(self.entailing(table, key, atoms, known), None) is not None
+    def holds(self, table: Table, key: Key, ways: Ways | None = None) -> bool:
+        """Tell whether some explicit triple entails a triple."""
+        return next(self.entailing(table, key, ways), None) is not None
 
     def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
-        """Give the keys of all triples that are entailed by these atoms."""
+        """Give the keys of all triples that are entailed by these atoms, with these classes known."""
         found: set[Key] = set()
         table.size = 0
         for atom in atoms:

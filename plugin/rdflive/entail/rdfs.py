@@ -23,7 +23,8 @@ from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
 from rdflive.entail.table import Table
-from rdflive.entail.templates import Atoms, Kind
+from rdflive.entail.templates import Kind
+from rdflive.entail.ways import Ways
 
 __all__ = ["Counts", "Rdfs", "RdfsEntailment"]
 
@@ -77,21 +78,54 @@ class RdfsEntailment:
 
         Raises `SchemaError` where the schema cannot be reasoned with.
         """
-        before = self._wants.copy()
-        self._wants.update(map(self._request, patterns))
+        requests = list(map(self._request, patterns))
+        new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
+        is_first = not self._wants
+        self._wants.update(requests)
         try:
-            if not before:
+            if is_first:
                 self._load()
-            self._arrange()
+            if new:
+                self._open(new)
         except BaseException:
-            self._wants = before
-            self._arrange()
+            self._unwant(requests)
             raise
 
     def unwant(self, patterns: Iterable[Pattern]) -> None:
         """Stop maintaining what nobody wants any more."""
-        self._wants -= Counter(map(self._request, patterns))
-        self._arrange()
+        self._unwant(map(self._request, patterns))
+
+    def _unwant(self, requests: Iterable[Kind]) -> None:
+        kinds = self._kinds
+        self._wants -= Counter(requests)
+        if not self._wants:
+            for table in kinds.tables.values():
+                table.release()
+            self._clear()
+            return
+        for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
+            kinds.close(kinds.tables[kind])
+
+    def _open(self, new: list[Kind]) -> None:
+        """Have a table for every kind that is newly wanted, and known or asked for by name."""
+        kinds = self._kinds
+        named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
+        everything = len(named) < len(new)
+        changed = kinds.templates.ask(named, everything=everything)
+        if self._regime.counts == "paths" and kinds.templates.cycles:
+            raise SchemaError(self._cyclic())
+        for kind in changed:
+            if kind in kinds.tables:
+                kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
+        atoms = kinds.templates.atoms
+        opened = {
+            kinds.open(kind, atoms[kind]): atoms[kind]
+            for kind in (atoms if everything else named)
+            if kind not in kinds.tables and self._is_wanted(kind)
+        }
+        if self._regime.strategy == "saturate":
+            counted = {table: ways for table, ways in opened.items() if kinds.can_count(table.kind, ways)}
+            kinds.count(counted, self._updates)
 
     def _request(self, pattern: Pattern) -> Kind:
         _, p, o = pattern
@@ -109,42 +143,12 @@ class RdfsEntailment:
         if schema.refused:
             raise SchemaError(_refusal(next(iter(schema.refused))))
         self._kinds.sources.closed = schema.closure
-
-    def _refresh(self, changed: set[Any]) -> dict[Kind, Atoms]:
-        """Have the templates follow what is wanted, and a change of the schema at these subjects."""
-        named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
-        return self._kinds.templates.refresh(changed, named, everything=len(named) < len(self._wants))
+        self._kinds.templates.refresh(set(), (), everything=False)
 
     def _is_wanted(self, kind: Kind) -> bool:
         wants = self._wants
         is_type = kind[0] == self._kinds.words.type
         return ALL in wants or kind in wants or (is_type and ALL_TYPES in wants)
-
-    def _arrange(self) -> None:
-        """Have a table for every kind that is wanted and known, and no other."""
-        kinds = self._kinds
-        if not self._wants:
-            for table in kinds.tables.values():
-                table.release()
-            self._clear()
-            return
-        changed = self._refresh(set())
-        if self._regime.counts == "paths" and kinds.templates.cycles:
-            raise SchemaError(self._cyclic())
-        known = kinds.templates.atoms
-        for kind in [kind for kind in kinds.tables if kind not in known or not self._is_wanted(kind)]:
-            kinds.close(kinds.tables[kind])
-        for kind in changed:
-            if kind in kinds.tables:
-                kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
-        new = {
-            kinds.open(kind, atoms): atoms
-            for kind, atoms in known.items()
-            if kind not in kinds.tables and self._is_wanted(kind)
-        }
-        if self._regime.strategy == "saturate":
-            counted = {table: atoms for table, atoms in new.items() if kinds.can_count(table.kind, atoms)}
-            kinds.count(counted, self._updates)
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
@@ -204,20 +208,20 @@ class RdfsEntailment:
 
     def _decide(self, table: Table, came: set[Triple]) -> None:
         """Find out what has become of the triples of a kind that may have changed."""
-        kinds, known = self._kinds, self._kinds.templates.classes
+        kinds = self._kinds
         suspects, table.suspects = table.suspects, {}
-        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.atoms)
+        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.ways.atoms)
         if countable and should_count(table, len(suspects)):
-            kinds.count({table: table.atoms}, self._updates)
+            kinds.count({table: table.ways.atoms}, self._updates)
         for key, (went, gained) in suspects.items():
             if table.counts is not None:
                 now = table.counts.get(key, 0)
                 if (now > 0) != (now > gained):
                     self._move(table.ids(key), 1 if now else -1)
             elif went:
-                if not kinds.holds(table, key, table.atoms, known):
+                if not kinds.holds(table, key):
                     self._move(table.ids(key), -1)
-            elif all(triple in came for triple in kinds.entailing(table, key, table.atoms, known)):
+            elif all(triple in came for triple in kinds.entailing(table, key)):
                 self._move(table.ids(key), 1)
 
     def _forget(self) -> None:
@@ -233,18 +237,19 @@ class RdfsEntailment:
             if sign > 0 and triple in kinds.schema.refused:
                 log.error("not reasoned with: %s", _refusal(triple))
         known = kinds.templates.classes
-        before = self._refresh({triple[0] for _, triple in changes})
+        named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
+        subjects = {triple[0] for _, triple in changes}
+        before = kinds.templates.refresh(subjects, named, everything=len(named) < len(self._wants))
         if self._regime.counts == "paths" and kinds.templates.cycles:
             log.error("%s; supports are counted where there is no end of paths", self._cyclic())
         for kind, atoms in before.items():
             if self._is_wanted(kind):
-                new = (kinds.templates.atoms_of(kind), kinds.templates.classes)
+                old, new = Ways(atoms, known), Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
                 may_count = self._regime.strategy == "saturate"
-                rebase(kinds, kind, (atoms, known), new, self._move, now=self._updates, may_count=may_count)
-        old, new_closed = kinds.sources.closed, kinds.schema.closure
-        kinds.sources.closed = new_closed
-        gone: list[tuple[Sign, Triple]] = [(-1, triple) for triple in old - new_closed]
-        self._take([*gone, *((1, triple) for triple in new_closed - old)])
+                rebase(kinds, kind, old, new, self._move, now=self._updates, may_count=may_count)
+        closed, kinds.sources.closed = kinds.sources.closed, kinds.schema.closure
+        gone: list[tuple[Sign, Triple]] = [(-1, triple) for triple in closed - kinds.sources.closed]
+        self._take([*gone, *((1, triple) for triple in kinds.sources.closed - closed)])
 
     def _cyclic(self) -> str:
         cycle = next(iter(self._kinds.templates.cycles.values()))

@@ -47,7 +47,7 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
         return
     seen: set[tuple[Any, Any]] = set()
     table.size = 0
-    for atom in table.atoms:
+    for atom in table.ways.atoms:
         for triple in kinds.sources.matches(atom, kinds.templates.classes, s, None if c is not None else o):
             table.size += 1
             found = (_at(atom.subject, triple), c if c is not None else _at(atom.object, triple))

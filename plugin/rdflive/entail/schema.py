@@ -63,6 +63,7 @@ class Schema:
             )
         )
         self._closure: frozenset[Triple] | None = None
+        self._below: dict[Any, Edges] = {}
 
     def change(self, sign: int, triple: Triple) -> None:
         """Take one schema triple that came (+1) or went (-1)."""
@@ -71,6 +72,7 @@ class Schema:
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
             (self.refused.add if sign > 0 else self.refused.discard)(triple)
             return
+        self._below.pop(p, None)
         edges = self._edges[p]
         if sign > 0:
             edges.setdefault(s, set()).add(o)
@@ -96,8 +98,13 @@ class Schema:
     @property
     def typing(self) -> set[Any]:
         """`rdf:type` and all its subproperties."""
-        word = self.vocabulary.type
-        return {p for p in (word, *self.sub_property) if word in reach(self.sub_property, [p])}
+        return self.below(self.vocabulary.sub_property, [self.vocabulary.type])
+
+    def below(self, word: Any, nodes: Iterable[Any]) -> set[Any]:
+        """Give classes and all below them, or properties, by the word for the one or the other."""
+        if word not in self._below:
+            self._below[word] = inverse(self._edges[word])
+        return reach(self._below[word], nodes)
 
     @property
     def closure(self) -> frozenset[Triple]:

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
 from rdflive.entail.entailment import IdTriple, Triple
-from rdflive.entail.templates import Atom, Atoms, Kind, Place
+from rdflive.entail.templates import Atom, Kind, Place
+from rdflive.entail.ways import Ways
 
 __all__ = ["Key", "Pick", "Table"]
 
@@ -21,17 +22,17 @@ Pick: TypeAlias = Callable[[int, int], Key]
 class Table:
     """One kind of entailed triples. With `counts` the triples are stored, each with its support.
 
-    Without, whoever needs to know asks the explicit triples; `atoms` tells which.
+    Without, whoever needs to know asks the explicit triples; `ways` tells which.
     """
 
     __slots__ = (
-        "_constants", "_dictionary", "_object", "_predicate", "atoms", "counts", "is_trivial",
-        "kind", "lookups", "since", "size", "suspects", "updates",
+        "_constants", "_dictionary", "_object", "_predicate", "counts", "is_trivial",
+        "kind", "lookups", "since", "size", "suspects", "updates", "ways",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, dictionary: Dictionary) -> None:
         self.kind = kind
-        self.atoms: Atoms = {}
+        self.ways = Ways({})
         self.is_trivial = True
         """True where only explicit triples are of the kind."""
         self.counts: Counter[Key] | None = None
@@ -110,7 +111,7 @@ class Table:
 
     def settle(self) -> None:
         """Let go of constants that none of the atoms has any more."""
-        used = {*self.kind, *(term for atom in self.atoms for term in (atom.subject, atom.object))}
+        used = {*self.kind, *(term for atom in self.ways.atoms for term in (atom.subject, atom.object))}
         for term in [term for term in self._constants if term not in used]:
             self._dictionary.drop([self._constants.pop(term)])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from rdflive.entail.schema import Schema, inverse, reach
+from rdflive.entail.schema import Schema
 
 __all__ = ["Atom", "Atoms", "Item", "Kind", "Place", "Templates", "self_atom", "steps_from"]
 
@@ -133,14 +133,31 @@ class Templates:
         is_new = typing != self.typing or self._word in changed
         self.typing = typing
         self.classes, self.properties = self._leading(asked, everything=everything)
-        sources = {(p, None) for p in self.properties} | {(p, c) for p in typing for c in self.classes}
+        sources = self._sources()
+        return self._renew(
+            [
+                s
+                for s in self._entails
+                if is_new or s not in sources or not self._visits[s].isdisjoint(changed)
+            ],
+            sources,
+        )
+
+    def ask(self, asked: Collection[Kind], *, everything: bool) -> dict[Kind, Atoms]:
+        """Learn to know more kinds; gives what `refresh` does, though nothing is entailed that was not."""
+        classes, properties = self._leading(asked, everything=everything)
+        self.classes, self.properties = self.classes | classes, self.properties | properties
+        return self._renew([], self._sources())
+
+    def _sources(self) -> set[Kind]:
+        return {(p, None) for p in self.properties} | {(p, c) for p in self.typing for c in self.classes}
+
+    def _renew(self, stale: list[Kind], sources: set[Kind]) -> dict[Kind, Atoms]:
         before: dict[Kind, Atoms] = {}
-        for source in [s for s in self._entails if is_new or s not in sources]:
+        for source in stale:
             self._drop(source, before)
-        for source in sources:
-            if source not in self._entails or self._visits[source] & changed:
-                self._drop(source, before)
-                self._add(source, before)
+        for source in sources.difference(self._entails):
+            self._add(source, before)
         for kind in before:
             if not self.atoms[kind]:
                 del self.atoms[kind]
@@ -158,10 +175,10 @@ class Templates:
         properties = {p for p, _ in asked} | self.typing
         if everything or any(word in edges for edges in (schema.sub_property, schema.domain, schema.range)):
             return schema.classes | classes, schema.properties | properties
-        classes = reach(inverse(schema.sub_class), classes)
+        classes = schema.below(schema.vocabulary.sub_class, classes)
         for edges in (schema.domain, schema.range):
             properties |= {p for p, above in edges.items() if not classes.isdisjoint(above)}
-        return classes, reach(inverse(schema.sub_property), properties)
+        return classes, schema.below(schema.vocabulary.sub_property, properties)
 
     def _touch(self, kind: Kind, before: dict[Kind, Atoms]) -> Atoms:
         """Give the atoms of a kind to be changed, keeping those from before as they are."""
