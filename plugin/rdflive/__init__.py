@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rdflive.entail.errors import SchemaError
+from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.rules import RuleError
 from rdflive.errors import (
     ClosedError,
     FeedError,
@@ -21,10 +22,12 @@ from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
+from rdflive.reformulate import Reformulation, reformulate
 from rdflive.resume import ResumeError
 from rdflive.saturated import SaturatedGraph, saturate
 from rdflive.subscription import Stats, Subscription
 from rdflive.target import to_feed
+from rdflive.thresholds import Thresholds, thresholds
 
 __all__ = [
     "ALGORITHMS",
@@ -45,13 +48,18 @@ __all__ = [
     "Quad",
     "QuerySyntaxError",
     "RdfliveError",
+    "Reformulation",
+    "ReformulationSizeError",
     "ResumeError",
     "ResyncNeeded",
+    "RuleError",
     "SaturatedGraph",
     "SchemaError",
     "Solution",
     "Stats",
     "Subscription",
+    "Thresholds",
+    "UnnameableTermError",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "batch",
@@ -60,9 +68,11 @@ __all__ = [
     "hookimpl",
     "install",
     "mirror",
+    "reformulate",
     "register_plugin",
     "saturate",
     "subscribe",
+    "thresholds",
     "to_feed",
     "unregister_plugin",
 ]

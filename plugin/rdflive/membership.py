@@ -49,6 +49,12 @@ def join(
     state = _state(adapter)
     try:
         query, answer = state.add(plan, partial(_view, adapter, target, state, regime), emit)
+        try:
+            for view in state.watched(query):
+                view.check()
+        except BaseException:
+            state.remove(query)
+            raise
     except BaseException:
         _release_unused(adapter, state)
         raise
@@ -62,6 +68,11 @@ def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
     assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
     try:
         view.want_all()
+        try:
+            view.check()
+        except BaseException:
+            view.unwant_all()
+            raise
         view.queries += 1
     finally:
         _release_unused(adapter, state)

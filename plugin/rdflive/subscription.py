@@ -112,6 +112,8 @@ class Subscription:
             if initial or journal is not None:
                 weights = self._live().answer(self._query) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True)
+            elif self._tracer is not None:
+                self._delta(self._live().answer(self._query), self._capture.sequence, initial=True)
         except BaseException:
             self.close()
             raise
@@ -262,7 +264,9 @@ class Subscription:
         with self._capture.lock:
             state, sequence = self._live(), self._capture.sequence
             if self._initial:
-                mailbox.put(self._delta(state.answer(self._query), sequence, initial=True))
+                origins = None if self._tracer is None else self._tracer.origins()
+                weights = state.answer(self._query)
+                mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True, origins=origins))
             self._mailboxes[mailbox] = sequence
         return mailbox
 

@@ -112,7 +112,7 @@ def test_bad_input_ends_with_code_2(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [[], ["watch"], ["explain"]])
+@pytest.mark.parametrize("command", [[], ["watch"], ["explain"], ["thresholds"]])
 def test_help_shows_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """--help of a command has examples that name the program."""
     with pytest.raises(SystemExit) as caught:

@@ -38,11 +38,11 @@ def flips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for name, value in (("LEAST", 0), ("RENT", 10.0)):
         monkeypatch.setattr(choice, name, value)
     monkeypatch.setattr(rdfs, "LOOKS", 2)
-    for name in ("count_from", "forget"):
+    for name in ("keep", "forget"):
         plain = getattr(Table, name)
 
         def counted(table: Table, *args: Any, name: str = name, plain: Any = plain) -> None:
-            seen[name] += name == "count_from" or table.counts is not None
+            seen[name] += name == "keep" or table.counts is not None
             plain(table, *args)
 
         monkeypatch.setattr(Table, name, counted)
@@ -62,7 +62,7 @@ def test_auto_changes_without_losing_a_delta(flips: Counter[str], seed: int) -> 
                 (present.add if sign > 0 else present.discard)(triple)
         assert set(+total) == saturated(present)
     subscription.close()
-    assert min(flips["count_from"], flips["forget"]) > 5
+    assert min(flips["keep"], flips["forget"]) > 5
 
 
 def test_auto_counts_what_is_asked_for_often() -> None:

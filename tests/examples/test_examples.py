@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,35 @@ def test_example_runs(example: Path) -> None:
 def test_there_are_examples() -> None:
     """The folder is not empty."""
     assert EXAMPLES
+
+
+def test_what_is_implied_names_the_rules() -> None:
+    """The example on organisations shows inferred solutions come and go, and proves one."""
+    out = run(sys.executable, str(ROOT / "examples" / "what_is_implied.py"))
+    rules = "inferred by prp-spo1, prp-trp, member of the whole, prp-inv1"
+    assert [sign for sign in "+-" if f"  members {sign} :Ada :City   {rules}\n" in out] == ["+", "-"]
+    assert "  agents  + :Ada   inferred by rdfs9\n" in out
+    assert out.endswith("  rdfs3: :Trams rdf:type org:Organization\n  rdfs9: :Trams rdf:type foaf:Agent\n")
+
+
+COMMANDS = re.findall(
+    r"^rdflive (.+)$", (ROOT / "docs" / "entailment.md").read_text(encoding="utf-8"), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_page_on_entailment_run(command: str) -> None:
+    """They work in the root of a checkout, and what `watch` prints is inferred."""
+    out = run(sys.executable, "-m", "rdflive", *shlex.split(command)).splitlines()
+    assert len(out) > 5
+    if command.startswith("watch"):
+        assert {line[0] for line in out} == {"+", "-"}
+        assert all(" # inferred by " in line for line in out)
+
+
+def test_there_are_commands_of_entailment() -> None:
+    """Both commands are shown."""
+    assert {command.split()[0] for command in COMMANDS} == {"watch", "thresholds"}
 
 
 def main_job() -> list[str]:

@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, watch
+from rdflive.cli import explain, thresholds, watch
 from rdflive.cli.outputs import STDOUT
 from rdflive.cli.parser import Parser
 from rdflive.cli.watch_options import add_watch_options
@@ -36,7 +36,10 @@ the answer. One entry of the feed (a transaction of RDF Patch, a line of signed 
   --to ndjson   a line of JSON for each delta
   --to patch    the triples of a CONSTRUCT query as RDF Patch, which is a change feed itself
   --to sse      server-sent events, for any number of clients
-  --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key"""
+  --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key
+
+With --entail the query is answered over what the data entail, while data and schema change. Text then says
+of a solution of a SELECT of one basic graph pattern whether it was inferred, and by which rules."""
 
 _WATCH_EXAMPLES: Final = """\
 examples:
@@ -46,6 +49,8 @@ examples:
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
       --to webhook --url https://example.org/late --resume late.sqlite --name late
+  rdflive watch railway.ttl railway_schema.ttl --query vehicles.rq --changes railway.rdfp --entail rdfs
+  rdflive watch railway.ttl --query lines.rq --changes railway.rdfp --entail rdfs-plus --entail rules.n3
 
 Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
 all whole entries in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
@@ -58,6 +63,19 @@ _EXPLAIN_EXAMPLES: Final = """\
 examples:
   rdflive explain delayed.rq
   rdflive explain 'SELECT ?a ?c { ?a <http://e/p> ?b . ?b <http://e/q> ?c }' --mermaid"""
+
+
+_THRESHOLDS: Final = """\
+Measure when it pays off to saturate the data, to store what they entail by subclasses, subproperties,
+domains and ranges, for a query that is run again and again: the thresholds st, st_i+, st_i-, st_s+ and st_s-
+of Goasdoue, Manolescu and Roatis. The other way is to reformulate the query, which needs no maintenance.
+
+QUERY is a SELECT or ASK of one basic graph pattern. The schema is part of DATA, or in a file of its own."""
+
+_THRESHOLDS_EXAMPLES: Final = """\
+examples:
+  rdflive thresholds vehicles.rq railway.ttl --schema railway_schema.ttl
+  rdflive thresholds 'SELECT ?x { ?x a <http://e/Train> }' base.nt.gz schema.ttl --json"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,6 +133,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_watch(commands)
     _add_explain(commands)
+    _add_thresholds(commands)
     return parser
 
 
@@ -144,6 +163,24 @@ def _add_explain(commands: _Commands) -> None:
     picture = command.add_mutually_exclusive_group()
     picture.add_argument("--mermaid", action="store_true", help="print a Mermaid flowchart instead of text")
     picture.add_argument("--svg", metavar="FILE", help="write an SVG image to FILE instead")
+
+
+def _add_thresholds(commands: _Commands) -> None:
+    command = commands.add_parser(
+        "thresholds",
+        help="measure when saturation pays off for a query",
+        description=_THRESHOLDS,
+        epilog=_THRESHOLDS_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=thresholds.run)
+    command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
+    command.add_argument("data", metavar="DATA", nargs="+", help="RDF files: .ttl .nt .nq ..., also .gz")
+    command.add_argument("--schema", metavar="FILE", help="an RDF file with the schema, loaded beside DATA")
+    command.add_argument(
+        "--union", action="store_true", help="take all graphs together, not the default graph"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object, times in seconds")
 
 
 def _version() -> str:

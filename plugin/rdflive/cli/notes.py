@@ -38,8 +38,10 @@ def _introduction(args: argparse.Namespace, query: str, form: FeedFormat) -> str
     paths = [args.snapshot] if args.snapshot is not None else args.data
     loaded = ", ".join(paths) if len(paths) <= _LISTED else f"{len(paths)} files"
     store = args.store_path or ("memory" if args.store == "memory" else "Oxigraph in memory")
+    rules = ", ".join("rules of your own" if "{" in given else given for given in args.entail)
+    entailed = f" and what it entails by {rules}" if rules else ""
     parts = [
-        f"watching {query} on {loaded or 'no data'}",
+        f"watching {query} on {loaded or 'no data'}{entailed}",
         f"changes: {_source(args)} ({form.name})",
         f"store: {store}",
     ]

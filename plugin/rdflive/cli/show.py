@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from rdflib.namespace import NamespaceManager
@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rdflive.cli.texts import to_compact, to_ntriples
-from rdflive.model import Delta
+from rdflive.cli.texts import to_compact, to_ntriples, to_printable
+from rdflive.model import Delta, Origin
 
 __all__ = ["TableWriter", "show_lines"]
 
 _TRIPLE: Final = ("subject", "predicate", "object")
+_ORIGIN: Final = "origin"
 _GAP: Final = 2
 _LEAST: Final = 4
 """The width that a column keeps however narrow the terminal is."""
@@ -28,6 +29,7 @@ def show_lines(delta: Delta) -> None:
     """Print each solution as a line, `+ ?x=<http://e/a> ?y="b"`; an ASK query as `true` or `false`.
 
     A triple of a CONSTRUCT query is written as N-Triples does, `+ <http://e/a> <http://e/p> "b" .`
+    A solution that is known to be inferred ends with the rules, `# inferred by rdfs2, rdfs9`.
     """
     if delta.answer is not None:
         print(json.dumps(delta.answer), flush=True)
@@ -36,14 +38,16 @@ def show_lines(delta: Delta) -> None:
         if not delta.names and row.names == _TRIPLE:
             print(sign, *row.texts, ".")
         else:
-            print(sign, *(f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)))
+            pairs = [f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)]
+            print(sign, *pairs, *[f"# {row.mark}"] * bool(row.mark))
     sys.stdout.flush()
 
 
 class TableWriter:
     """Prints deltas as one table that scrolls by: the commit, + or -, and the bindings in colour.
 
-    Columns widen as wider terms come, up to the width of the terminal.
+    Columns widen as wider terms come, up to the width of the terminal. Where solutions tell their origin,
+    the last column tells it.
     """
 
     def __init__(self, namespaces: NamespaceManager) -> None:
@@ -68,10 +72,11 @@ class TableWriter:
         cut = self._console.width + 1  # whatever is longer gets its ellipsis all the same
         rows = _rows(delta, lambda _, term: to_compact(term, self._namespaces)[:cut])
         names = delta.names or rows[0][1].names
+        marked = rows[0][1].mark is not None
         if self._is_new:
-            self._titles = [f"?{name}" if delta.names else name for name in names]
+            self._titles = [f"?{name}" if delta.names else name for name in names] + [_ORIGIN] * marked
             self._widths = [cell_len(title) for title in self._titles]
-        cells = [(sign, [dict(zip(*row, strict=True)).get(n, "") for n in names]) for sign, row in rows]
+        cells = [(sign, [*row.cells(names), *[row.mark or ""] * marked]) for sign, row in rows]
         for _, texts in cells:
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
         table = self._table(headed=self._is_new)
@@ -108,6 +113,13 @@ class _Row(NamedTuple):
 
     names: tuple[str, ...]
     texts: tuple[str, ...]
+    mark: str | None
+    """That it was inferred, and by which rules; empty if it was not, None where it cannot be told."""
+
+    def cells(self, names: Sequence[str]) -> list[str]:
+        """Put the values under names, some of which may be unbound."""
+        bound = dict(zip(self.names, self.texts, strict=True))
+        return [bound.get(name, "") for name in names]
 
 
 def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Row]]:
@@ -115,13 +127,21 @@ def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Ro
 
     def row(solution: Any) -> _Row:
         pairs = _pairs(solution)
-        return _Row(tuple(name for name, _ in pairs), tuple(write(*pair) for pair in pairs))
+        origin = None if isinstance(solution, tuple) else solution.origin
+        return _Row(tuple(name for name, _ in pairs), tuple(write(*pair) for pair in pairs), _mark(origin))
 
     return [
         (sign, shown)
         for sign, solutions in (("-", delta.removed), ("+", delta.added))
         for shown in sorted(map(row, solutions), key=lambda shown: (shown.texts, shown.names))
     ]
+
+
+def _mark(origin: Origin | None) -> str | None:
+    if origin is None:
+        return None
+    by = f" by {', '.join(origin.rules)}" if origin.rules else ""
+    return to_printable(f"inferred{by}") if origin.inferred else ""
 
 
 def _pairs(solution: Any) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from rdflib import XSD, BNode, Literal, URIRef
 from rdflib.namespace import NamespaceManager
 
-__all__ = ["to_compact", "to_ntriples"]
+__all__ = ["to_compact", "to_ntriples", "to_printable"]
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 # what could steer a terminal
@@ -40,6 +40,15 @@ def to_compact(term: Any, namespaces: NamespaceManager) -> str:
             text = f'"{term.translate(_ESCAPES)}"{_suffix(term, namespaces.normalizeUri)}'
     else:
         text = f"_:{term}"
+    return to_printable(text)
+
+
+def to_printable(text: str) -> str:
+    """Write what could steer a terminal, or end a line, as escapes.
+
+    >>> to_printable("one\\ntwo")
+    'one\\\\u000Atwo'
+    """
     return text.translate(_CONTROLS)
 
 

@@ -6,12 +6,13 @@ import argparse
 import shutil
 import sys
 import threading
-from typing import Final
+from typing import Any, Final
 
 import rdflib
 
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.entail_options import entailment_options
 from rdflive.cli.explain import folded
 from rdflive.cli.notes import introduce
 from rdflive.cli.progress import Progress
@@ -19,7 +20,7 @@ from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
 from rdflive.cli.watch_options import check_options
-from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
 
 __all__ = ["run"]
@@ -33,6 +34,7 @@ def run(args: argparse.Namespace) -> None:
     query = read_query(args.query)
     check_options(args, query.form())
     _check(query)
+    entailed = _entailed(query, args)
     form = format_of(args)
     for path in filter(None, (args.changes, args.snapshot)):
         check_readable(path)
@@ -46,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         is_new = load_once(
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
-        with _subscribed(dataset, query, args) as subscription:
+        with _subscribed(dataset, query, args, entailed) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
             progress = Progress(subscription, send, pace=args.pace)
@@ -57,12 +59,19 @@ def run(args: argparse.Namespace) -> None:
                 threading.Event().wait()
 
 
-def _subscribed(dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace) -> rdflive.Subscription:
+def _subscribed(
+    dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace, entailed: dict[str, Any]
+) -> rdflive.Subscription:
     for prefix, namespace in query.prefixes().items():
         dataset.bind(prefix, namespace, override=False)
     with query.placed():
         return rdflive.subscribe(
-            dataset, query.text, initial=not args.no_initial, name=args.name, resume=args.resume
+            dataset,
+            query.text,
+            initial=not args.no_initial,
+            name=args.name,
+            resume=args.resume,
+            **entailed,
         )
 
 
@@ -115,6 +124,31 @@ def _check(query: QueryText) -> None:
     """
     with query.placed():
         rdflive.explain(query.text, initNs=dict(rdflib.Graph().namespaces()))
+
+
+def _entailed(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
+    """Give the options of entailment, and refuse what cannot be answered with them before a long load.
+
+    Text says where a solution came from, if a solution of the query can tell.
+    """
+    options = entailment_options(args)
+    if not options:
+        return {}
+    with query.placed():
+        if args.to == "text" and args.resume is None:
+            try:
+                _try(query, provenance=True, **options)
+                return {**options, "provenance": True}
+            except UnsupportedQueryError as error:
+                if error.construct != "provenance":
+                    raise
+        _try(query, **options)
+    return options
+
+
+def _try(query: QueryText, **options: Any) -> None:
+    """Subscribe to no data."""
+    rdflive.subscribe(rdflib.Dataset(), query.text, initial=False, **options).close()
 
 
 def _advised(error: ResyncNeeded) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rdflive.cli.changes import is_stream
+from rdflive.cli.entail_options import STRATEGIES
 from rdflive.cli.files import check_distinct
 from rdflive.cli.load import STORES
 from rdflive.cli.stored import RESERVED_NAME
@@ -37,9 +38,28 @@ def add_watch_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("data", nargs="*", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
     add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
+    _add_entailment(command.add_argument_group("what the data entail"))
     _add_feed(command.add_argument_group("the feed"))
     _add_store(command.add_argument_group("the store"))
     _add_target(command.add_argument_group("where deltas go"))
+
+
+def _add_entailment(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--entail",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help="answer over what the data entail: rdfs (subclasses, subproperties, domains, ranges), or the "
+        "name of another rule set (rdfs-plus, owl-rl), or a file with rules in N3; may be repeated",
+    )
+    add(
+        "--strategy",
+        choices=STRATEGIES,
+        help="how --entail rdfs is kept: store what is entailed, ask the graph, or whichever costs less "
+        "(default: auto)",
+    )
 
 
 def _add_feed(group: argparse._ArgumentGroup) -> None:

@@ -68,18 +68,30 @@ class StoreState:
         self._unflushed[view] = None
 
     def _flush(self, sequence: int) -> None:
-        """Have views take what they put off; the queries of one that fails are started anew."""
+        """Have views take what they put off; one that fails begins anew, and so do its queries."""
         waiting, self._unflushed = self._unflushed, {}
+        broken = []
         for view in waiting:
             try:
                 view.flush()
             except Exception:
-                log.exception("a view failed on an update; its queries are started anew")
-                queries = [query for query in self._emits if view in self._views[query]]
-                for query in queries:
-                    self._stop(query)
-                for query in queries:
-                    self._emits[query](self._restart(query), sequence, True)
+                log.exception("a view failed on an update; it and its queries are started anew")
+                broken.append(view)
+        queries = [query for query in self._emits if any(view in broken for view in self._views[query])]
+        for view in broken:
+            view.reset()
+        for query in queries:
+            self._stop(query)
+        for view in broken:
+            self._reload(view)
+        for query in queries:
+            self._emits[query](self._restart(query), sequence, True)
+
+    def _reload(self, view: View) -> None:
+        try:
+            view.reload()
+        except Exception:
+            log.exception("a view failed for good")
 
     def _drain(self, query: QueryState) -> tuple[TermWeights, bool]:
         """Give the delta of a query; one that fails is started anew, and its whole answer given.
@@ -141,10 +153,9 @@ class StoreState:
         for query in self._emits:
             self._stop(query)
         for view in self.views.values():
-            view.reload()
+            self._reload(view)
         for query, emit in self._emits.items():
-            answer = self._start(query)
-            emit(self.answer(query) if answer is None else answer, sequence, True)
+            emit(self._restart(query), sequence, True)
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""

@@ -125,6 +125,12 @@ class View:
             if guard is None or guard(*ids):
                 yield ids
 
+    def check(self) -> None:
+        """Raise where the view cannot give what it was asked for; asked when a query begins to look at it."""
+
+    def reset(self) -> None:
+        """Forget everything but the segments, after a failure."""
+
     def reload(self) -> None:
         """Read again what the view keeps beside its queries, which are stopped meanwhile."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from rdflive.dictionary import Dictionary
 from rdflive.entail.collection import no_collection
 from rdflive.entail.entailment import ExplicitGraph, Triple
 from rdflive.entail.schema import Schema
@@ -16,8 +18,8 @@ from rdflive.entail.ways import Ways
 
 __all__ = ["Kinds", "Step"]
 
-Step: TypeAlias = tuple[Table, Pick, bool, int]
-"""What an explicit triple entails: of which kind, its key, whether only if no literal, its weight."""
+Step: TypeAlias = tuple[Table, Pick, Atom, int]
+"""What an explicit triple entails: of which kind, its key, by which atom, its weight."""
 
 
 class Kinds:
@@ -27,7 +29,7 @@ class Kinds:
         self.words = Vocabulary.of(graph.to_native)
         self.schema = Schema(self.words)
         self.sources = Sources(graph, self.words)
-        self.is_literal = graph.literal_test()
+        self.is_literal = self.sources.is_literal
         self.templates = Templates(
             self.schema, is_iri=graph.iri_test(), is_literal=self.is_literal, paths=paths
         )
@@ -82,7 +84,7 @@ class Kinds:
                 del self._routes[p]
         for atom, weight in atoms.items():
             p, c = atom.source
-            step = (table, table.pick(atom), atom.guard, weight)
+            step = (table, table.pick(atom), atom, weight)
             self._routes.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
         table.ways = Ways(atoms)
         table.settle()
@@ -113,36 +115,56 @@ class Kinds:
         """Count the supports of all triples of some kinds, reading every explicit triple once for all."""
         uses: dict[Atom, list[tuple[Table, Atom, int]]] = {}
         for table, atoms in tables.items():
-            table.count_from(now)
             for atom, weight in atoms.items():
-                source = Atom(atom.source, Place.SUBJECT, Place.OBJECT, other=atom.other)
+                source = Atom(atom.source, Place.SUBJECT, Place.OBJECT, other=atom.other, own=True)
                 uses.setdefault(source, []).append((table, atom, weight))
+        counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
+        sizes = Counter[Table]()
         with no_collection():
             for source, entails in uses.items():
-                self._count(source, entails)
-        for table in tables:
-            table.hold()
+                read = self._count(source, entails, counts)
+                sizes.update({table: read for table, _, _ in entails})
+        for table, counted in counts.items():
+            table.keep(counted, sizes[table], now)
 
-    def _count(self, source: Atom, entails: list[tuple[Table, Atom, int]]) -> None:
-        known = self.templates.classes
-        number = _numberer(self._dictionary.ids.get, self._dictionary.intern)
+    def _count(
+        self, source: Atom, entails: list[tuple[Table, Atom, int]], counts: dict[Table, Counter[Key]]
+    ) -> int:
+        """Add what the explicit triples of one kind entail; gives how many there are."""
+        read = _Read(self.sources.matches(source, self.templates.classes), self._dictionary)
         if any(_reads_object(atom) for _, atom, _ in entails):
-            triples = list(self.sources.matches(source, known))
-            subjects = [number(s) for s, _, _ in triples]
-            values = [number(o) for _, _, o in triples]
-        else:
-            triples = []
-            values = subjects = [number(s) for s, _, _ in self.sources.matches(source, known)]
-        plain = None
+            read.number_objects()
+        odd = {i for i, triple in enumerate(read.triples) if self.is_literal(triple[0])}
         for table, atom, weight in entails:
-            table.size += len(subjects)
-            if not atom.guard:
-                table.add_all(table.column(atom, subjects, values), weight)
-                continue
-            if plain is None:
-                plain = [i for i, (_, _, o) in enumerate(triples) if not self.is_literal(o)]
-            chosen = [subjects[i] for i in plain], [values[i] for i in plain]
-            table.add_all(table.column(atom, *chosen), weight)
+            subjects, values = read.subjects, read.values
+            if atom.guard or (odd and not atom.own):
+                fits = [
+                    i
+                    for i, (_, _, o) in enumerate(read.triples)
+                    if (atom.own or i not in odd) and not (atom.guard and self.is_literal(o))
+                ]
+                subjects, values = [subjects[i] for i in fits], [values[i] for i in fits]
+            keys = table.column(atom, subjects, values)
+            if weight == 1:
+                counts[table].update(keys)
+            else:
+                for key in keys:
+                    counts[table][key] += weight
+        return len(read.triples)
+
+
+class _Read:
+    """Explicit triples of one kind, as columns of ids; in place of the objects, until they are numbered,
+    stand the subjects."""
+
+    def __init__(self, triples: Iterable[Triple], dictionary: Dictionary) -> None:
+        self._number = _numberer(dictionary.ids.get, dictionary.intern)
+        self.triples = list(triples)
+        self.values = self.subjects = [self._number(s) for s, _, _ in self.triples]
+
+    def number_objects(self) -> None:
+        """Give the objects ids as well."""
+        self.values = [self._number(o) for _, _, o in self.triples]
 
 
 def _reads_object(atom: Atom) -> bool:

@@ -36,7 +36,10 @@ class Tracer:
     def trace(
         self, view: EntailedView, weights: Mapping[Terms, int], *, initial: bool
     ) -> dict[Terms, Origin]:
-        """Give the origin of each solution of a delta; called under the store's lock."""
+        """Give the origin of each solution of a delta; called under the store's lock.
+
+        An initial delta must come first, whether it is delivered or not.
+        """
         if initial:
             self._known.clear()
         origins = {}
@@ -48,6 +51,10 @@ class Tracer:
             else:
                 self._known.pop(terms, None)
         return origins
+
+    def origins(self) -> dict[Terms, Origin]:
+        """Give the origin of each solution of the present answer."""
+        return {terms: origin for terms, (_, origin) in self._known.items()}
 
     def _origin(self, view: EntailedView, terms: Terms) -> Origin:
         bound = zip(self._names, terms, strict=True)

@@ -23,7 +23,7 @@ from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
 from rdflive.entail.table import Table
-from rdflive.entail.templates import Kind
+from rdflive.entail.templates import Atom, Kind
 from rdflive.entail.ways import Ways
 
 __all__ = ["Counts", "Rdfs", "RdfsEntailment"]
@@ -76,7 +76,7 @@ class RdfsEntailment:
     def want(self, patterns: Iterable[Pattern]) -> None:
         """Begin to maintain what matches these patterns.
 
-        Raises `SchemaError` where the schema cannot be reasoned with.
+        Schema triples that cannot be reasoned with are passed over: see `check`.
         """
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
@@ -112,8 +112,8 @@ class RdfsEntailment:
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
         changed = kinds.templates.ask(named, everything=everything)
-        if self._regime.counts == "paths" and kinds.templates.cycles:
-            raise SchemaError(self._cyclic())
+        if self._sees_schema and not kinds.sources.closed:
+            kinds.sources.close(kinds.schema.closure)
         for kind in changed:
             if kind in kinds.tables:
                 kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
@@ -136,14 +136,30 @@ class RdfsEntailment:
         return ALL_TYPES if o is None else (p, o)
 
     def _load(self) -> None:
-        schema = self._kinds.schema
         for p in self._kinds.words.schema:
             for s, _, o in self._graph.triples((None, p, None)):
-                schema.change(1, (s, p, o))
-        if schema.refused:
-            raise SchemaError(_refusal(next(iter(schema.refused))))
-        self._kinds.sources.closed = schema.closure
+                self._kinds.schema.change(1, (s, p, o))
         self._kinds.templates.refresh(set(), (), everything=False)
+
+    def check(self) -> None:
+        """Raise `SchemaError` where the schema cannot be reasoned with as it was asked for."""
+        kinds = self._kinds
+        if kinds.schema.refused:
+            raise SchemaError(_refusal(next(iter(kinds.schema.refused))))
+        for table in kinds.tables.values():
+            self._check_paths(table.ways.atoms)
+
+    def _check_paths(self, atoms: Iterable[Atom]) -> None:
+        cycles = self._kinds.templates.cycles
+        for atom in atoms if cycles else ():
+            if atom.source in cycles:
+                raise SchemaError(_cyclic(cycles[atom.source]))
+
+    @property
+    def _sees_schema(self) -> bool:
+        """True where somebody can see the closed schema: asking for it, or by what is said of it."""
+        known = self._kinds.templates.properties
+        return ALL in self._wants or any(word in known for word in self._kinds.words.schema)
 
     def _is_wanted(self, kind: Kind) -> bool:
         wants = self._wants
@@ -188,8 +204,9 @@ class RdfsEntailment:
                     move((intern(s), intern(p), intern(o)), sign)
                 continue
             subject, value = intern(s), intern(o)
-            for table, pick, guard, weight in steps:
-                if guard and kinds.is_literal(o):
+            is_odd = kinds.is_literal(s)
+            for table, pick, atom, weight in steps:
+                if (is_odd and not atom.own) or (atom.guard and kinds.is_literal(o)):
                     continue
                 table.updates += 1
                 key = pick(subject, value)
@@ -231,7 +248,7 @@ class RdfsEntailment:
 
     def _replan(self, changes: Changes) -> None:
         """Follow changes of the schema: what they mean for the data, then what they entail themselves."""
-        kinds = self._kinds
+        kinds, saw_schema = self._kinds, self._sees_schema
         for sign, triple in changes:
             kinds.schema.change(sign, triple)
             if sign > 0 and triple in kinds.schema.refused:
@@ -240,23 +257,19 @@ class RdfsEntailment:
         named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
         subjects = {triple[0] for _, triple in changes}
         before = kinds.templates.refresh(subjects, named, everything=len(named) < len(self._wants))
-        if self._regime.counts == "paths" and kinds.templates.cycles:
-            log.error("%s; supports are counted where there is no end of paths", self._cyclic())
+        for cycle in list(kinds.templates.cycles.values())[:1]:
+            log.error("%s; supports are counted where paths have no end", _cyclic(cycle))
+        if self._sees_schema and not saw_schema:
+            kinds.sources.close(kinds.schema.closure)
         for kind, atoms in before.items():
             if self._is_wanted(kind):
                 old, new = Ways(atoms, known), Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
                 may_count = self._regime.strategy == "saturate"
                 rebase(kinds, kind, old, new, self._move, now=self._updates, may_count=may_count)
-        closed, kinds.sources.closed = kinds.sources.closed, kinds.schema.closure
-        gone: list[tuple[Sign, Triple]] = [(-1, triple) for triple in closed - kinds.sources.closed]
-        self._take([*gone, *((1, triple) for triple in kinds.sources.closed - closed)])
-
-    def _cyclic(self) -> str:
-        cycle = next(iter(self._kinds.templates.cycles.values()))
-        return (
-            f"counts='paths' needs a schema without cycles, and this one has {' -> '.join(map(str, cycle))}: "
-            "take counts='support'"
-        )
+        before_closed = kinds.sources.closed
+        kinds.sources.close(kinds.schema.closure if self._sees_schema else frozenset())
+        gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]
+        self._take([*gone, *((1, t) for t in kinds.sources.closed - before_closed)])
 
     def triples(self, pattern: Pattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern."""
@@ -267,8 +280,7 @@ class RdfsEntailment:
 
         Raises `SchemaError` where paths have no end.
         """
-        if self._kinds.templates.cycles:
-            raise SchemaError(self._cyclic())
+        self._check_paths(self._kinds.templates.atoms_of(self._kinds.kind_of(triple)))
         return support(self._kinds, triple)
 
     def why(self, triple: Triple) -> list[Proof]:
@@ -292,6 +304,13 @@ def _refusal(triple: Triple) -> str:
     return (
         f"{s} is made a subproperty of {o}, by which data would become schema: remove this triple, or state "
         "what follows from it"
+    )
+
+
+def _cyclic(cycle: Iterable[object]) -> str:
+    return (
+        f"counts='paths' needs a schema without cycles, and this one has {' -> '.join(map(str, cycle))}: "
+        "take counts='support'"
     )
 
 

@@ -42,7 +42,7 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
             yield (terms[key], p, c) if c is not None else (terms[key[0]], p, terms[key[1]])
         return
     if table.counts is not None and s is not None and (o is not None or c is not None):
-        if table.key(s, o) in table.counts:
+        if table.support(s, o):
             yield s, p, o if c is None else c
         return
     seen: set[tuple[Any, Any]] = set()
@@ -75,7 +75,7 @@ def support(kinds: Kinds, triple: Triple) -> int:
     """Count the ways in which explicit triples entail a triple."""
     table = kinds.tables.get(kinds.kind_of(triple))
     if table is not None and table.counts is not None:
-        return table.counts.get(table.key(triple[0], triple[2]), 0)
+        return table.support(triple[0], triple[2])
     return sum(weight for _, weight, _ in _entailing(kinds, triple))
 
 

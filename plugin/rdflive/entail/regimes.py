@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import TypeAlias, get_args
+from typing import get_args
 
 from rdflive.entail.choice import Strategy
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Counts, Rdfs
+from rdflive.entail.rules import RuleRegime, Rules, load_program
 
 __all__ = ["Counts", "Rules", "Strategy", "regime_of"]
-
-Rules: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def regime_of(
@@ -33,8 +30,6 @@ def regime_of(
             )
         if strategy == "reformulate" or counts is not None:
             raise ValueError("rules are materialised: strategy= and counts= go with entailment='rdfs'")
-        from rdflive.entail.rules import RuleRegime, load_program
-
         return RuleRegime(load_program(rules))
     if entailment is None:
         if strategy != "auto" or counts is not None:

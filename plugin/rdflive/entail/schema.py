@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from rdflive.entail.entailment import Triple
 from rdflive.entail.vocabulary import Vocabulary
 
-__all__ = ["Edges", "Schema", "inverse", "reach"]
+__all__ = ["Edges", "Schema", "reach"]
 
 Edges: TypeAlias = dict[Any, set[Any]]
 
@@ -26,19 +26,6 @@ def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
         found |= new
         waiting += new
     return found
-
-
-def inverse(edges: Edges) -> Edges:
-    """Turn all edges around.
-
-    >>> inverse({"a": {"b"}})
-    {'b': {'a'}}
-    """
-    turned: Edges = {}
-    for node, above in edges.items():
-        for other in above:
-            turned.setdefault(other, set()).add(node)
-    return turned
 
 
 class Schema:
@@ -63,7 +50,7 @@ class Schema:
             )
         )
         self._closure: frozenset[Triple] | None = None
-        self._below: dict[Any, Edges] = {}
+        self._below: dict[Any, Edges] = {vocabulary.sub_class: {}, vocabulary.sub_property: {}}
 
     def change(self, sign: int, triple: Triple) -> None:
         """Take one schema triple that came (+1) or went (-1)."""
@@ -72,14 +59,9 @@ class Schema:
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
             (self.refused.add if sign > 0 else self.refused.discard)(triple)
             return
-        self._below.pop(p, None)
-        edges = self._edges[p]
-        if sign > 0:
-            edges.setdefault(s, set()).add(o)
-            return
-        edges[s].discard(o)
-        if not edges[s]:
-            del edges[s]
+        _change(self._edges[p], sign, s, o)
+        if p in self._below:
+            _change(self._below[p], sign, o, s)
 
     @property
     def classes(self) -> set[Any]:
@@ -102,8 +84,6 @@ class Schema:
 
     def below(self, word: Any, nodes: Iterable[Any]) -> set[Any]:
         """Give classes and all below them, or properties, by the word for the one or the other."""
-        if word not in self._below:
-            self._below[word] = inverse(self._edges[word])
         return reach(self._below[word], nodes)
 
     @property
@@ -125,3 +105,12 @@ class Schema:
                 direct = set().union(*(edges.get(p, ()) for p in above))
                 for other in reach(self.sub_class, direct):
                     yield node, word, other
+
+
+def _change(edges: Edges, sign: int, node: Any, other: Any) -> None:
+    if sign > 0:
+        edges.setdefault(node, set()).add(other)
+        return
+    edges[node].discard(other)
+    if not edges[node]:
+        del edges[node]

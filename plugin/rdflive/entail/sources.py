@@ -17,9 +17,19 @@ class Sources:
 
     def __init__(self, graph: ExplicitGraph, vocabulary: Vocabulary) -> None:
         self.closed: frozenset[Triple] = frozenset()
+        self._by_subject: dict[Any, list[Triple]] = {}
+        self._by_object: dict[Any, list[Triple]] = {}
         self._graph = graph
         self._schema = frozenset(vocabulary.schema)
-        self._is_literal = graph.literal_test()
+        self.is_literal = graph.literal_test()
+
+    def close(self, closed: frozenset[Triple]) -> None:
+        """Take these for the triples of the closed schema."""
+        self.closed = closed
+        self._by_subject, self._by_object = {}, {}
+        for triple in closed:
+            self._by_subject.setdefault(triple[0], []).append(triple)
+            self._by_object.setdefault(triple[2], []).append(triple)
 
     def explicit(self, pattern: Triple) -> Iterable[Triple]:
         """List the triples that match, of the closed schema where they are schema triples."""
@@ -27,7 +37,10 @@ class Sources:
         if p is not None and p not in self._schema:
             found: Iterable[Any] = self._graph.triples(pattern)
             return found
-        closed = [t for t in self.closed if s in (None, t[0]) and p in (None, t[1]) and o in (None, t[2])]
+        near: Iterable[Triple] = self.closed if s is None else self._by_subject.get(s, ())
+        if s is None and o is not None:
+            near = self._by_object.get(o, ())
+        closed = [t for t in near if p in (None, t[1]) and o in (None, t[2])]
         if p is None:
             closed += [t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._schema]
         return closed
@@ -51,7 +64,11 @@ class Sources:
             elif place != term:
                 return
         for triple in self.explicit((wanted_subject, p, wanted_value)):
-            if not (atom.guard and self._is_literal(triple[2])) and not (atom.other and triple[2] in known):
+            if atom.guard and self.is_literal(triple[2]):
+                continue
+            if atom.other and triple[2] in known:
+                continue
+            if atom.own or not self.is_literal(triple[0]):
                 yield triple
 
 

@@ -64,10 +64,12 @@ class Table:
         terms = self._dictionary.terms
         return (terms[key], None) if self._object is not None else (terms[key[0]], terms[key[1]])
 
-    def key(self, subject: Any, value: Any) -> Key:
-        """Give the key of a triple of this kind, by its terms."""
-        s = self._dictionary.intern(subject)
-        return s if self._object is not None else (s, self._dictionary.intern(value))
+    def support(self, subject: Any, value: Any) -> int:
+        """Give the support of a triple where it is counted, by its terms; of a class without the object."""
+        assert self.counts is not None  # noqa: S101 - asked where it is counted only
+        known = self._dictionary.ids.get
+        s = known(subject, -1)
+        return self.counts.get(s if self._object is not None else (s, known(value, -1)), 0)
 
     def keys(self, atom: Atom, triples: Iterable[Triple]) -> Iterator[Key]:
         """Give the keys that an atom entails, of explicit triples."""
@@ -135,29 +137,13 @@ class Table:
         went, gained = self.suspects.get(key, (False, 0))
         self.suspects[key] = went or sign < 0, gained + sign * weight
 
-    def count_from(self, now: int) -> None:
-        """Begin to count, with nothing counted yet; `add_all` and `hold` follow."""
-        self.counts = Counter()
-        self.lookups = self.updates = self.size = 0
-        self.since = now
-
-    def add_all(self, keys: Iterable[Key], weight: int) -> None:
-        """Add to the supports of many triples at once."""
-        assert self.counts is not None  # noqa: S101
-        if weight == 1:
-            self.counts.update(keys)
-            return
-        for key in keys:
-            self.counts[key] += weight
-
-    def hold(self) -> None:
-        """Hold the terms of all keys, after they were counted in bulk."""
-        assert self.counts is not None  # noqa: S101
-        if self._object is not None:
-            self._dictionary.hold(self.counts)
-        else:
-            for key in self.counts:
-                self._dictionary.hold(key)
+    def keep(self, counts: Counter[Key], size: int, now: int) -> None:
+        """Begin to count, with the support of each triple; `size` explicit triples were read for it."""
+        for key in counts:
+            self._dictionary.hold(self._terms_of(key))
+        self.counts = counts
+        self.lookups = self.updates = 0
+        self.size, self.since = size, now
 
     def forget(self) -> None:
         """Stop counting."""

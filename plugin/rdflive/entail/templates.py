@@ -48,6 +48,8 @@ class Atom:
     """True where the object of the explicit triple must not be a literal."""
     other: bool = False
     """True where it must not be a known class either: those are sources of their own."""
+    own: bool = False
+    """True where explicit triples entail themselves, as they do even with a literal as subject."""
 
 
 Atoms: TypeAlias = dict[Atom, int]
@@ -56,7 +58,7 @@ Atoms: TypeAlias = dict[Atom, int]
 
 def self_atom(kind: Kind, *, other: bool = False) -> Atom:
     """Give the atom by which explicit triples entail themselves."""
-    return Atom(kind, Place.SUBJECT, Place.OBJECT if kind[1] is None else None, other=other)
+    return Atom(kind, Place.SUBJECT, Place.OBJECT if kind[1] is None else None, other=other, own=True)
 
 
 def steps_from(
@@ -119,7 +121,7 @@ class Templates:
         if c is None:
             return {self_atom(kind): 1}
         return {
-            Atom((atom.source[0], c), atom.subject, None): weight
+            Atom((atom.source[0], c), atom.subject, None, own=atom.own): weight
             for atom, weight in atoms.get((p, None), {}).items()
         }
 
@@ -132,22 +134,23 @@ class Templates:
         typing = self._schema.typing
         is_new = typing != self.typing or self._word in changed
         self.typing = typing
+        before = self.classes | self.properties
         self.classes, self.properties = self._leading(asked, everything=everything)
+        changed = changed | (self.classes | self.properties) - before
         sources = self._sources()
-        return self._renew(
-            [
-                s
-                for s in self._entails
-                if is_new or s not in sources or not self._visits[s].isdisjoint(changed)
-            ],
-            sources,
-        )
+        stale = [s for s in self._entails if is_new or s not in sources or self._passes(s, changed)]
+        return self._renew(stale, sources)
 
     def ask(self, asked: Collection[Kind], *, everything: bool) -> dict[Kind, Atoms]:
         """Learn to know more kinds; gives what `refresh` does, though nothing is entailed that was not."""
+        before = self.classes | self.properties
         classes, properties = self._leading(asked, everything=everything)
         self.classes, self.properties = self.classes | classes, self.properties | properties
-        return self._renew([], self._sources())
+        new = (self.classes | self.properties) - before
+        return self._renew([s for s in self._entails if self._passes(s, new)], self._sources())
+
+    def _passes(self, source: Kind, nodes: set[Any]) -> bool:
+        return not self._visits[source].isdisjoint(nodes)
 
     def _sources(self) -> set[Kind]:
         return {(p, None) for p in self.properties} | {(p, c) for p in self.typing for c in self.classes}
@@ -169,7 +172,10 @@ class Templates:
         }
 
     def _leading(self, asked: Collection[Kind], *, everything: bool) -> tuple[set[Any], set[Any]]:
-        """Give the classes and properties whose triples may entail one of the kinds that are asked for."""
+        """Give the classes and properties whose triples may entail one of the kinds that are asked for.
+
+        Templates do not go beyond them.
+        """
         schema, word = self._schema, self._word
         classes = {c for _, c in asked if c is not None}
         properties = {p for p, _ in asked} | self.typing
@@ -194,53 +200,57 @@ class Templates:
             del self._touch(kind, before)[atom]
 
     def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
-        items = self._template(source, literal=False)
-        is_typed = source[1] is None and any(item[0] is Place.OBJECT for item in items)
-        always = self._template(source, literal=True) if is_typed else items
-        self._visits[source] = frozenset(self._nodes(items))
+        p, c = source
+        start: Item = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
+        self._visits[source] = frozenset()
+        items = self._template(source, start, literal=False)
+        is_typed = c is None and any(item[0] is Place.OBJECT for item in items)
+        always = self._template(source, start, literal=True) if is_typed else items
         entails = self._entails[source] = []
         for item, weight in items.items():
             known = always.get(item, 0)
             for guard, times in ((False, known), (True, weight - known)):
-                if times > 0 and self._is_iri(item[1]):
-                    kind, atom = self._atom(source, item, guard=guard)
+                if times > 0 and (item == start or self._is_iri(item[1])):
+                    kind, atom = self._atom(source, item, guard=guard, own=item == start)
                     entails.append((kind, atom, times))
                     self._touch(kind, before)[atom] = times
 
-    def _nodes(self, items: Iterable[Item]) -> Iterable[Any]:
-        for _, p, o in items:
-            yield p
-            if p == self._word:
-                yield o
-
-    def _atom(self, source: Kind, item: Item, *, guard: bool) -> tuple[Kind, Atom]:
+    def _atom(self, source: Kind, item: Item, *, guard: bool, own: bool) -> tuple[Kind, Atom]:
         s, p, o = item
         other = source[1] is None and source[0] in self.typing
         if p == self._word and o is not Place.OBJECT:
-            return (p, o), Atom(source, s, None, guard, other)
-        return (p, None), Atom(source, s, o, guard, other)
+            return (p, o), Atom(source, s, None, guard, other, own)
+        return (p, None), Atom(source, s, o, guard, other, own)
 
-    def _template(self, source: Kind, *, literal: bool) -> dict[Item, int]:
+    def _template(self, source: Kind, start: Item, *, literal: bool) -> dict[Item, int]:
         """Close the triple of a kind under the rules; each item with the number of ways that count."""
-        p, c = source
-        start = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
-        ordered, cycle = _depth_first(
-            start,
-            lambda item: [
+        visits: set[Any] = {start[1]}
+
+        def steps(item: Item) -> list[Item]:
+            found = [
                 new
                 for new, _, _ in steps_from(item, self._schema, literal=literal, is_literal=self._is_literal)
-            ],
-        )
-        if not self._paths:
-            return dict.fromkeys(ordered, 1)
-        if cycle is not None:
+            ]
+            visits.update(o if p == self._word else p for _, p, o in found)
+            return [new for new in found if self._leads(new)]
+
+        ordered, cycle = _depth_first(start, steps)
+        ways = dict.fromkeys(ordered, 1)
+        if self._paths and cycle is not None:
             self.cycles[source] = [o if p == self._word else p for _, p, o in cycle]
-            return dict.fromkeys(ordered, 1)
-        ways = {start: 1}
-        for item in reversed(ordered):
-            for new, _, _ in steps_from(item, self._schema, literal=literal, is_literal=self._is_literal):
-                ways[new] = ways.get(new, 0) + ways[item]
+        elif self._paths:
+            ways = {start: 1}
+            for item in reversed(ordered):
+                for new in steps(item):
+                    ways[new] = ways.get(new, 0) + ways[item]
+        if start[1] == self._word:
+            visits.add(start[2])
+        self._visits[source] |= visits
         return ways
+
+    def _leads(self, item: Item) -> bool:
+        _, p, o = item
+        return p in self.properties if p != self._word else o is Place.OBJECT or o in self.classes
 
 
 def _depth_first(

@@ -22,11 +22,16 @@ class EntailedView(View):
     def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
         self.explicit = triples
         """Lists the triples of the graph itself."""
-        graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
-        self.entailment: Entailment = regime.start(graph)
-        super().__init__(state, self.entailment.triples)
+        self._graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
+        self._regime = regime
+        self.entailment: Entailment = regime.start(self._graph)
+        super().__init__(state, lambda pattern: self.entailment.triples(pattern))
         self._changes: list[tuple[Sign, Triple]] = []
+        self._wants: dict[SegmentState, list[Pattern]] = {}
         self._all = 0
+        """How often all that is entailed is wanted, whatever queries want."""
+        self._told = 0
+        """How often the entailment has been told so."""
 
     def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
         """Keep a change for `flush` unless it concerns nobody."""
@@ -57,36 +62,48 @@ class EntailedView(View):
         except BaseException:
             self.entailment.unwant(patterns)
             raise
+        self._wants[state] = patterns
         return state
 
     def remove(self, state: SegmentState) -> None:
         """Stop maintaining a segment, and working out what only it wanted."""
-
-        def term(number: Any) -> Any:
-            return None if isinstance(number, Variable) else self._dictionary.terms[number]
-
-        patterns: list[Any] = [tuple(map(term, pattern)) for pattern in state.segment.patterns]
         super().remove(state)
-        self.entailment.unwant(patterns)
+        self.entailment.unwant(self._wants.pop(state, ()))
 
     def want_all(self) -> None:
         """Begin to maintain all entailed triples, whether a query wants them or not."""
         self.entailment.want([ANY])
         self._all += 1
+        self._told += 1
         self._dictionary.sweep()
 
     def unwant_all(self) -> None:
         """Undo one call of `want_all`."""
-        self.entailment.unwant([ANY])
         self._all -= 1
+        if self._told:
+            self._told -= 1
+            self.entailment.unwant([ANY])
         self._dictionary.sweep()
+
+    def check(self) -> None:
+        """Raise where what the graph entails cannot be worked out as it was asked for."""
+        self.entailment.check()
+
+    def reset(self) -> None:
+        """Begin with a new entailment, after the old one failed; what that held in the dictionary stays."""
+        self.entailment = self._regime.start(self._graph)
+        self._wants.clear()
+        self._changes.clear()
+        self._told = 0
 
     def reload(self) -> None:
         """Work out anew what is maintained without a query."""
-        self.entailment.unwant([ANY] * self._all)
         self._changes.clear()
+        told, self._told = self._told, 0
+        self.entailment.unwant([ANY] * told)
         if self._all:
             self.entailment.want([ANY] * self._all)
+            self._told = self._all
 
     def describe(self) -> list[str]:
         """Tell how what the graph entails is kept, in lines for `explain()`."""

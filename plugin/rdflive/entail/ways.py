@@ -28,7 +28,8 @@ class Ways:
         self._classes: dict[Any, set[Any]] = {}
         for atom in atoms:
             p, c = atom.source
-            if c is not None and atom.subject is Place.SUBJECT and atom.object is None and not atom.guard:
+            plain = not (atom.guard or atom.own)
+            if plain and c is not None and atom.subject is Place.SUBJECT and atom.object is None:
                 self._classes.setdefault(p, set()).add(c)
             else:
                 self._single.append(atom)
@@ -41,9 +42,11 @@ class Ways:
         self, sources: Sources, known: Collection[Any], subject: Any, value: Any
     ) -> Iterator[Triple]:
         """List the explicit triples that entail a triple of the kind; of a class the object is None."""
+        for atom in self._single:
+            yield from sources.matches(atom, known, subject, value)
+        if sources.is_literal(subject):
+            return
         for p, classes in self._classes.items():
             for triple in sources.explicit((subject, p, None)):
                 if triple[2] in classes:
                     yield triple
-        for atom in self._single:
-            yield from sources.matches(atom, known, subject, value)

@@ -1,0 +1,86 @@
+"""Non-standard evaluation (paper 003, Section 6.2): blank nodes of the data are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+from rdflib import RDF
+
+from rdflive.entail.reformulation.branches import variables_of
+from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
+from rdflive.entail.reformulation.lookups import AtomAnswers, Reader
+from rdflive.entail.reformulation.partial import Atom
+from rdflive.entail.reformulation.schema import KnownSchema
+from rdflive.query.bgp import Variable
+
+__all__ = ["Reader", "evaluate"]
+
+_Row: TypeAlias = tuple[Any, ...]
+
+
+def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: Reader) -> Iterator[_Row]:
+    """Answer a query over what a graph entails by a schema, as a join of one union per atom.
+
+    Gives the projected terms of each solution, None where unbound. Each assignment of all variables of the
+    pattern comes once, as over the saturation; DISTINCT and ASK then leave out repetitions.
+    """
+    columns, rows = _joined(query, schema, reader)
+    places = [columns.get(name) for name in query.names]
+    shown = (tuple(None if place is None else row[place] for place in places) for row in rows)
+    if query.form == "ASK":
+        return islice(shown, 1)
+    return _distinct(shown) if query.distinct else shown
+
+
+def _joined(
+    query: ConjunctiveQuery, schema: KnownSchema, reader: Reader
+) -> tuple[dict[str, int], Iterator[_Row]]:
+    known = {reader.to_native(term): term for term in schema.terms}
+    rows: Iterator[_Row] = iter([()])
+    columns: list[Variable] = []
+    for atom in _in_order(query.atoms):
+        answers = AtomAnswers(schema, reader, known, atom, columns)
+        rows = _extended(rows, answers, [columns.index(v) for v in answers.given])
+        columns += answers.free
+    return {v.name: i for i, v in enumerate(columns) if v.distinguished}, rows
+
+
+def _extended(rows: Iterator[_Row], answers: AtomAnswers, places: list[int]) -> Iterator[_Row]:
+    """Join rows with the answers of one more atom; those for the same values are worked out once."""
+    cache: dict[_Row, list[_Row]] = {}
+    for row in rows:
+        values = tuple(row[place] for place in places)
+        if values not in cache:
+            if len(places) == len(row) and row:
+                yield from (row + more for more in answers.rows(values))  # no other row has these values
+                continue
+            cache[values] = answers.rows(values)
+        yield from (row + more for more in cache[values])
+
+
+def _in_order(atoms: Iterable[Atom]) -> Iterator[Atom]:
+    """Put the atom first that leaves least open, then what it is linked with."""
+    left, bound = list(atoms), set[Variable]()
+    while left:
+        best = max(left, key=lambda atom: _closeness(atom, bound))
+        left.remove(best)
+        bound.update(variables_of(best))
+        yield best
+
+
+def _closeness(atom: Atom, bound: set[Variable]) -> int:
+    """Weigh what is known of an atom: a subject leaves less open than an object, rdf:type leaves much."""
+    s, p, o = (not isinstance(term, Variable) or term in bound for term in atom)
+    is_linked = any(term in bound for term in atom if isinstance(term, Variable))
+    is_type = atom[1] == RDF.type
+    return 10 * is_linked + 5 * s + (1 if is_type else 3) * o + (1 if is_type else 2) * p
+
+
+def _distinct(rows: Iterable[_Row]) -> Iterator[_Row]:
+    seen: set[_Row] = set()
+    for row in rows:
+        if row not in seen:
+            seen.add(row)
+            yield row

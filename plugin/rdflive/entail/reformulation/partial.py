@@ -1,0 +1,115 @@
+"""Partially instantiated queries (paper 003, Section 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from rdflib import RDF, RDFS, Literal, URIRef
+
+from rdflive.query.bgp import Variable, to_text
+
+__all__ = ["Atom", "Fresh", "PartialQuery", "is_variable", "term_text"]
+
+Atom: TypeAlias = tuple[Any, Any, Any]
+"""A triple of constants (rdflib terms, whose blank nodes are those of the data), variables and fresh ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A variable that rule 15 or 16 made: it occurs once, and nothing is told about its value."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"?_z{self.number}"
+
+
+def is_variable(term: Any) -> bool:
+    """Tell whether a term of an atom is to be matched with anything."""
+    return isinstance(term, Variable | Fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialQuery:
+    """A member of a reformulation: head and body, both with some variables instantiated.
+
+    Fresh variables are numbered as they come in the body, so equal members are equal up to renaming.
+
+    >>> x, made = Variable("x"), URIRef("urn:made")
+    >>> print(PartialQuery((x,), ((x, made, Fresh(1)),)))
+    q(?x) :- ?x <urn:made> ?_z1
+    """
+
+    head: tuple[Any, ...]
+    body: tuple[Atom, ...]
+    not_literal: frozenset[Any] = frozenset()
+    """The variables that the query had as subjects and the body has not: they bind no literal."""
+
+    def bind(self, variable: Any, value: Any) -> PartialQuery | None:
+        """Instantiate a variable; None where an entailed triple can have no such term there."""
+        if isinstance(value, Literal) and self._is_subject(variable):
+            return None
+        if not isinstance(value, URIRef) and any(variable == p for _, p, _ in self.body):
+            return None
+        body = [tuple(value if term == variable else term for term in atom) for atom in self.body]
+        return _numbered((value if t == variable else t for t in self.head), body, self.not_literal)
+
+    def replace(self, place: int, atom: Atom) -> PartialQuery | None:
+        """Put another atom in the place of one, whose subject stays one that is no literal."""
+        subject = self.body[place][0]
+        if isinstance(subject, Literal):
+            return None
+        body = (*self.body[:place], atom, *self.body[place + 1 :])
+        return _numbered(self.head, body, self.not_literal | {subject})
+
+    def drop(self, place: int, triple: Atom) -> PartialQuery | None:
+        """Leave out an atom that a triple of the schema's closure matches, instantiating its variables."""
+        query: PartialQuery | None = self
+        for position in range(3):
+            if query is None:
+                return None
+            term = query.body[place][position]
+            if is_variable(term):
+                query = query.bind(term, triple[position])
+            elif term != triple[position]:
+                return None
+        if query is None:
+            return None
+        return _numbered(query.head, (*query.body[:place], *query.body[place + 1 :]), query.not_literal)
+
+    def _is_subject(self, variable: Any) -> bool:
+        return variable in self.not_literal or any(variable == s for s, _, _ in self.body)
+
+    def __str__(self) -> str:
+        atoms = [" ".join(map(term_text, atom)) for atom in self.body]
+        atoms += [f"{term} is no literal" for term in sorted(self.not_literal, key=str)]
+        return f"q({', '.join(map(term_text, self.head))}) :- {', '.join(atoms)}"
+
+
+def _numbered(head: Iterable[Any], body: Iterable[Any], guarded: frozenset[Any]) -> PartialQuery:
+    """Number fresh variables as they come, and keep the guards that the body does not already imply."""
+    numbers: Iterator[int] = iter(range(1, 2**31))
+    atoms: list[Atom] = []
+    guards: set[Any] = set()
+    for atom in body:
+        renamed = [Fresh(next(numbers)) if isinstance(term, Fresh) else term for term in atom]
+        guards.update(new for old, new in zip(atom, renamed, strict=True) if old in guarded)
+        atoms.append((renamed[0], renamed[1], renamed[2]))
+    subjects = {s for s, _, _ in atoms}
+    kept = frozenset(term for term in guards if is_variable(term) and term not in subjects)
+    return PartialQuery(tuple(head), tuple(atoms), kept)
+
+
+_SHORT: Final = {RDF.type: "a"} | {
+    term: f"rdfs:{term.removeprefix(str(RDFS))}"
+    for term in (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
+}
+
+
+def term_text(term: Any) -> str:
+    """Write a term as in the paper: a blank node that the query had is a variable, one of the data is not."""
+    if isinstance(term, Variable) and not term.distinguished:
+        return f"?_{term.name}"
+    return _SHORT.get(term) or to_text(term)

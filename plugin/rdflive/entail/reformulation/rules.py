@@ -1,0 +1,118 @@
+"""The rules of paper 003, Figure 12, and the fixpoint of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from rdflib import RDF, RDFS
+
+from rdflive.entail.reformulation.partial import Atom, Fresh, PartialQuery, is_variable
+from rdflive.entail.reformulation.schema import KnownSchema
+
+__all__ = ["ANSWERING", "RULES", "Rule", "rounds"]
+
+Rule: TypeAlias = Callable[[KnownSchema, PartialQuery, int], Iterator[PartialQuery | None]]
+"""Gives what one rule makes of one atom of a query; None where that could match nothing."""
+
+
+def _property(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
+    """Make a rule that instantiates a variable in the place of a property (5 to 8)."""
+
+    def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+        variable = query.body[place][1]
+        if is_variable(variable):
+            yield from (query.bind(variable, value) for value in values(schema))
+
+    return rule
+
+
+def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
+    """Make a rule that instantiates a variable in the place of a class (9 to 13)."""
+
+    def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+        _, p, variable = query.body[place]
+        if p == RDF.type and is_variable(variable):
+            yield from (query.bind(variable, value) for value in values(schema))
+
+    return rule
+
+
+def _subclass(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+    s, p, c = query.body[place]
+    if p == RDF.type:
+        for lower in schema.below(RDFS.subClassOf, c):
+            yield query.replace(place, (s, p, lower))
+
+
+def _domain(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+    s, p, c = query.body[place]
+    if p == RDF.type:
+        for typed in schema.below(RDFS.domain, c):
+            yield query.replace(place, (s, typed, Fresh(0)))
+
+
+def _range(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+    s, p, c = query.body[place]
+    if p == RDF.type:
+        for typed in schema.below(RDFS.range, c):
+            yield query.replace(place, (Fresh(0), typed, s))
+
+
+def _subproperty(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+    s, p, o = query.body[place]
+    for lower in schema.below(RDFS.subPropertyOf, p):
+        yield query.replace(place, (s, lower, o))
+
+
+def _closed(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+    """Answer an atom on the closed schema (Figure 6); the paper leaves queries over the schema open."""
+    atom: Atom = query.body[place]
+    for triple in schema.entailed(atom):
+        yield query.drop(place, triple)
+
+
+RULES: Final[Mapping[int | str, Rule]] = {
+    5: _property(lambda _: (RDF.type,)),
+    6: _property(lambda schema: schema.used.properties),
+    7: _property(lambda schema: schema.objects(RDFS.subPropertyOf)),
+    8: _property(lambda schema: schema.subjects(RDFS.subPropertyOf)),
+    9: _class(lambda schema: schema.used.classes),
+    10: _class(lambda schema: schema.objects(RDFS.subClassOf)),
+    11: _class(lambda schema: schema.subjects(RDFS.subClassOf)),
+    12: _class(lambda schema: schema.objects(RDFS.domain)),
+    13: _class(lambda schema: schema.objects(RDFS.range)),
+    14: _subclass,
+    15: _domain,
+    16: _range,
+    17: _subproperty,
+    "Figure 6": _closed,
+}
+"""The rules by their numbers in the paper."""
+
+ANSWERING: Final = tuple(rule for number, rule in RULES.items() if number not in (6, 8, 9, 11))
+"""The rules that lead to answers.
+
+Of what only the others instantiate by, nothing follows: it has nothing below it, no domain and no range.
+The instance that they make matches nothing that the variable did not.
+"""
+
+
+def rounds(
+    schema: KnownSchema, query: PartialQuery, rules: Iterable[Rule] = tuple(RULES.values())
+) -> Iterator[tuple[PartialQuery, ...]]:
+    """Apply rules until nothing is new; give what each round added, the query itself first."""
+    rules = tuple(rules)
+    seen = {query}
+    level: tuple[PartialQuery, ...] = (query,)
+    while level:
+        yield level
+        made = dict.fromkeys(new for member in level for new in _applied(schema, member, rules))
+        level = tuple(new for new in made if new not in seen)
+        seen.update(level)
+
+
+def _applied(schema: KnownSchema, query: PartialQuery, rules: tuple[Rule, ...]) -> Iterator[PartialQuery]:
+    for place in range(len(query.body)):
+        for rule in rules:
+            yield from (new for new in rule(schema, query, place) if new is not None)

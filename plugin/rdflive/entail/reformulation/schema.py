@@ -1,0 +1,125 @@
+"""The schema as the rules of reformulation look it up: downwards, and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from rdflib import RDF, RDFS, URIRef
+
+from rdflive.entail.errors import SchemaError
+from rdflive.entail.reformulation.partial import Atom, is_variable
+from rdflive.entail.schema import Schema
+from rdflive.entail.vocabulary import Vocabulary
+
+__all__ = ["SCHEMA_PROPERTIES", "KnownSchema", "Used"]
+
+_WORDS: Final = Vocabulary()
+SCHEMA_PROPERTIES: Final = _WORDS.schema
+"""The properties of schema triples."""
+
+_Index: TypeAlias = Mapping[tuple[Any, ...], Sequence[Atom]]
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The properties and classes that triples of the data use (rules 6 and 9)."""
+
+    properties: tuple[Any, ...] = ()
+    classes: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, triples: Iterable[tuple[Any, Any, Any]], of_type: Any = RDF.type) -> Used:
+        """Collect them from all triples; `of_type` is rdf:type as these terms have it."""
+        properties, classes = set(), set()
+        for _, p, o in triples:
+            properties.add(p)
+            if p == of_type:
+                classes.add(o)
+        return cls(_in_order(properties), _in_order(classes))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSchema:
+    """Schema triples at one moment, as rdflib terms; other triples are passed over.
+
+    Raises `SchemaError` where what follows from a triple would be a schema triple (Theorem 6 takes data
+    and schema for disjoint).
+    """
+
+    triples: tuple[Atom, ...]
+    use: Callable[[], Used] = field(default=Used, repr=False)
+    """Looks up what the data use, when that is first asked for."""
+
+    def __post_init__(self) -> None:
+        kept = {triple for triple in self.triples if triple[1] in SCHEMA_PROPERTIES}
+        object.__setattr__(self, "triples", _in_order(kept))
+        for s, p, o in self.triples:
+            if p == RDFS.subPropertyOf and o in SCHEMA_PROPERTIES and s != o:
+                raise SchemaError(
+                    f"the schema triple {s.n3()} rdfs:subPropertyOf {o.n3()} cannot be reasoned with: data "
+                    "would entail schema. Accepted is every other schema triple, also about rdf:type; take "
+                    "this one out, or write the schema triples that it stands for"
+                )
+
+    @cached_property
+    def used(self) -> Used:
+        """What the data use."""
+        return self.use()
+
+    @cached_property
+    def _below(self) -> dict[tuple[Any, Any], list[Any]]:
+        below: dict[tuple[Any, Any], list[Any]] = {}
+        for s, p, o in self.triples:
+            below.setdefault((p, o), []).append(s)
+        return below
+
+    def below(self, constraint: URIRef, term: Any) -> Sequence[Any]:
+        """List the subjects of the explicit triples with this schema property and object."""
+        return self._below.get((constraint, term), ())
+
+    @cached_property
+    def _ends(self) -> dict[tuple[Any, int], tuple[Any, ...]]:
+        return {
+            (word, place): tuple(dict.fromkeys(t[place] for t in self.triples if t[1] == word))
+            for word in SCHEMA_PROPERTIES
+            for place in (0, 2)
+        }
+
+    def subjects(self, constraint: URIRef) -> tuple[Any, ...]:
+        """List the distinct subjects of a schema property."""
+        return self._ends[constraint, 0]
+
+    def objects(self, constraint: URIRef) -> tuple[Any, ...]:
+        """List the distinct objects of a schema property."""
+        return self._ends[constraint, 2]
+
+    @cached_property
+    def terms(self) -> frozenset[Any]:
+        """All terms whose place in the schema matters to the rules."""
+        return frozenset((RDF.type, *SCHEMA_PROPERTIES)).union(*self.triples)
+
+    @cached_property
+    def _closure(self) -> _Index:
+        schema = Schema(_WORDS)
+        for triple in self.triples:
+            schema.change(1, triple)
+        index: dict[tuple[Any, ...], list[Atom]] = {}
+        for triple in _in_order(schema.closure):
+            s, p, o = triple
+            for key in ((None, p, None), (s, p, None), (None, p, o), (s, p, o)):
+                index.setdefault(key, []).append(triple)
+        return index
+
+    def entailed(self, atom: Atom) -> list[Atom]:
+        """List the triples of the closure (Figure 6) that an atom may match."""
+        s, p, o = (None if is_variable(term) else term for term in atom)
+        keys = [(s, q, o) for q in SCHEMA_PROPERTIES if p in (None, q)]
+        return [triple for key in keys for triple in self._closure.get(key, ())]
+
+
+def _in_order(terms: Iterable[Any]) -> tuple[Any, ...]:
+    """Sort by text, so that a reformulation lists its members in the same order in every run."""
+    return tuple(sorted(terms, key=repr))

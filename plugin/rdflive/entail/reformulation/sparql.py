@@ -1,0 +1,110 @@
+"""A reformulation as the text of one SPARQL query, for stores that only answer such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+from rdflib import BNode, URIRef
+
+from rdflive.entail.errors import UnnameableTermError
+from rdflive.entail.reformulation.branches import Branch, branches, variables_of
+from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
+from rdflive.entail.reformulation.partial import Atom, Fresh
+from rdflive.entail.reformulation.schema import KnownSchema
+from rdflive.query.bgp import Variable
+
+__all__ = ["to_sparql"]
+
+_NOT_IN_IRIS: Final = frozenset('<>"{}|^`\\') | frozenset(map(chr, range(0x21)))
+
+_NOTHING: Final = "FILTER(1 = 2)"
+"""rdflib 7.6 lets everything pass FILTER(false)."""
+
+
+def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
+    """Write the reformulation as a join of one UNION per atom.
+
+    Raises `UnnameableTermError` where it speaks of a blank node of the data.
+    """
+    names = _Names(query)
+    blocks = [block for atom in query.atoms for block in _block(schema, atom, names)]
+    pattern = "\n".join(f"  {line}" for block in blocks for line in block.splitlines())
+    if query.form == "ASK":
+        return f"ASK {{\n{pattern}\n}}"
+    shown = " ".join(f"?{name}" for name in query.names) or f"?{names.spare()}"
+    if query.distinct:
+        return f"SELECT DISTINCT {shown} {{\n{pattern}\n}}"
+    every = " ".join(map(names, query.variables)) or f"?{names.spare()}"
+    return f"SELECT {shown} {{ {{ SELECT DISTINCT {every} {{\n{pattern}\n}} }} }}"
+
+
+class _Names:
+    """Names variables: those that the query did not name get names that it does not use."""
+
+    def __init__(self, query: ConjunctiveQuery) -> None:
+        self._taken = {*query.names, *(v.name for v in query.variables if v.distinguished)}
+        self._numbers = count(1)
+        self._hidden: dict[Variable, str] = {}
+
+    def spare(self) -> str:
+        """Make a name that nobody else has."""
+        return next(name for n in self._numbers if (name := f"_{n}") not in self._taken)
+
+    def __call__(self, variable: Variable) -> str:
+        if variable.distinguished:
+            return f"?{variable.name}"
+        if variable not in self._hidden:
+            self._hidden[variable] = self.spare()
+        return f"?{self._hidden[variable]}"
+
+
+def _block(schema: KnownSchema, atom: Atom, names: _Names) -> Iterator[str]:
+    """Write the union of one atom; no triple matches an atom without branches."""
+    written = [_branch(branch, variables_of(atom), names) for branch in branches(schema, atom)]
+    if len(written) < 2:
+        yield from written or [_NOTHING]
+    else:
+        yield "\nUNION ".join(f"{{ {text} }}" for text in written)
+
+
+def _branch(branch: Branch, variables: Sequence[Variable], names: _Names) -> str:
+    write = partial(_term, _fresh_names(branch, names), names)
+    parts = []
+    if branch.pattern is not None:
+        parts.append(" ".join(map(write, branch.pattern)) + " .")
+    parts += (f"FILTER(!isLiteral({write(term)}))" for term in sorted(branch.not_literal, key=str))
+    values = _values(branch, variables, write)
+    return " ".join([*parts, *values])
+
+
+def _values(branch: Branch, variables: Sequence[Variable], write: Callable[[Any], str]) -> Iterator[str]:
+    """Write the instantiated variables: VALUES holds a row per member."""
+    places = [i for i, term in enumerate(branch.heads[0]) if not isinstance(term, Variable)]
+    if places:
+        columns = " ".join(write(variables[i]) for i in places)
+        rows = " ".join(f"({' '.join(write(head[i]) for i in places)})" for head in branch.heads)
+        yield f"VALUES ({columns}) {{ {rows} }}"
+
+
+def _fresh_names(branch: Branch, names: _Names) -> dict[Fresh, str]:
+    pattern = branch.pattern or ()
+    return {term: f"?{names.spare()}" for term in pattern if isinstance(term, Fresh)}
+
+
+def _term(fresh: dict[Fresh, str], names: _Names, term: Any) -> str:
+    if isinstance(term, Fresh):
+        return fresh[term]
+    if isinstance(term, Variable):
+        return names(term)
+    if isinstance(term, BNode):
+        raise UnnameableTermError(
+            f"the reformulation speaks of the blank node {term.n3()} of the data, which SPARQL text cannot "
+            "name: there a blank node stands for anything. Evaluate it with evaluate(graph) instead, or give "
+            "the class or property an IRI"
+        )
+    if isinstance(term, URIRef) and not _NOT_IN_IRIS.isdisjoint(term):
+        raise UnnameableTermError(f"{str(term)!r} is no IRI that SPARQL text can name; escape its characters")
+    return str(term.n3())

@@ -1,0 +1,213 @@
+"""Which rules work: those whose heads somebody asks for, be it a query or another rule."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from rdflive.entail.entailment import ExplicitGraph, IdTriple
+from rdflive.entail.rules.bound import BoundRule, Values, bind
+from rdflive.entail.rules.instance import Instance, Reader
+from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.program import Program
+from rdflive.entail.rules.propagation import Propagation
+
+__all__ = ["Demand"]
+
+
+class Demand:
+    """The patterns that are asked for, and the rules and instances at work for them.
+
+    All explicit triples that match what is asked for are facts, and so is what follows from them. An
+    instance that gives nothing that is asked for sleeps: it reads nothing.
+    """
+
+    def __init__(self, program: Program, graph: ExplicitGraph, propagation: Propagation) -> None:
+        self._graph = graph
+        self._propagation = propagation
+        self._program = program
+        self._rules: KeyIndex[BoundRule] = KeyIndex()
+        self._bound: list[BoundRule] = []
+        self._asked: dict[Key, None] = {}
+        self._relevant: KeyIndex[Key] = KeyIndex()
+        self._starting: deque[BoundRule] = deque()
+        self.at_work: dict[BoundRule, Reader] = {}
+        """The reader of the guides of each rule at work."""
+        self._sleeping: KeyIndex[Instance] = KeyIndex()
+        self._waking: deque[Instance] = deque()
+        self.active: dict[Instance, None] = {}
+        self._gone = 0
+        """How many active instances have lost their guides since the last collection."""
+
+    def bind(self) -> None:
+        """Number the terms of the rules."""
+        for rule in self._program.rules:
+            bound = bind(rule, self._graph)
+            self._bound.append(bound)
+            for key in bound.head_keys(bound.constants):
+                self._rules.add(key, bound)
+
+    def ask(self, key: Key) -> None:
+        """Begin to work for a pattern; `settle` must follow."""
+        if key in self._asked:
+            return
+        self._note(key)
+        self._propagation.admit(self._propagation.explicit(key))
+        for instance in self._sleeping.unifiable(key):
+            self._wake(instance)
+        for rule in self._rules.unifiable(key):
+            if rule not in self.at_work:
+                self.at_work[rule] = Reader(rule, rule.constants, rule.guides)
+                self._starting.append(rule)
+
+    def settle(self) -> None:
+        """Derive all that follows, with all the rules and instances that it takes."""
+        propagation = self._propagation
+        while True:
+            propagation.insert()
+            if propagation.opened:
+                self._open(*propagation.opened.pop())
+            elif self._starting:
+                self._start(self._starting.popleft())
+            elif self._waking:
+                self._activate(self._waking.popleft())
+            else:
+                return
+
+    def shrink(self) -> None:
+        """Take back all that is not founded any more, with the instances that it guided."""
+        propagation = self._propagation
+        propagation.delete()
+        while propagation.closed:
+            self._close(*propagation.closed.pop())
+            propagation.delete()
+        propagation.revive()
+
+    def concerns(self, triple: IdTriple) -> bool:
+        """Tell whether a triple matches what is asked for."""
+        return bool(self._relevant.matching(*triple))
+
+    def is_wasteful(self) -> bool:
+        """Tell whether enough instances have gone for a collection to be worth its while."""
+        return self._gone > max(64, len(self.active) // 2)
+
+    def collect(self, wanted: Iterable[Key]) -> None:
+        """Send to sleep what works for none of the wanted patterns; `settle` must follow."""
+        self._gone = 0
+        asked, rules, instances = self._needed(wanted)
+        propagation = self._propagation
+        for instance in [i for i in self.active if i not in instances]:
+            propagation.detach(instance)
+            self._sleep(instance)
+        for rule in [rule for rule in self.at_work if rule not in rules]:
+            guide = self.at_work.pop(rule)
+            if rule.guides:
+                propagation.forget(guide)
+            for instance in guide.instances.values():
+                self._drop(instance)
+        for key in [key for key in self._asked if key not in asked]:
+            self._forget(key)
+        self.shrink()
+
+    def release(self) -> None:
+        """Let go of the terms of the rules."""
+        for key in self._asked:
+            self._graph.dictionary.drop(key[:3])
+        for rule in self._bound:
+            self._graph.dictionary.drop(rule.constants)
+
+    def _note(self, key: Key) -> None:
+        self._asked[key] = None
+        self._relevant.add(key, key)
+        self._graph.dictionary.hold(key[:3])
+
+    def _forget(self, key: Key) -> None:
+        """Stop asking for a pattern; what else is asked for keeps its explicit triples."""
+        del self._asked[key]
+        self._relevant.remove(key, key)
+        self._graph.dictionary.drop(key[:3])
+        for triple in self._propagation.explicit(key):
+            if not self.concerns(triple):
+                self._propagation.retract(triple)
+
+    def _start(self, rule: BoundRule) -> None:
+        guide = self.at_work[rule]
+        if rule.guides:
+            for key in guide.keys:
+                self.ask(key)
+            self._propagation.attach(guide)
+        else:
+            self._propagation.opened.append((guide, ()))
+
+    def _open(self, guide: Reader, row: Values) -> None:
+        rule = guide.rule
+        values = rule.constants + row
+        if all(test(values) for test in rule.guide_tests):
+            table = self._propagation.facts.table
+            premises = (table[values[s], values[p], values[o]].level for s, p, o in rule.guides)
+            instance = guide.instances[row] = Instance(rule, row, max(premises, default=-1))
+            self._sleep(instance)
+            if any(True for head in instance.heads for _ in self._relevant.unifiable(head)):
+                self._wake(instance)
+
+    def _close(self, guide: Reader, row: Values) -> None:
+        instance = guide.instances.pop(row, None)
+        if instance is not None:
+            if instance.active:
+                self._gone += 1
+                self._propagation.detach(instance)
+            self._drop(instance)
+
+    def _wake(self, instance: Instance) -> None:
+        for head in instance.heads:
+            self._sleeping.remove(head, instance)
+        self._waking.append(instance)
+
+    def _activate(self, instance: Instance) -> None:
+        for key in instance.keys:
+            self.ask(key)
+        self.active[instance] = None
+        instance.active = True
+        self._propagation.attach(instance)
+
+    def _sleep(self, instance: Instance) -> None:
+        self.active.pop(instance, None)
+        instance.active = False
+        for head in instance.heads:
+            self._sleeping.add(head, instance)
+
+    def _drop(self, instance: Instance) -> None:
+        self.active.pop(instance, None)
+        for head in instance.heads:
+            self._sleeping.remove(head, instance)
+
+    def _needed(
+        self, wanted: Iterable[Key]
+    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Instance]]:
+        """Find what patterns, rules and instances the wanted patterns depend on."""
+        asked: dict[Key, None] = dict.fromkeys(wanted)
+        rules: dict[BoundRule, None] = {}
+        instances: dict[Instance, None] = {}
+        unmarked: KeyIndex[Instance] = KeyIndex()
+        for instance in self.active:
+            for head in instance.heads:
+                unmarked.add(head, instance)
+        todo = deque(asked)
+        while todo:
+            key = todo.popleft()
+            more: list[Key] = []
+            for rule in self._rules.unifiable(key):
+                if rule not in rules:
+                    rules[rule] = None
+                    more += self.at_work[rule].keys
+            for instance in tuple(unmarked.unifiable(key)):
+                if instance not in instances:
+                    instances[instance] = None
+                    more += instance.keys
+                    for head in instance.heads:
+                        unmarked.remove(head, instance)
+            for new in more:
+                if new not in asked:
+                    asked[new] = None
+                    todo.append(new)
+        return asked, rules, instances

@@ -1,0 +1,90 @@
+"""Triple patterns of ids, and an index of things by the pattern that they ask for or give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+from rdflive.dictionary import UNBOUND
+
+__all__ = ["Key", "KeyIndex"]
+
+Item = TypeVar("Item")
+
+
+class Key(NamedTuple):
+    """A pattern of a triple: ids, 0 where anything matches."""
+
+    subject: int
+    predicate: int
+    object: int
+    relation: int = 0
+    """1 where the subject is the object, -1 where it must not be, 0 where either may be."""
+
+
+class KeyIndex(Generic[Item]):
+    """Finds what stands under the patterns that have a triple in common with a given one.
+
+    >>> index = KeyIndex[str]()
+    >>> index.add(Key(0, 5, 7), "all"); index.add(Key(3, 5, 7), "one"); index.add(Key(0, 6, 0), "other")
+    >>> list(index.unifiable(Key(4, 5, 0)))
+    ['all']
+    """
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, dict[int, dict[int, dict[Item, int]]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    def add(self, key: Key, item: Item) -> None:
+        """Put an item under a pattern; a second time changes nothing."""
+        by_object = self._nodes.setdefault(key.predicate, {})
+        by_subject = by_object.setdefault(key.object, {})
+        by_subject.setdefault(key.subject, {})[item] = key.relation
+
+    def remove(self, key: Key, item: Item) -> None:
+        """Take an item away from a pattern, if it is there."""
+        by_object = self._nodes.get(key.predicate, {})
+        by_subject = by_object.get(key.object, {})
+        items = by_subject.get(key.subject, {})
+        items.pop(item, None)
+        if not items:
+            by_subject.pop(key.subject, None)
+        if not by_subject:
+            by_object.pop(key.object, None)
+        if not by_object:
+            self._nodes.pop(key.predicate, None)
+
+    def unifiable(self, key: Key) -> Iterator[Item]:
+        """List the items whose pattern some triple matches that matches this one too."""
+        for by_object in _compatible(self._nodes, key.predicate):
+            for by_subject in _compatible(by_object, key.object):
+                for items in _compatible(by_subject, key.subject):
+                    for item, relation in tuple(items.items()):
+                        if relation * key.relation >= 0:
+                            yield item
+
+    def matching(self, s: int, p: int, o: int) -> list[Item]:
+        """List the items whose pattern the triple matches, their relations aside."""
+        found: list[Item] = []
+        for predicate in (p, UNBOUND):
+            by_object = self._nodes.get(predicate)
+            if by_object is not None:
+                for value in (o, UNBOUND):
+                    by_subject = by_object.get(value)
+                    if by_subject is not None:
+                        found += by_subject.get(s, ())
+                        found += by_subject.get(UNBOUND, ())
+        return found
+
+
+Node = TypeVar("Node")
+
+
+def _compatible(nodes: dict[int, Node], value: int) -> tuple[Node, ...]:
+    if value == UNBOUND:
+        return tuple(nodes.values())
+    return tuple(nodes[near] for near in (value, UNBOUND) if near in nodes)

@@ -1,0 +1,85 @@
+"""Where rules come from: a shipped set, a file, or N3 text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+from rdflive.entail.rules.n3 import parse
+from rdflive.entail.rules.program import Program, RuleError
+from rdflive.manager import plugin_manager
+
+__all__ = ["Rules", "load_program", "rule_sets"]
+
+Rules: TypeAlias = "str | os.PathLike[str] | Program | Sequence[str | os.PathLike[str] | Program]"
+"""The name of a rule set, the path of a file, N3 text, a program, or several of these."""
+
+
+def rule_sets() -> dict[str, str]:
+    """List the rule sets that plugins offer: N3 text by name.
+
+    >>> sorted(rule_sets())
+    ['owl-rl', 'rdfs', 'rdfs-plus']
+    """
+    sets: dict[str, str] = {}
+    for offered in plugin_manager().hook.rdflive_rule_sets():
+        for name, text in offered.items():
+            if sets.setdefault(name, text) != text:
+                raise RuleError(f"two plugins offer the rule set {name!r}; rename one or uninstall it")
+    return sets
+
+
+def load_program(rules: Rules) -> Program:
+    """Load rules: a text is the name of a rule set, else the path of a file, else N3.
+
+    Raises `RuleError` for what is none of these, and for what cannot be maintained.
+
+    >>> len(load_program(["rdfs", "{ ?x <urn:in> ?y } => { ?y <urn:holds> ?x } ."]).rules) > 10
+    True
+    """
+    if isinstance(rules, Program):
+        return rules
+    if isinstance(rules, str):
+        return _parse(_text(rules))
+    if isinstance(rules, os.PathLike):
+        return _parse(_file(Path(rules)))
+    programs = [load_program(part) for part in rules]
+    if not programs:
+        raise RuleError("no rules were given; " + _accepted())
+    return Program.union(programs)
+
+
+_parse = lru_cache(maxsize=32)(parse)
+
+
+def _text(rules: str) -> str:
+    offered = rule_sets()
+    if rules in offered:
+        return offered[rules]
+    if _is_file(rules):
+        return _file(Path(rules))
+    if "=>" in rules or "{" in rules or "<=" in rules:
+        return rules
+    shown = rules if len(rules) < 80 else rules[:77] + "..."
+    raise RuleError(f"{shown!r} is no rule set, no file and no N3 rule; " + _accepted())
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a path, or not one
+        return False
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuleError(f"the rules in {str(path)!r} cannot be read: {error}; " + _accepted()) from error
+
+
+def _accepted() -> str:
+    return f"give one of {', '.join(sorted(rule_sets()))}, the path of an N3 file, or N3 text"

@@ -1,0 +1,225 @@
+"""Entailment by rules: what is derived is kept, under inserts and deletes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rdflib.term import URIRef
+
+from rdflive.dictionary import UNBOUND
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.rules.demand import Demand
+from rdflive.entail.rules.derivation import IdStep, explain
+from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.program import AUXILIARY, Program
+from rdflive.entail.rules.propagation import Propagation
+
+__all__ = ["Materialisation", "RuleRegime"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRegime:
+    """Entailment by the rules of a program."""
+
+    program: Program
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what keeps the triples that a graph entails by the rules."""
+        return Materialisation(self.program, graph)
+
+    @property
+    def identity(self) -> str:
+        """Write the rules."""
+        return f"rules\n{self.program.text}"
+
+
+class Materialisation:
+    """Keeps what is entailed by the rules and can be told by somebody who wants some patterns."""
+
+    def __init__(self, program: Program, graph: ExplicitGraph) -> None:
+        self._program = program
+        self._graph = graph
+        self._wanted: Counter[Key] = Counter()
+        self._sound = True
+        """False after an update that failed half-way: all must be worked out anew."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._propagation = Propagation(self._graph)
+        self._demand = Demand(self._program, self._graph, self._propagation)
+        self._patterns: KeyIndex[Key] = KeyIndex()
+        self._hidden: frozenset[int] = frozenset()
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to maintain what matches these patterns, with the rules that it takes."""
+        self._repair()
+        before = Counter(self._wanted)
+        try:
+            self._want([self._key(pattern) for pattern in patterns])
+        except BaseException:
+            self._stop()
+            self._want(before.elements())
+            raise
+
+    def _want(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            if not self._wanted:
+                self._bind()
+            self._wanted[key] += 1
+            if self._wanted[key] == 1:
+                self._graph.dictionary.hold(key[:3])
+                self._patterns.add(key, key)
+                self._demand.ask(key)
+        self._demand.settle()
+        self._propagation.net()
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop maintaining what nobody wants any more."""
+        shrinks = False
+        for pattern in patterns:
+            key = self._key(pattern)
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                shrinks = True
+                del self._wanted[key]
+                self._patterns.remove(key, key)
+                self._graph.dictionary.drop(key[:3])
+        if not self._wanted:
+            self._stop()
+        elif shrinks and self._sound:
+            self._collect()
+
+    def check(self) -> None:
+        """Accept everything: rules that cannot be maintained are refused when they are read."""
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change matches a pattern that some query or some rule at work asks for."""
+        known = self._graph.dictionary.ids.get
+        s, p, o = change
+        return self._demand.concerns((known(s, -1), known(p, -1), known(o, -1)))
+
+    def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
+        """Give the net changes of the wanted entailed triples; none after one that failed."""
+        if self._repair():
+            return []
+        self._sound = False
+        changed = self._update(changes)
+        self._sound = True
+        return changed
+
+    def triples(self, pattern: Pattern) -> Iterator[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        terms = self._graph.dictionary.terms
+        for s, p, o in self._propagation.matching(self._key(pattern)):
+            if p not in self._hidden:
+                yield terms[s], terms[p], terms[o]
+
+    def support(self, triple: Triple) -> int:
+        """Count the derivations of a triple, and one where it is explicit; 0 where it is not entailed."""
+        fact = self._propagation.facts.table.get(self._ids(triple))
+        return 0 if fact is None else fact.derivations + fact.explicit
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give one proof of a triple, each premise proved before it is used; none if it is not entailed."""
+        ids, terms = self._ids(triple), self._graph.dictionary.terms
+        if ids not in self._propagation.facts.table:
+            return []
+        steps = {step.triple: step for step in explain(ids, self._propagation, self._demand.active)}
+
+        def shown(fact: IdTriple) -> Triple:
+            s, p, o = fact
+            return terms[s], terms[p], terms[o]
+
+        proof = (
+            ProofStep(step.rule, tuple(map(shown, self._visible(step, steps))), shown(fact))
+            for fact, step in steps.items()
+            if step.rule is not None and fact[1] not in self._hidden
+        )
+        return [Proof(triple, tuple(proof))]
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is stored, for measuring."""
+        return self._propagation.facts.containers()
+
+    def describe(self) -> list[str]:
+        """Tell how many rules are at work, and on how much."""
+        facts = self._propagation.facts
+        inferred = sum(not fact.explicit for fact in facts.table.values())
+        demand = self._demand
+        return [
+            f"{len(demand.at_work)} of {len(self._program.rules)} rules at work, "
+            f"as {len(demand.active)} instances",
+            f"{len(facts.table) - inferred} explicit and {inferred} derived triples are kept",
+        ]
+
+    def _update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
+        intern, demand, propagation = self._graph.dictionary.intern, self._demand, self._propagation
+        last = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
+        relevant = {triple: sign for triple, sign in last.items() if demand.concerns(triple)}
+        for triple, sign in relevant.items():
+            if sign < 0:
+                propagation.retract(triple)
+        demand.shrink()
+        for triple, sign in relevant.items():
+            if sign > 0:
+                propagation.tell(triple)
+        demand.settle()
+        changed = [(sign, triple) for sign, triple in propagation.net() if self._is_wanted(triple)]
+        if demand.is_wasteful():
+            self._collect()
+        return changed
+
+    def _repair(self) -> bool:
+        """Work all out anew if an update has failed half-way; true if it had."""
+        broken = not self._sound
+        if broken:
+            before = Counter(self._wanted)
+            self._stop()
+            self._want(before.elements())
+        return broken
+
+    def _bind(self) -> None:
+        self._demand.bind()
+        intern, to_native = self._graph.dictionary.intern, self._graph.to_native
+        heads = {pattern.predicate for rule in self._program.rules for pattern in rule.head}
+        hidden = (p for p in heads if isinstance(p, URIRef) and p.startswith(AUXILIARY))
+        self._hidden = frozenset(intern(to_native(predicate)) for predicate in hidden)
+
+    def _collect(self) -> None:
+        self._demand.collect(self._wanted)
+        self._demand.settle()
+        self._propagation.net()
+
+    def _stop(self) -> None:
+        for key in self._wanted:
+            self._graph.dictionary.drop(key[:3])
+        self._wanted.clear()
+        self._propagation.facts.clear()
+        self._demand.release()
+        self._begin()
+        self._sound = True
+
+    def _is_wanted(self, triple: IdTriple) -> bool:
+        return triple[1] not in self._hidden and bool(self._patterns.matching(*triple))
+
+    def _visible(self, step: IdStep, steps: dict[IdTriple, IdStep]) -> Iterator[IdTriple]:
+        """List the premises of a step, with their own in place of those that never show."""
+        for premise in step.premises:
+            if premise[1] in self._hidden:
+                yield from self._visible(steps[premise], steps)
+            else:
+                yield premise
+
+    def _key(self, pattern: Pattern) -> Key:
+        intern = self._graph.dictionary.intern
+        s, p, o = (UNBOUND if term is None else intern(term) for term in pattern)
+        return Key(s, p, o)
+
+    def _ids(self, triple: Triple) -> IdTriple:
+        known = self._graph.dictionary.ids.get
+        s, p, o = triple
+        return known(s, -1), known(p, -1), known(o, -1)

@@ -1,0 +1,98 @@
+"""Rules: what is read, what is compared, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from rdflive.errors import RdfliveError
+from rdflive.query.bgp import TriplePattern, Variable, to_text
+
+__all__ = ["AUXILIARY", "COMPARISONS", "Comparison", "Operator", "Program", "Rule", "RuleError"]
+
+AUXILIARY: Final = "urn:x-rdflive:rule:"
+"""Begins the IRIs of the predicates that rules use among themselves; their triples never show."""
+
+Operator: TypeAlias = Literal["is", "is not", "=", "!=", "<", ">", "<=", ">="]
+COMPARISONS: Final[dict[str, Operator]] = {
+    "http://www.w3.org/2000/10/swap/log#equalTo": "is",
+    "http://www.w3.org/2000/10/swap/log#notEqualTo": "is not",
+    "http://www.w3.org/2000/10/swap/math#equalTo": "=",
+    "http://www.w3.org/2000/10/swap/math#notEqualTo": "!=",
+    "http://www.w3.org/2000/10/swap/math#lessThan": "<",
+    "http://www.w3.org/2000/10/swap/math#greaterThan": ">",
+    "http://www.w3.org/2000/10/swap/math#notGreaterThan": "<=",
+    "http://www.w3.org/2000/10/swap/math#notLessThan": ">=",
+}
+"""The built-in predicates of N3 that compare: those of log: the terms, those of math: their values."""
+
+
+class RuleError(RdfliveError, ValueError):
+    """The rules are not N3, or no rules that can be maintained; `line` counts from 1, 0 when unknown."""
+
+    def __init__(self, message: str, *, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition of a rule: two terms or variables, and how they must compare; an error is false."""
+
+    operator: Operator
+    left: Any
+    right: Any
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The distinct variables that are compared."""
+        sides = (self.left, self.right)
+        return tuple(dict.fromkeys(side for side in sides if isinstance(side, Variable)))
+
+    def __str__(self) -> str:
+        return f"{to_text(self.left)} {self.operator} {to_text(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Whatever matches the body and passes the conditions entails the head; constants are rdflib terms.
+
+    A rule without a body says what is entailed by any graph.
+
+    >>> x = Variable("x")
+    >>> print(Rule("friends", (TriplePattern(x, "knows", "y"),), (TriplePattern("y", "knows", x),)))
+    friends: ?x knows y => y knows ?x
+    """
+
+    name: str
+    body: tuple[TriplePattern, ...]
+    head: tuple[TriplePattern, ...]
+    conditions: tuple[Comparison, ...] = ()
+
+    def __str__(self) -> str:
+        body = ". ".join(map(str, (*self.body, *self.conditions)))
+        return f"{self.name}: {body} => {'. '.join(map(str, self.head))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Rules in the order of their text; equal programs say the same in the same order."""
+
+    rules: tuple[Rule, ...]
+    text: str = field(init=False, compare=False)
+    """One line per rule: the identity of the program."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", "\n".join(map(str, self.rules)))
+
+    @classmethod
+    def union(cls, programs: Iterable[Program]) -> Program:
+        """Put programs behind each other; a rule that is repeated counts once."""
+        return cls(tuple(dict.fromkeys(rule for program in programs for rule in program.rules)))
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
