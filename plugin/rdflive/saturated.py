@@ -100,10 +100,22 @@ class SaturatedGraph(rdflib.Graph):
         self.close()
 
     def entailed(self, pattern: Any) -> list[Any]:
-        """List the entailed triples that match; None in the pattern matches anything."""
+        """List the entailed triples that match; None in the pattern matches anything.
+
+        A triple with a term that rdflib cannot hold, such as a quoted triple, is left out.
+        """
         with self._adapter.capture.lock:
-            native = self._native(pattern)
-            return [tuple(map(self._to_rdflib, t)) for t in self._live().entailment.triples(native)]
+            try:
+                native = self._native(pattern)
+            except ValueError:
+                return []
+            return list(filter(None, map(self._in_rdflib, self._live().entailment.triples(native))))
+
+    def _in_rdflib(self, triple: Any) -> Any:
+        try:
+            return tuple(map(self._to_rdflib, triple))
+        except ValueError:
+            return None
 
     def _live(self) -> EntailedView:
         if self._view is None:
@@ -111,7 +123,7 @@ class SaturatedGraph(rdflib.Graph):
         return self._view
 
     def _native(self, pattern: Any) -> Any:
-        """Give the terms as the store knows them; one that it cannot hold matches nothing."""
+        """Give the terms as the store knows them; ValueError for one that it cannot hold."""
         return tuple(None if term is None else self._adapter.to_native(term) for term in pattern)
 
     def _shown(self, proof: Proof) -> Proof:
@@ -135,11 +147,7 @@ class _EntailedStore(Store):
 
     def triples(self, triple_pattern: Any, context: Any = None) -> Iterator[Any]:  # noqa: ARG002
         """List the entailed triples that match, none where the store cannot hold a term."""
-        try:
-            found = self._graph.entailed(triple_pattern)
-        except ValueError:
-            found = []
-        return ((triple, iter(())) for triple in found)
+        return ((triple, iter(())) for triple in self._graph.entailed(triple_pattern))
 
     def __len__(self, context: Any = None) -> int:
         return len(self._graph.entailed((None, None, None)))

@@ -111,6 +111,13 @@ class Kinds:
             found.update(table.keys(atom, triples))
         return found
 
+    def keys(self, table: Table, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
+        """Give what explicit triples entail by one atom, each as often as they do."""
+        read = _Read(self.sources.matches(atom, known), self._dictionary)
+        if _reads_object(atom):
+            read.number_objects()
+        return table.column(atom, read.subjects, read.values)
+
     def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
         """Count the supports of all triples of some kinds, reading every explicit triple once for all."""
         uses: dict[Atom, list[tuple[Table, Atom, int]]] = {}

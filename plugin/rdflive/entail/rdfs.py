@@ -19,6 +19,7 @@ from rdflive.entail.collection import no_collection
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.kinds import Kinds
+from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
@@ -37,6 +38,8 @@ ALL: Final[Kind] = ("any", "predicate")
 ALL_TYPES: Final[Kind] = ("any", "class")
 LOOKS: Final = 1024
 """Every so many changes of the graph it is seen whether what is counted is worth its memory."""
+NAMES: Final = 100
+"""Names of classes and properties that nobody asks for any more and may still be known."""
 SHOWN: Final = 20
 """How many classes and properties are described."""
 
@@ -65,13 +68,14 @@ class RdfsEntailment:
         self._graph = graph
         self._regime = regime
         self._wants: Counter[Kind] = Counter()
-        self._net: dict[IdTriple, Sign] = {}
+        self._net = Net()
         self._updates = 0
         self._clear()
         self._is_schema = frozenset(self._kinds.words.schema).__contains__
 
     def _clear(self) -> None:
         self._kinds = Kinds(self._graph, paths=self._regime.counts == "paths")
+        self._asked = 0
 
     def want(self, patterns: Iterable[Pattern]) -> None:
         """Begin to maintain what matches these patterns.
@@ -105,18 +109,33 @@ class RdfsEntailment:
             return
         for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
             kinds.close(kinds.tables[kind])
+        if self._asked > 2 * len(self._wants) + NAMES:
+            self._route(kinds.templates.refresh(set(), *self._wanted_names()))
+
+    def _wanted_names(self) -> tuple[list[Kind], bool]:
+        """Give the kinds that are wanted by name, and whether all classes or properties are."""
+        named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
+        self._asked = len(named)
+        return named, len(named) < len(self._wants)
+
+    def _route(self, changed: Iterable[Kind]) -> None:
+        """Have explicit triples find kinds whose atoms have changed, though not what is entailed."""
+        kinds = self._kinds
+        for kind in changed:
+            if kind in kinds.tables and kind in kinds.templates.atoms:
+                kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
+            elif kind in kinds.tables:
+                kinds.close(kinds.tables[kind])
 
     def _open(self, new: list[Kind]) -> None:
         """Have a table for every kind that is newly wanted, and known or asked for by name."""
         kinds = self._kinds
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
-        changed = kinds.templates.ask(named, everything=everything)
+        self._asked += len(named)
+        self._route(kinds.templates.ask(named, everything))
         if self._sees_schema and not kinds.sources.closed:
             kinds.sources.close(kinds.schema.closure)
-        for kind in changed:
-            if kind in kinds.tables:
-                kinds.route(kinds.tables[kind], kinds.templates.atoms_of(kind))
         atoms = kinds.templates.atoms
         opened = {
             kinds.open(kind, atoms[kind]): atoms[kind]
@@ -185,36 +204,30 @@ class RdfsEntailment:
             self._take(changes)
         if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:
             self._forget()
-        net, self._net = self._net, {}
-        return [(sign, ids) for ids, sign in net.items()]
-
-    def _move(self, ids: IdTriple, sign: Sign) -> None:
-        """Note that a triple has begun (+1) or ceased (-1) to be entailed, which it does in turns."""
-        if self._net.pop(ids, None) is None:
-            self._net[ids] = sign
+        return self._net.drain(mixed=0 < len(schema) < len(changes))
 
     def _take(self, changes: Changes) -> None:
         """Follow changes of explicit triples by the templates as they are."""
-        kinds, move, intern = self._kinds, self._move, self._graph.dictionary.intern
+        kinds, move, intern = self._kinds, self._net.move, self._graph.dictionary.intern
         asked: dict[Table, None] = {}
         for sign, (s, p, o) in changes:
             steps = kinds.steps(p, o)
             if steps is None:
                 if ALL in self._wants:
-                    move((intern(s), intern(p), intern(o)), sign)
+                    self._net.move_explicit((intern(s), intern(p), intern(o)), sign)
                 continue
             subject, value = intern(s), intern(o)
             is_odd = kinds.is_literal(s)
             for table, pick, atom, weight in steps:
                 if (is_odd and not atom.own) or (atom.guard and kinds.is_literal(o)):
                     continue
-                table.updates += 1
                 key = pick(subject, value)
+                table.updates += 1
                 if table.counts is not None:
                     if table.count(key, weight if sign > 0 else -weight):
-                        move(table.ids(key), sign)
+                        move(table, key, sign)
                 elif table.is_trivial:
-                    move(table.ids(key), sign)
+                    move(table, key, sign)
                 else:
                     table.suspect(key, sign, weight)
                     asked[table] = None
@@ -234,12 +247,12 @@ class RdfsEntailment:
             if table.counts is not None:
                 now = table.counts.get(key, 0)
                 if (now > 0) != (now > gained):
-                    self._move(table.ids(key), 1 if now else -1)
+                    self._net.move(table, key, 1 if now else -1)
             elif went:
                 if not kinds.holds(table, key):
-                    self._move(table.ids(key), -1)
+                    self._net.move(table, key, -1)
             elif all(triple in came for triple in kinds.entailing(table, key)):
-                self._move(table.ids(key), 1)
+                self._net.move(table, key, 1)
 
     def _forget(self) -> None:
         for table in self._kinds.tables.values():
@@ -254,9 +267,7 @@ class RdfsEntailment:
             if sign > 0 and triple in kinds.schema.refused:
                 log.error("not reasoned with: %s", _refusal(triple))
         known = kinds.templates.classes
-        named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
-        subjects = {triple[0] for _, triple in changes}
-        before = kinds.templates.refresh(subjects, named, everything=len(named) < len(self._wants))
+        before = kinds.templates.refresh({triple[0] for _, triple in changes}, *self._wanted_names())
         for cycle in list(kinds.templates.cycles.values())[:1]:
             log.error("%s; supports are counted where paths have no end", _cyclic(cycle))
         if self._sees_schema and not saw_schema:
@@ -265,7 +276,7 @@ class RdfsEntailment:
             if self._is_wanted(kind):
                 old, new = Ways(atoms, known), Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
                 may_count = self._regime.strategy == "saturate"
-                rebase(kinds, kind, old, new, self._move, now=self._updates, may_count=may_count)
+                rebase(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
         before_closed = kinds.sources.closed
         kinds.sources.close(kinds.schema.closure if self._sees_schema else frozenset())
         gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.kinds import Kinds
+from rdflive.entail.net import Net
 from rdflive.entail.table import Table
 from rdflive.entail.templates import Kind
 from rdflive.entail.ways import Ways
 
-__all__ = ["Move", "rebase"]
-
-Move: TypeAlias = Callable[[IdTriple, Sign], None]
-"""Takes a triple that has begun (+1) or ceased (-1) to be entailed."""
+__all__ = ["rebase"]
 
 
-def rebase(kinds: Kinds, kind: Kind, old: Ways, new: Ways, move: Move, *, now: int, may_count: bool) -> None:
+def rebase(kinds: Kinds, kind: Kind, old: Ways, new: Ways, net: Net, *, now: int, may_count: bool) -> None:
     """Have a kind entailed another way, and tell what begins and ceases to be entailed by that.
 
     `may_count` says whether a kind that was not counted may be from now on.
@@ -28,11 +22,11 @@ def rebase(kinds: Kinds, kind: Kind, old: Ways, new: Ways, move: Move, *, now: i
         old, new = Ways(old.atoms, either), Ways(new.atoms, either)
     countable = kinds.can_count(kind, new.atoms)
     if table.counts is None and not (may_count and countable):
-        _compare(kinds, table, old, new, move)
+        _compare(kinds, table, old, new, net)
     elif table.counts is not None and countable and not _differs_throughout(old, new):
-        _shift(kinds, table, old, new, move)
+        _shift(kinds, table, old, new, net)
     else:
-        _recount(kinds, table, old, new, move, now=now)
+        _recount(kinds, table, old, new, net, now=now)
     kinds.route(table, new.atoms)
     if kind not in kinds.templates.atoms:
         kinds.close(table)
@@ -43,40 +37,35 @@ def _differs_throughout(old: Ways, new: Ways) -> bool:
     return old.known != new.known and any(atom.other for atom in (*old.atoms, *new.atoms))
 
 
-def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, move: Move) -> None:
+def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
     """Ask about every triple that an atom gives which is not in both."""
     throughout = _differs_throughout(old, new)
     lost = [atom for atom in old.atoms if throughout or atom not in new.atoms]
     gained = [atom for atom in new.atoms if throughout or atom not in old.atoms]
     for key in kinds.extension(table, lost, old.known):
         if not kinds.holds(table, key, new):
-            move(table.ids(key), -1)
+            net.move(table, key, -1)
     for key in kinds.extension(table, gained, new.known):
         if not kinds.holds(table, key, old):
-            move(table.ids(key), 1)
+            net.move(table, key, 1)
 
 
-def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, move: Move) -> None:
+def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
     """Count what the changed atoms give; first what is gained, so that little is lost on the way."""
     weights = {atom: new.atoms.get(atom, 0) - old.atoms.get(atom, 0) for atom in (*old.atoms, *new.atoms)}
     for atom, weight in sorted(weights.items(), key=lambda entry: -entry[1]):
-        if not weight:
-            continue
-        for key in table.keys(atom, list(kinds.sources.matches(atom, new.known))):
-            if table.count(key, weight):
-                move(table.ids(key), 1 if weight > 0 else -1)
+        if weight:
+            keys = kinds.keys(table, atom, new.known)
+            net.move_all(table, table.shift(keys, weight), 1 if weight > 0 else -1)
 
 
-def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, move: Move, *, now: int) -> None:
+def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net, *, now: int) -> None:
     """Count from the beginning, or stop counting, and compare everything."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
     table.forget()
     if kinds.can_count(table.kind, new.atoms):
         kinds.count({table: new.atoms}, now)
-    after = kinds.extension(table, new.atoms, new.known) if table.counts is None else table.counts
-    for key in before:
-        if key not in after:
-            move(table.ids(key), -1)
-    for key in after:
-        if key not in before:
-            move(table.ids(key), 1)
+    counts = table.counts
+    after = kinds.extension(table, new.atoms, new.known) if counts is None else counts.keys()
+    net.move_all(table, before - after, -1)
+    net.move_all(table, after - before, 1)

@@ -35,7 +35,7 @@ class Table:
         self.ways = Ways({})
         self.is_trivial = True
         """True where only explicit triples are of the kind."""
-        self.counts: Counter[Key] | None = None
+        self.counts: dict[Key, int] | None = None
         self.suspects: dict[Key, tuple[bool, int]] = {}
         """What an update may have changed where nothing is stored: whether something that entails it went,
         and by how much its support has grown."""
@@ -46,7 +46,7 @@ class Table:
         self.since = 0
         """When it was chosen, in updates of the graph."""
         self.size = 0
-        """Explicit triples that were read to list it the last time."""
+        """Explicit triples that entail one of the kind, by the last count and since."""
         self._dictionary = dictionary
         self._constants: dict[Any, int] = {}
         p, c = kind
@@ -111,6 +111,28 @@ class Table:
             self._dictionary.hold([number])
         return number
 
+    def shift(self, keys: Iterable[Key], weight: int) -> list[Key]:
+        """Add to the supports of many triples; gives those that have begun or ceased to be entailed."""
+        counts = self.counts
+        assert counts is not None  # noqa: S101 - asked where it is counted only
+        moved = []
+        for key, times in Counter(keys).items():
+            old = counts.get(key, 0)
+            new = old + times * weight
+            if new:
+                counts[key] = new
+            else:
+                del counts[key]
+            if not new or not old:
+                moved.append(key)
+        change = self._dictionary.hold if weight > 0 else self._dictionary.drop
+        if self._object is not None:
+            change(moved)
+        else:
+            for key in moved:
+                change(key)
+        return moved
+
     def settle(self) -> None:
         """Let go of constants that none of the atoms has any more."""
         used = {*self.kind, *(term for atom in self.ways.atoms for term in (atom.subject, atom.object))}
@@ -134,6 +156,7 @@ class Table:
 
     def suspect(self, key: Key, sign: int, weight: int) -> None:
         """Note that something that entails a triple came or went, for a kind that is not counted."""
+        self.size += sign
         went, gained = self.suspects.get(key, (False, 0))
         self.suspects[key] = went or sign < 0, gained + sign * weight
 
@@ -141,7 +164,7 @@ class Table:
         """Begin to count, with the support of each triple; `size` explicit triples were read for it."""
         for key in counts:
             self._dictionary.hold(self._terms_of(key))
-        self.counts = counts
+        self.counts = dict(counts)  # which is quicker than a Counter where keys are deleted
         self.lookups = self.updates = 0
         self.size, self.since = size, now
 
@@ -149,6 +172,7 @@ class Table:
         """Stop counting."""
         counts, self.counts = self.counts, None
         self.lookups = self.updates = 0
+        self.size = sum((counts or {}).values())
         for key in counts or ():
             self._dictionary.drop(self._terms_of(key))
 

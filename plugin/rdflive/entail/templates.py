@@ -125,7 +125,7 @@ class Templates:
             for atom, weight in atoms.get((p, None), {}).items()
         }
 
-    def refresh(self, changed: set[Any], asked: Collection[Kind], *, everything: bool) -> dict[Kind, Atoms]:
+    def refresh(self, changed: set[Any], asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
         """Follow a change of the schema, at these subjects, and of what is asked for, by name or altogether.
 
         Gives the kinds whose atoms changed, or that are known since then or no longer, each with its atoms
@@ -141,7 +141,7 @@ class Templates:
         stale = [s for s in self._entails if is_new or s not in sources or self._passes(s, changed)]
         return self._renew(stale, sources)
 
-    def ask(self, asked: Collection[Kind], *, everything: bool) -> dict[Kind, Atoms]:
+    def ask(self, asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
         """Learn to know more kinds; gives what `refresh` does, though nothing is entailed that was not."""
         before = self.classes | self.properties
         classes, properties = self._leading(asked, everything=everything)

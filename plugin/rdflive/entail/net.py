@@ -1,0 +1,62 @@
+"""What one update comes to: the triples that have begun or ceased to be entailed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rdflive.entail.entailment import IdTriple, Sign
+from rdflive.entail.table import Key, Table
+
+__all__ = ["Net"]
+
+
+class Net:
+    """Collects moves by kind, where they are cheap; a triple moves in turns, so that two cancel."""
+
+    def __init__(self) -> None:
+        self._moved: dict[Table | None, dict[Any, Sign]] = {}
+
+    def move(self, table: Table, key: Key, sign: Sign) -> None:
+        """Note that a triple of a kind has begun (+1) or ceased (-1) to be entailed."""
+        moved = self._moved.get(table)
+        if moved is None:
+            self._moved[table] = {key: sign}
+        elif moved.pop(key, None) is None:
+            moved[key] = sign
+
+    def move_all(self, table: Table, keys: Iterable[Key], sign: Sign) -> None:
+        """Note the same of many triples of a kind, each of them once."""
+        moved = self._moved.get(table)
+        if moved:
+            for key in keys:
+                self.move(table, key, sign)
+        else:
+            self._moved[table] = dict.fromkeys(keys, sign)
+
+    def move_explicit(self, ids: IdTriple, sign: Sign) -> None:
+        """Note that an explicit triple of no known kind came or went."""
+        moved = self._moved.setdefault(None, {})
+        if moved.pop(ids, None) is None:
+            moved[ids] = sign
+
+    def drain(self, *, mixed: bool) -> Iterable[tuple[Sign, IdTriple]]:
+        """Give the net changes and forget them.
+
+        `mixed` says that data and schema changed, so that a triple may have moved as one of several kinds.
+        """
+        moved, self._moved = self._moved, {}
+        changes = _listed(moved)
+        if not mixed:
+            return changes
+        net: dict[IdTriple, Sign] = {}
+        for sign, ids in changes:
+            if net.pop(ids, None) is None:
+                net[ids] = sign
+        return [(sign, ids) for ids, sign in net.items()]
+
+
+def _listed(moved: dict[Table | None, dict[Any, Sign]]) -> Iterator[tuple[Sign, IdTriple]]:
+    for table, keys in moved.items():
+        for key, sign in keys.items():
+            yield sign, key if table is None else table.ids(key)
