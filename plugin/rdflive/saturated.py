@@ -13,7 +13,8 @@ from rdflive import manager, membership
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView
-from rdflive.errors import ClosedError
+from rdflive.errors import ClosedError, UnsupportedStoreError
+from rdflive.hookspecs import hookimpl
 from rdflive.store import Adapter
 
 __all__ = ["SaturatedGraph", "saturate"]
@@ -46,6 +47,16 @@ def saturate(
     return SaturatedGraph(graph, adapter, view)
 
 
+@hookimpl
+def rdflive_attach(store: Any) -> None:
+    """Say what to do in place of watching the store of a saturated graph."""
+    if isinstance(store, _EntailedStore):
+        raise UnsupportedStoreError(
+            "a saturated graph cannot be watched: subscribe to the graph that it was made of, with the same "
+            "entailment= or rules="
+        )
+
+
 class SaturatedGraph(rdflib.Graph):
     """What a graph entails, as of its last commit; made by `saturate`.
 
@@ -64,7 +75,7 @@ class SaturatedGraph(rdflib.Graph):
     def is_explicit(self, triple: Any) -> bool:
         """Tell whether the graph itself holds a triple; a store's terms are compared as the store does."""
         with self._adapter.capture.lock:
-            return next(iter(self._live().explicit(self._native(triple))), None) is not None
+            return next(iter(self._live().explicit(self._given(triple))), None) is not None
 
     def support(self, triple: Any) -> int:
         """Count the explicit triples that entail a triple, itself among them; 0 if nothing does.
@@ -73,7 +84,7 @@ class SaturatedGraph(rdflib.Graph):
         with rules that of the ways to use a rule for it, and one if it is explicit.
         """
         with self._adapter.capture.lock:
-            return self._live().entailment.support(self._native(triple))
+            return self._live().entailment.support(self._given(triple))
 
     def why(self, triple: Any) -> list[Proof]:
         """Give proofs of a triple: the rules that lead to it, one by one, from explicit triples.
@@ -81,7 +92,7 @@ class SaturatedGraph(rdflib.Graph):
         RDFS gives a shortest proof for each explicit triple that entails it, rules one proof.
         """
         with self._adapter.capture.lock:
-            return [self._shown(proof) for proof in self._live().entailment.why(self._native(triple))]
+            return [self._shown(proof) for proof in self._live().entailment.why(self._given(triple))]
 
     def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
         """Stop following the graph, and free what only this used. May be repeated."""
@@ -121,6 +132,12 @@ class SaturatedGraph(rdflib.Graph):
         if self._view is None:
             raise ClosedError("the saturated graph is closed; call saturate again")
         return self._view
+
+    def _given(self, triple: Any) -> Any:
+        """Give the terms of a triple as the store knows them."""
+        if len(triple) != 3 or None in triple:
+            raise ValueError(f"expected a triple of three terms, got {triple!r}")
+        return self._native(triple)
 
     def _native(self, pattern: Any) -> Any:
         """Give the terms as the store knows them; ValueError for one that it cannot hold."""

@@ -155,6 +155,40 @@ def test_failure_of_the_entailment_costs_nothing_but_time(
     assert (seen[-1].initial, [s.x for s in seen[-1].added]) == (False, [EX.tom])
 
 
+def test_failure_beside_a_saturated_graph_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A saturated graph, which has no query to be started anew, is worked out anew as well."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    with rdflive.saturate(graph) as entailed:
+        plain = RdfsEntailment._replan
+
+        def fail(self: Any, changes: Any) -> None:
+            monkeypatch.setattr(RdfsEntailment, "_replan", plain)
+            raise MemoryError("planted")
+
+        monkeypatch.setattr(RdfsEntailment, "_replan", fail)
+        with rdflive.batch(graph):
+            graph.add((EX.rex, RDF.type, EX.Dog))
+            graph.add((EX.Animal, RDFS.subClassOf, EX.Thing))
+        graph.add((EX.tom, RDF.type, EX.Dog))
+        assert {s for s, _, o in entailed if o == EX.Thing} == {EX.rex, EX.tom, EX.Dog, EX.Animal}
+    assert type(graph.store) is type(rdflib.Graph().store)
+
+
+def test_names_that_nobody_asks_for_are_forgotten() -> None:
+    """Subscriptions that come and go leave no classes behind, and those that stay go on."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    query = "SELECT ?x {{ ?x a <{}> }}"
+    kept = rdflive.subscribe(graph, query.format(EX.Animal), entailment="rdfs")
+    for i in range(400):
+        rdflive.subscribe(graph, query.format(f"{EX}{i}"), entailment="rdfs").close()
+    (view,) = kept._state.views.values()
+    assert len(view.entailment._kinds.templates.classes) < 250
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    assert len(kept.answers()) == 1
+
+
 def test_view_of_plain_graphs_needs_no_flush() -> None:
     """Only entailment puts changes off."""
     graph = rdflib.Graph()

@@ -82,6 +82,23 @@ def test_origin_of_the_initial_answer(graph: rdflib.Graph) -> None:
     assert len(subscription.answers()) == 0
 
 
+def test_origin_without_the_initial_delta(graph: rdflib.Graph) -> None:
+    """What was there at the beginning has an origin too, and later iterators leave origins alone."""
+    graph.add((EX.rex, EX.seen, EX.today))
+    graph.add((EX.rex, RDF.type, EX.Animal))
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    deltas: list[rdflive.Delta] = []
+    options = {"entailment": "rdfs", "provenance": True, "initial": False}
+    subscription = rdflive.subscribe(graph, QUERY, deltas.append, **options)
+    graph.remove((EX.rex, RDF.type, EX.Animal))
+    subscription.deltas()
+    graph.remove((EX.rex, RDF.type, EX.Dog))
+    assert [s.origin for s in deltas[-1].removed] == [rdflive.Origin(inferred=False)]
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    assert [s.origin for s in deltas[-1].added] == [INFERRED]
+    assert len(subscription._tracer.origins()) == 1
+
+
 def test_without_provenance_there_is_no_origin(graph: rdflib.Graph) -> None:
     """Nobody pays for what nobody asks for."""
     graph.add((EX.rex, RDF.type, EX.Dog))

@@ -138,7 +138,7 @@ def test_saturated_graph_is_read_only() -> None:
         for write in (entailed.add, entailed.remove):
             with pytest.raises(TypeError, match="read-only: write to the graph that it was made of"):
                 write((EX.rex, RDF.type, EX.Cat))
-        with pytest.raises(rdflive.UnsupportedStoreError):
+        with pytest.raises(rdflive.UnsupportedStoreError, match="subscribe to the graph that it was made of"):
             rdflive.subscribe(entailed, "ASK { ?s ?p ?o }")
 
 
@@ -162,6 +162,58 @@ def test_saturated_graph_of_a_live_store_speaks_rdflib() -> None:
         assert (EX.rex, RDF.type, EX.Mammal) in entailed
         assert not entailed.is_explicit((EX.rex, RDF.type, EX.Mammal))
         assert entailed.why((EX.rex, RDF.type, EX.Mammal))[0].explicit[1] == (EX.rex, RDF.type, EX.Dog)
+
+
+def test_saturated_graph_leaves_out_what_rdflib_cannot_hold() -> None:
+    """A quoted triple of Oxigraph costs itself only."""
+    ox = pytest.importorskip("pyoxigraph", reason="needs rdflive[oxigraph]")
+    store = rdflive.LiveStore()
+    quoted = ox.Triple(ox.NamedNode(EX.a), ox.NamedNode(EX.b), ox.NamedNode(EX.c))
+    with rdflive.saturate(store) as entailed:
+        store.add(ox.Quad(ox.NamedNode(EX.ann), ox.NamedNode(EX.says), quoted))
+        store.add(ox.Quad(ox.NamedNode(EX.ann), ox.NamedNode(EX.sees), ox.NamedNode(EX.rex)))
+        assert set(entailed) == {(EX.ann, EX.sees, EX.rex)}
+
+
+def test_saturated_graph_takes_whole_triples() -> None:
+    """Supports and proofs are those of one triple."""
+    with rdflive.saturate(family()) as entailed:
+        for ask in (entailed.is_explicit, entailed.support, entailed.why):
+            with pytest.raises(ValueError, match="expected a triple of three terms"):
+                ask((EX.rex, None, EX.Dog))
+
+
+def test_reading_a_saturated_graph_leaves_nothing() -> None:
+    """What is looked for and not there is not remembered."""
+    graph = family()
+    with rdflive.saturate(graph) as entailed:
+        dictionary = entailed._view.state.dictionary
+        before = len(dictionary)
+        for i in range(50):
+            triple = (URIRef(f"{EX}{i}"), RDF.type, EX.Animal)
+            assert triple not in entailed
+            assert not entailed.support(triple)
+        assert len(dictionary) == before
+
+
+def test_odd_triples_entail_nothing_but_themselves() -> None:
+    """rdflib graphs may hold literals as subjects and blank nodes as predicates."""
+    graph = rdflib.Graph()
+    blank = BNode()
+    for triple in (
+        (EX.p, RDFS.domain, EX.C),
+        (blank, RDFS.subPropertyOf, EX.q),
+        (Literal("x"), EX.p, EX.a),
+        (EX.a, blank, EX.b),
+    ):
+        graph.add(triple)
+    for watched in (graph, rdflib.Graph()):
+        with rdflive.saturate(watched) as entailed:
+            for triple in graph:
+                watched.add(triple)
+            assert set(entailed) == {*graph, (EX.a, EX.q, EX.b)}
+            graph.remove((EX.a, blank, EX.b))
+            graph.add((EX.a, blank, EX.b))
 
 
 def test_closed_saturated_graph_leaves_nothing() -> None:
@@ -218,6 +270,42 @@ def test_blank_nodes_of_data_are_constants() -> None:
         assert (EX.rex, RDF.type, EX.Dog) not in entailed
         graph.add((EX.rex, RDF.type, some))
         assert (EX.rex, RDF.type, EX.Dog) in entailed
+
+
+def test_cycle_that_comes_later_lets_everything_close() -> None:
+    """Nobody can be told of a cycle but in the log and by `support`; other subscriptions go on."""
+    graph = family()
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    options: dict[str, Any] = {"entailment": "rdfs", "counts": "paths"}
+    seen: list[rdflive.Delta] = []
+    subscriptions = [rdflive.subscribe(graph, query, seen.append, **options) for _ in range(2)]
+    graph.add((EX.Animal, RDFS.subClassOf, EX.Dog))
+    with pytest.raises(rdflive.SchemaError, match="without cycles"):
+        rdflive.subscribe(graph, query, **options)
+    subscriptions.pop().close()
+    subscriptions[0].resync()
+    assert [s.x for s in seen[-1].added] == [EX.rex]
+    graph.add((EX.tom, RDF.type, EX.Animal))
+    assert [s.x for s in seen[-1].added] == [EX.tom]
+    subscriptions[0].close()
+    assert type(graph.store) is type(rdflib.Graph().store)
+
+
+def test_refused_triple_lets_a_resync_pass() -> None:
+    """What is refused later is passed over, also when the graph is read again."""
+    graph = family()
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    seen: list[rdflive.Delta] = []
+    plain = rdflive.subscribe(graph, query, seen.append)
+    entailed = rdflive.subscribe(graph, query, seen.append, entailment="rdfs")
+    graph.add((EX.kindOf, RDFS.subPropertyOf, RDFS.subClassOf))
+    with pytest.raises(rdflive.SchemaError):
+        rdflive.subscribe(graph, query, entailment="rdfs")
+    entailed.resync()
+    assert [len(delta.added) for delta in seen[-2:]] == [0, 1]
+    graph.add((EX.tom, RDF.type, EX.Animal))
+    assert [len(delta.added) for delta in seen[-2:]] == [1, 1]
+    assert not plain.closed
 
 
 def test_property_below_a_schema_property_is_refused(caplog: pytest.LogCaptureFixture) -> None:

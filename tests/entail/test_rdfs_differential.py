@@ -1,0 +1,22 @@
+"""Saturation, reformulation and the choice between them, against each other and the rules by the book."""
+
+from __future__ import annotations
+
+import pytest
+
+from entail.differential import FAMILIES, KINDS, Family, run
+
+UPDATES = 80
+"""Per kind of store and family of schemas; `python -m entail.differential` makes more."""
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_strategies_deliver_equal_deltas(kind: str, family: Family) -> None:
+    """After every commit all strategies deliver the same delta, and add up to what the graph entails."""
+    if kind == "live store" or "oxigraph" in kind:
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    outcome = run(kind, family, updates=UPDATES, seed=1, length=UPDATES)
+    assert outcome.updates == UPDATES
+    assert outcome.changed >= UPDATES / 8
+    assert outcome.entailed >= UPDATES
