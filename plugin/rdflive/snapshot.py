@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rdflive.store import Adapter, GraphKey, QuadTerms, Triple
@@ -19,12 +19,8 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, A
 
     def triples(pattern: tuple[Any, Any, Any]) -> Iterator[Triple]:
         pending = adapter.capture.pending(key)
-        for triple in adapter.triples(key, pattern):
-            if triple not in pending:
-                yield triple
-        for triple, sign in pending.items():
-            if sign < 0 and _matches(pattern, triple):
-                yield triple
+        held = adapter.triples(key, pattern)
+        return _taken_back(held, pending, pattern) if pending else held
 
     return triples
 
@@ -42,6 +38,17 @@ def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterat
                 yield quad
 
     return quads
+
+
+def _taken_back(
+    held: Iterator[Triple], pending: Mapping[Triple, int], pattern: tuple[Any, Any, Any]
+) -> Iterator[Triple]:
+    for triple in held:
+        if triple not in pending:
+            yield triple
+    for triple, sign in pending.items():
+        if sign < 0 and _matches(pattern, triple):
+            yield triple
 
 
 def _matches(pattern: tuple[Any, Any, Any], triple: Triple) -> bool:

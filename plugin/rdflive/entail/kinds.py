@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import Dictionary
 from rdflive.entail.collection import no_collection
+from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph, Triple
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
 from rdflive.entail.table import Key, Pick, Table
-from rdflive.entail.templates import Atom, Atoms, Kind, Place, Templates
+from rdflive.entail.templates import Atom, Atoms, Kind, Templates
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.entail.ways import Ways
 
@@ -35,6 +36,7 @@ class Kinds:
         )
         self.tables: dict[Kind, Table] = {}
         self._dictionary = graph.dictionary
+        self._columns: dict[Kind, Columns] | None = None
         self._routes: dict[Any, dict[Any, dict[tuple[Kind, Atom], Step]]] = {}
 
     def __contains__(self, predicate: Any) -> bool:
@@ -103,84 +105,53 @@ class Kinds:
 
     def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
         """Give the keys of all triples that are entailed by these atoms, with these classes known."""
-        found: set[Key] = set()
-        table.size = 0
-        for atom in atoms:
-            triples = list(self.sources.matches(atom, known))
-            table.size += len(triples)
-            found.update(table.keys(atom, triples))
+        return {key for atom in atoms for key in self.keys(table, atom, known)}
+
+    @contextmanager
+    def reading_once(self) -> Iterator[None]:
+        """Read the explicit triples of each kind once inside the block, in which they do not change."""
+        self._columns = {}
+        try:
+            with no_collection():
+                yield
+        finally:
+            self._columns = None
+
+    def columns(self, source: Kind, known: Collection[Any], *, other: bool) -> Columns:
+        """Read the explicit triples of a kind; with `other` those of no class that is known."""
+        cache = {} if self._columns is None else self._columns
+        found = cache.get(source) if not other else None
+        if found is None:
+            p, c = source
+            triples = self.sources.explicit((None, p, c))
+            if other:
+                triples = [triple for triple in triples if triple[2] not in known]
+            found = Columns(triples, self._dictionary, self.is_literal)
+            if not other:
+                cache[source] = found
         return found
 
     def keys(self, table: Table, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
         """Give what explicit triples entail by one atom, each as often as they do."""
-        read = _Read(self.sources.matches(atom, known), self._dictionary)
-        if _reads_object(atom):
-            read.number_objects()
-        return table.column(atom, read.subjects, read.values)
+        return table.column(atom, *self.columns(atom.source, known, other=atom.other).of(atom))
 
     def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
         """Count the supports of all triples of some kinds, reading every explicit triple once for all."""
-        uses: dict[Atom, list[tuple[Table, Atom, int]]] = {}
-        for table, atoms in tables.items():
-            for atom, weight in atoms.items():
-                source = Atom(atom.source, Place.SUBJECT, Place.OBJECT, other=atom.other, own=True)
-                uses.setdefault(source, []).append((table, atom, weight))
         counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
         sizes = Counter[Table]()
-        with no_collection():
-            for source, entails in uses.items():
-                read = self._count(source, entails, counts)
-                sizes.update({table: read for table, _, _ in entails})
-        for table, counted in counts.items():
-            table.keep(counted, sizes[table], now)
-
-    def _count(
-        self, source: Atom, entails: list[tuple[Table, Atom, int]], counts: dict[Table, Counter[Key]]
-    ) -> int:
-        """Add what the explicit triples of one kind entail; gives how many there are."""
-        read = _Read(self.sources.matches(source, self.templates.classes), self._dictionary)
-        if any(_reads_object(atom) for _, atom, _ in entails):
-            read.number_objects()
-        odd = {i for i, triple in enumerate(read.triples) if self.is_literal(triple[0])}
-        for table, atom, weight in entails:
-            subjects, values = read.subjects, read.values
-            if atom.guard or (odd and not atom.own):
-                fits = [
-                    i
-                    for i, (_, _, o) in enumerate(read.triples)
-                    if (atom.own or i not in odd) and not (atom.guard and self.is_literal(o))
-                ]
-                subjects, values = [subjects[i] for i in fits], [values[i] for i in fits]
-            keys = table.column(atom, subjects, values)
-            if weight == 1:
-                counts[table].update(keys)
-            else:
-                for key in keys:
-                    counts[table][key] += weight
-        return len(read.triples)
-
-
-class _Read:
-    """Explicit triples of one kind, as columns of ids; in place of the objects, until they are numbered,
-    stand the subjects."""
-
-    def __init__(self, triples: Iterable[Triple], dictionary: Dictionary) -> None:
-        self._number = _numberer(dictionary.ids.get, dictionary.intern)
-        self.triples = list(triples)
-        self.values = self.subjects = [self._number(s) for s, _, _ in self.triples]
-
-    def number_objects(self) -> None:
-        """Give the objects ids as well."""
-        self.values = [self._number(o) for _, _, o in self.triples]
-
-
-def _reads_object(atom: Atom) -> bool:
-    return atom.guard or Place.OBJECT in (atom.subject, atom.object)
-
-
-def _numberer(known: Callable[[Any], int | None], intern: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Make a quicker `intern` for many terms, most of them known."""
-    return lambda term: known(term) or intern(term)
+        with nullcontext() if self._columns is not None else self.reading_once():
+            for table, atoms in tables.items():
+                for atom, weight in atoms.items():
+                    columns = self.columns(atom.source, self.templates.classes, other=atom.other)
+                    sizes[table] += len(columns)
+                    keys = table.column(atom, *columns.of(atom))
+                    if weight == 1:
+                        counts[table].update(keys)
+                    else:
+                        for key in keys:
+                            counts[table][key] += weight
+            for table, counted in counts.items():
+                table.keep(counted, sizes[table], now)
 
 
 _NONE: dict[Any, Any] = {}

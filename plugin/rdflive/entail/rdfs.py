@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from rdflive.entail.choice import Strategy, estimate, should_count, should_forget
-from rdflive.entail.collection import no_collection
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.kinds import Kinds
@@ -198,8 +197,7 @@ class RdfsEntailment:
         schema = [change for change in changes if self._is_schema(change[1][1])]
         if schema:
             self._take([change for change in changes if not self._is_schema(change[1][1])])
-            with no_collection():
-                self._replan(schema)
+            self._replan(schema)
         else:
             self._take(changes)
         if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:
@@ -223,8 +221,12 @@ class RdfsEntailment:
                     continue
                 key = pick(subject, value)
                 table.updates += 1
-                if table.counts is not None:
-                    if table.count(key, weight if sign > 0 else -weight):
+                counts = table.counts
+                if counts is not None:
+                    old = counts.get(key, 0)
+                    counts[key] = new = old + weight * sign
+                    if not (old and new):
+                        table.settle_key(key)
                         move(table, key, sign)
                 elif table.is_trivial:
                     move(table, key, sign)
@@ -272,11 +274,13 @@ class RdfsEntailment:
             log.error("%s; supports are counted where paths have no end", _cyclic(cycle))
         if self._sees_schema and not saw_schema:
             kinds.sources.close(kinds.schema.closure)
-        for kind, atoms in before.items():
-            if self._is_wanted(kind):
-                old, new = Ways(atoms, known), Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
-                may_count = self._regime.strategy == "saturate"
-                rebase(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
+        may_count = self._regime.strategy == "saturate"
+        with kinds.reading_once():
+            for kind, atoms in before.items():
+                if self._is_wanted(kind):
+                    new = Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
+                    old = Ways(atoms, known)
+                    rebase(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
         before_closed = kinds.sources.closed
         kinds.sources.close(kinds.schema.closure if self._sees_schema else frozenset())
         gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
-from rdflive.entail.entailment import IdTriple, Triple
+from rdflive.entail.entailment import IdTriple
 from rdflive.entail.templates import Atom, Kind, Place
 from rdflive.entail.ways import Ways
 
@@ -71,11 +72,6 @@ class Table:
         s = known(subject, -1)
         return self.counts.get(s if self._object is not None else (s, known(value, -1)), 0)
 
-    def keys(self, atom: Atom, triples: Iterable[Triple]) -> Iterator[Key]:
-        """Give the keys that an atom entails, of explicit triples."""
-        pick, intern = self.pick(atom), self._dictionary.intern
-        return (pick(intern(s), intern(o)) for s, _, o in triples)
-
     def pick(self, atom: Atom) -> Pick:
         """Make what gives the keys that an atom entails; its constants are held as long as the table."""
         subject = self._index(atom.subject)
@@ -125,12 +121,7 @@ class Table:
                 del counts[key]
             if not new or not old:
                 moved.append(key)
-        change = self._dictionary.hold if weight > 0 else self._dictionary.drop
-        if self._object is not None:
-            change(moved)
-        else:
-            for key in moved:
-                change(key)
+        self._change_all(self._dictionary.hold if weight > 0 else self._dictionary.drop, moved)
         return moved
 
     def settle(self) -> None:
@@ -139,20 +130,16 @@ class Table:
         for term in [term for term in self._constants if term not in used]:
             self._dictionary.drop([self._constants.pop(term)])
 
-    def count(self, key: Key, weight: int) -> bool:
-        """Add to the support of a triple; true when it has begun or ceased to be entailed."""
+    def settle_key(self, key: Key) -> None:
+        """Hold the terms of a key whose support was nothing, or let go of one whose support is nothing."""
         counts = self.counts
         assert counts is not None  # noqa: S101 - asked where it is counted only
-        old = counts.get(key, 0)
-        new = old + weight
-        if new:
-            counts[key] = new
-            if not old:
-                self._dictionary.hold(self._terms_of(key))
-            return not old
-        del counts[key]
-        self._dictionary.drop(self._terms_of(key))
-        return True
+        terms = self._terms_of(key)
+        if counts[key]:
+            self._dictionary.hold(terms)
+        else:
+            del counts[key]
+            self._dictionary.drop(terms)
 
     def suspect(self, key: Key, sign: int, weight: int) -> None:
         """Note that something that entails a triple came or went, for a kind that is not counted."""
@@ -162,8 +149,7 @@ class Table:
 
     def keep(self, counts: Counter[Key], size: int, now: int) -> None:
         """Begin to count, with the support of each triple; `size` explicit triples were read for it."""
-        for key in counts:
-            self._dictionary.hold(self._terms_of(key))
+        self._change_all(self._dictionary.hold, counts)
         self.counts = dict(counts)  # which is quicker than a Counter where keys are deleted
         self.lookups = self.updates = 0
         self.size, self.since = size, now
@@ -173,13 +159,16 @@ class Table:
         counts, self.counts = self.counts, None
         self.lookups = self.updates = 0
         self.size = sum((counts or {}).values())
-        for key in counts or ():
-            self._dictionary.drop(self._terms_of(key))
+        self._change_all(self._dictionary.drop, counts or ())
 
     def release(self) -> None:
         """Let go of everything; the table is not used any more."""
         self.forget()
         self._dictionary.drop(self._constants.values())
+
+    def _change_all(self, change: Callable[[Iterable[int]], None], keys: Iterable[Key]) -> None:
+        """Hold or drop the terms of many keys."""
+        change(keys if self._object is not None else chain.from_iterable(keys))
 
     def _terms_of(self, key: Key) -> tuple[int, ...]:
         terms: tuple[int, ...] = (key,) if self._object is not None else key
