@@ -73,8 +73,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_batching", "_delivering", "_depth", "_net", "_turn", "deliveries", "listeners",
-        "lock", "on_batch", "sequence",
+        "__weakref__", "_batching", "_delivering", "_depth", "_net", "_pending", "_turn", "deliveries",
+        "listeners", "lock", "on_batch", "sequence",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -89,6 +89,8 @@ class Capture:
         self._batching = 0
         """The thread whose batch is open; 0 for none."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
+        self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
+        """What `pending` gave since the last record."""
         self._turn = threading.Condition(threading.Lock())
         self._delivering = 0
 
@@ -115,6 +117,7 @@ class Capture:
         """
         if self._depth:
             quad = (s, p, o, graph)
+            self._pending.clear()
             if self._net.get(quad) == -sign:
                 del self._net[quad]
             else:
@@ -147,6 +150,7 @@ class Capture:
             self._depth -= 1
             if not self._depth and self._net:
                 net, self._net = self._net, {}
+                self._pending.clear()
                 self._commit(net)
         finally:
             if not self._depth:
@@ -173,8 +177,14 @@ class Capture:
             self.on_batch(Batch(tuple(changes), self.sequence))
 
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
-        """Give the changes of one graph that the open batch has not committed yet."""
-        return {(s, p, o): sign for (s, p, o, key), sign in self._net.items() if key == graph}
+        """Give the changes of one graph that the open batch has not committed yet; do not change them."""
+        if not self._net:
+            return {}
+        found = self._pending.get(graph)
+        if found is None:
+            found = {(s, p, o): sign for (s, p, o, key), sign in self._net.items() if key == graph}
+            self._pending[graph] = found
+        return found
 
     def pending_quads(self) -> dict[QuadTerms, Literal[1, -1]]:
         """Give the changes of all graphs that the open batch has not committed yet."""

@@ -17,7 +17,7 @@ from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
 from rdflive.store import NAMED, Adapter, GraphKey
 
-__all__ = ["desaturate", "join", "leave", "patterns", "saturate"]
+__all__ = ["desaturate", "join", "leave", "patterns", "reload", "saturate"]
 
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
@@ -81,16 +81,26 @@ def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
 
 def desaturate(adapter: Adapter, view: EntailedView) -> None:
     """Undo one call of `saturate`."""
-    view.unwant_all()
     view.queries -= 1
+    try:
+        view.unwant_all()
+    finally:
+        if isinstance(view.state, StoreState):
+            _release_unused(adapter, view.state)
+
+
+def reload(view: EntailedView, sequence: int) -> None:
+    """Read the graphs of a store again, for all that is maintained on it."""
     if isinstance(view.state, StoreState):
-        _release_unused(adapter, view.state)
+        view.state.reload(sequence)
 
 
 def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
     """Stop maintaining a query, and listening to the graphs that nobody else looks at."""
-    state.remove(query)
-    _release_unused(adapter, state)
+    try:
+        state.remove(query)
+    finally:
+        _release_unused(adapter, state)
 
 
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
@@ -101,6 +111,9 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
     for state in set(_states(adapter)):
         for (key, regime), pattern in state.patterns():
             yield key, pattern if regime is None else _ANY
+        for (key, _), view in state.views.items():
+            if isinstance(view, EntailedView) and view.wants_all:
+                yield key, _ANY
 
 
 def _state(adapter: Adapter) -> StoreState:

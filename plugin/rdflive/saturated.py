@@ -94,6 +94,14 @@ class SaturatedGraph(rdflib.Graph):
         with self._adapter.capture.lock:
             return [self._shown(proof) for proof in self._live().entailment.why(self._given(triple))]
 
+    def resync(self) -> None:
+        """Read the graph again, after changes that were made behind rdflive's back.
+
+        Every subscription on the graph gets a new initial delta, as `Subscription.resync` says.
+        """
+        with self._adapter.capture as capture:
+            membership.reload(self._live(), capture.sequence)
+
     def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
         """Stop following the graph, and free what only this used. May be repeated."""
         with self._adapter.capture.lock:

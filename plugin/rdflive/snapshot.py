@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from rdflive.store import Adapter, GraphKey, QuadTerms, Triple
@@ -17,12 +18,33 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, A
     keeps answers exact there too. Called under the store's lock.
     """
 
+    known: Mapping[Triple, int] = {}
+    gone: dict[Any, list[Triple]] = {}
+
     def triples(pattern: tuple[Any, Any, Any]) -> Iterator[Triple]:
+        nonlocal known, gone
         pending = adapter.capture.pending(key)
         held = adapter.triples(key, pattern)
-        return _taken_back(held, pending, pattern) if pending else held
+        if not pending:
+            return held
+        if pending is not known:
+            known, gone = pending, _by_predicate(pending)
+        left = gone.get(pattern[1], ()) if pattern[1] is not None else chain.from_iterable(gone.values())
+        return chain(
+            (triple for triple in held if triple not in pending),
+            (triple for triple in left if _matches(pattern, triple)),
+        )
 
     return triples
+
+
+def _by_predicate(pending: Mapping[Triple, int]) -> dict[Any, list[Triple]]:
+    """List the triples that are to go, by predicate."""
+    gone: dict[Any, list[Triple]] = {}
+    for triple, sign in pending.items():
+        if sign < 0:
+            gone.setdefault(triple[1], []).append(triple)
+    return gone
 
 
 def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterator[QuadTerms]]:
@@ -38,17 +60,6 @@ def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterat
                 yield quad
 
     return quads
-
-
-def _taken_back(
-    held: Iterator[Triple], pending: Mapping[Triple, int], pattern: tuple[Any, Any, Any]
-) -> Iterator[Triple]:
-    for triple in held:
-        if triple not in pending:
-            yield triple
-    for triple, sign in pending.items():
-        if sign < 0 and _matches(pattern, triple):
-            yield triple
 
 
 def _matches(pattern: tuple[Any, Any, Any], triple: Triple) -> bool:

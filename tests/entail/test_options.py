@@ -9,6 +9,7 @@ import rdflib
 from rdflib import RDF, RDFS, URIRef
 
 import rdflive
+from rdflive import manager, membership
 from rdflive.engine.view import View
 from rdflive.entail.rdfs import RdfsEntailment
 
@@ -18,12 +19,13 @@ EX = rdflib.Namespace("http://example.org/")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"entailment": "owl"}, "entailment must be 'rdfs', got 'owl'"),
+        ({"entailment": "owl"}, "entailment must be None or 'rdfs', got 'owl'"),
+        ({"entailment": "rdfs", "strategy": None}, "strategy must be 'auto' or"),
         (
             {"entailment": "rdfs", "strategy": "fast"},
             "strategy must be 'auto' or 'saturate' or 'reformulate'",
         ),
-        ({"entailment": "rdfs", "counts": "all"}, "counts must be 'support' or 'paths', got 'all'"),
+        ({"entailment": "rdfs", "counts": "all"}, "counts must be None or 'support' or 'paths', got 'all'"),
         ({"strategy": "saturate"}, "need entailment='rdfs'"),
         ({"counts": "paths"}, "need entailment='rdfs'"),
         ({"entailment": "rdfs", "rules": "rdfs"}, "do not go together"),
@@ -173,6 +175,72 @@ def test_failure_beside_a_saturated_graph_is_mended(monkeypatch: pytest.MonkeyPa
         graph.add((EX.tom, RDF.type, EX.Dog))
         assert {s for s, _, o in entailed if o == EX.Thing} == {EX.rex, EX.tom, EX.Dog, EX.Animal}
     assert type(graph.store) is type(rdflib.Graph().store)
+
+
+def test_interrupt_in_the_middle_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C reaches the writer, and whoever follows has the whole answer all the same."""
+    graph = rdflib.Graph()
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    seen: list[rdflive.Delta] = []
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    rdflive.subscribe(graph, query, seen.append, entailment="rdfs")
+    plain = RdfsEntailment._replan
+
+    def interrupt(self: Any, changes: Any) -> None:
+        monkeypatch.setattr(RdfsEntailment, "_replan", plain)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RdfsEntailment, "_replan", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    graph.add((EX.tom, RDF.type, EX.Dog))
+    assert [(d.initial, [s.x for s in d.added]) for d in seen[1:]] == [(True, [EX.rex]), (False, [EX.tom])]
+
+
+def test_close_that_is_interrupted_lets_the_graph_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second subscription goes on, and after it the store is its own again."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    seen: list[rdflive.Delta] = []
+    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+    first, second = (rdflive.subscribe(graph, query, seen.append, entailment="rdfs") for _ in range(2))
+    plain = RdfsEntailment.unwant
+
+    def interrupt(self: Any, patterns: Any) -> None:
+        monkeypatch.setattr(RdfsEntailment, "unwant", plain)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RdfsEntailment, "unwant", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        first.close()
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    assert [s.x for s in seen[-1].added] == [EX.rex]
+    second.close()
+    assert type(graph.store) is type(rdflib.Graph().store)
+
+
+def test_endpoint_feeds_fetch_what_a_saturated_graph_needs() -> None:
+    """What is entailed may depend on any triple, so all of them are wanted."""
+    graph = rdflib.Graph()
+    with rdflive.saturate(graph), manager.locked(graph.store) as adapter:
+        assert {str(pattern) for _, pattern in membership.patterns(adapter)} == {"?s ?p ?o"}
+
+
+def test_look_ups_in_a_batch_do_not_read_the_batch() -> None:
+    """Subscribing in a batch of many changes sees the state from before it."""
+    graph = rdflib.Graph()
+    graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
+    for i in range(40):
+        graph.add((URIRef(f"{EX}{i}"), RDF.type, EX.Dog))
+    with rdflive.batch(graph):
+        for i in range(2000):
+            graph.add((URIRef(f"{EX}{i}"), EX.seen, EX.rex))
+        for i in range(20):
+            graph.remove((URIRef(f"{EX}{i}"), RDF.type, EX.Dog))
+        query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
+        subscription = rdflive.subscribe(graph, query, entailment="rdfs", provenance=True)
+        assert len(subscription.answers()) == 40
+    assert len(subscription.answers()) == 20
 
 
 def test_names_that_nobody_asks_for_are_forgotten() -> None:

@@ -258,6 +258,9 @@ def test_saturated_graph_follows_a_resync() -> None:
         assert (EX.tom, RDF.type, EX.Animal) not in entailed
         subscription.resync()
         assert (EX.tom, RDF.type, EX.Animal) in entailed
+        plain.add(graph.store, (EX.kit, RDF.type, EX.Dog), graph)
+        entailed.resync()
+        assert (EX.kit, RDF.type, EX.Animal) in entailed
 
 
 def test_blank_nodes_of_data_are_constants() -> None:

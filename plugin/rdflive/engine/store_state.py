@@ -42,18 +42,20 @@ class StoreState:
         self._views: dict[QueryState, list[View]] = {}
         self._view_of: dict[QueryState, ViewOf] = {}
         self._unflushed: dict[View, None] = {}
+        self._broken: dict[View, None] = {}
         self.seconds = 0.0
         """Time spent above the segments."""
 
     def commit(self, sequence: int) -> None:
         """Hand the net delta of each query that changed to its subscription; a second call finds none."""
         start = perf_counter()
-        if self._unflushed:
+        if self._unflushed or self._broken:
             self._flush(sequence)
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
-                changed.update((self._owners[state][0], None) for state in view.kernel.dirty)
+                owners = (self._owners.get(state) for state in view.kernel.dirty)
+                changed.update((owner[0], None) for owner in owners if owner is not None)
                 view.kernel.dirty.clear()
         if changed:
             deltas = [(query, *self._drain(query)) for query in changed]
@@ -67,16 +69,32 @@ class StoreState:
         """Have a view's `flush` called at the beginning of the next commit."""
         self._unflushed[view] = None
 
+    def give_up(self, view: View) -> None:
+        """Have a view and its queries begin anew at the next commit: it failed half-way."""
+        self._broken[view] = None
+
     def _flush(self, sequence: int) -> None:
         """Have views take what they put off; one that fails begins anew, and so do its queries."""
         waiting, self._unflushed = self._unflushed, {}
-        broken = []
+        interrupt: BaseException | None = None
+        self._broken.update(waiting)
         for view in waiting:
             try:
                 view.flush()
             except Exception:
                 log.exception("a view failed on an update; it and its queries are started anew")
-                broken.append(view)
+            except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left half done
+                interrupt = error
+            else:
+                del self._broken[view]
+        if self._broken:
+            self._mend(sequence)
+        if interrupt is not None:
+            raise interrupt
+
+    def _mend(self, sequence: int) -> None:
+        """Start broken views and their queries anew."""
+        broken = [view for view in self._broken if view in self.views.values()]
         queries = [query for query in self._emits if any(view in broken for view in self._views[query])]
         for view in broken:
             view.reset()
@@ -86,6 +104,7 @@ class StoreState:
             self._reload(view)
         for query in queries:
             self._emits[query](self._restart(query), sequence, True)
+        self._broken.clear()
 
     def _reload(self, view: View) -> None:
         try:
@@ -145,8 +164,10 @@ class StoreState:
 
     def remove(self, query: QueryState) -> None:
         """Stop maintaining a query and free what only it used; views may be left without queries."""
-        self._stop(query)
-        del self._emits[query], self._view_of[query]
+        try:
+            self._stop(query)
+        finally:
+            del self._emits[query], self._view_of[query]
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
@@ -195,14 +216,16 @@ class StoreState:
         return answer
 
     def _stop(self, query: QueryState) -> None:
-        for state in query.states:
-            owner = self._owners.pop(state, None)
-            if owner is not None:
-                owner[1].remove(state)
-        query.clear()
-        for view in self._views.pop(query, []):
-            view.queries -= 1
-        self.dictionary.sweep()
+        try:
+            for state in query.states:
+                owner = self._owners.pop(state, None)
+                if owner is not None:
+                    owner[1].remove(state)
+        finally:
+            query.clear()
+            for view in self._views.pop(query, []):
+                view.queries -= 1
+            self.dictionary.sweep()
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
         return self._owners[state][1].solutions(state)

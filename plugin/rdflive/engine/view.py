@@ -35,6 +35,9 @@ class State(Protocol):
     def await_flush(self, view: View) -> None:
         """Have a view's `flush` called at the beginning of the next commit."""
 
+    def give_up(self, view: View) -> None:
+        """Have a view and its queries begin anew at the next commit: it failed half-way."""
+
 
 class View:
     """Listens to one graph and keeps the segments on it; all methods are called under the store's lock.

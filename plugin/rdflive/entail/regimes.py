@@ -19,9 +19,13 @@ def regime_of(
 
     Raises ValueError for options that do not go together, and `RuleError` for rules that cannot be used.
     """
-    _check("entailment", entailment, ("rdfs",))
-    _check("strategy", strategy, get_args(Strategy))
-    _check("counts", counts, get_args(Counts))
+    for name, value, accepted in (
+        ("entailment", entailment, (None, "rdfs")),
+        ("strategy", strategy, get_args(Strategy)),
+        ("counts", counts, (None, *get_args(Counts))),
+    ):
+        if value not in accepted:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, accepted))}, got {value!r}")
     if rules is not None:
         if entailment is not None:
             raise ValueError(
@@ -40,8 +44,3 @@ def regime_of(
             raise ValueError("counts='paths' needs what is counted: strategy='saturate'")
         strategy = "saturate"
     return Rdfs(strategy, counts or "support")
-
-
-def _check(name: str, value: object, accepted: tuple[str, ...]) -> None:
-    if value is not None and value not in accepted:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, accepted))}, got {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -29,7 +30,7 @@ class EntailedView(View):
         self._changes: list[tuple[Sign, Triple]] = []
         self._wants: dict[SegmentState, list[Pattern]] = {}
         self._all = 0
-        """How often all that is entailed is wanted, whatever queries want."""
+        """How often `want_all` was called and not undone."""
         self._told = 0
         """How often the entailment has been told so."""
 
@@ -68,7 +69,19 @@ class EntailedView(View):
     def remove(self, state: SegmentState) -> None:
         """Stop maintaining a segment, and working out what only it wanted."""
         super().remove(state)
-        self.entailment.unwant(self._wants.pop(state, ()))
+        self._unwant(self._wants.pop(state, ()))
+
+    def _unwant(self, patterns: Sequence[Pattern]) -> None:
+        try:
+            self.entailment.unwant(patterns)
+        except BaseException:
+            self.state.give_up(self)
+            raise
+
+    @property
+    def wants_all(self) -> bool:
+        """True while all that is entailed is wanted, whatever queries want."""
+        return self._all > 0
 
     def want_all(self) -> None:
         """Begin to maintain all entailed triples, whether a query wants them or not."""
@@ -82,7 +95,7 @@ class EntailedView(View):
         self._all -= 1
         if self._told:
             self._told -= 1
-            self.entailment.unwant([ANY])
+            self._unwant([ANY])
         self._dictionary.sweep()
 
     def check(self) -> None:
