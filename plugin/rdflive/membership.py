@@ -51,7 +51,7 @@ def join(
         query, answer = state.add(plan, partial(_view, adapter, target, state, regime), emit)
         try:
             for view in state.watched(query):
-                view.check()
+                view.check(query.states)
         except BaseException:
             state.remove(query)
             raise
@@ -68,11 +68,6 @@ def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
     assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
     try:
         view.want_all()
-        try:
-            view.check()
-        except BaseException:
-            view.unwant_all()
-            raise
         view.queries += 1
     finally:
         _release_unused(adapter, state)

@@ -294,6 +294,21 @@ def test_cycle_that_comes_later_lets_everything_close() -> None:
     assert type(graph.store) is type(rdflib.Graph().store)
 
 
+def test_cycle_concerns_those_who_see_it() -> None:
+    """A refused subscription changes nothing for others, open or to come."""
+    graph = family()
+    graph.add((EX.C, RDFS.subClassOf, EX.D))
+    graph.add((EX.D, RDFS.subClassOf, EX.C))
+    options: dict[str, Any] = {"entailment": "rdfs", "counts": "paths"}
+    with pytest.raises(rdflive.SchemaError):
+        rdflive.subscribe(graph, f"SELECT ?x {{ ?x a <{EX.C}> }}", **options)
+    subscription = rdflive.subscribe(graph, f"SELECT ?x {{ ?x a <{EX.Animal}> }}", **options)
+    with pytest.raises(rdflive.SchemaError):
+        rdflive.subscribe(graph, f"SELECT ?x {{ ?x a <{EX.C}> }}", **options)
+    graph.add((EX.tom, RDF.type, EX.Dog))
+    assert len(subscription.answers()) == 2
+
+
 def test_refused_triple_lets_a_resync_pass() -> None:
     """What is refused later is passed over, also when the graph is read again."""
     graph = family()

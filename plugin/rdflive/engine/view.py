@@ -128,8 +128,8 @@ class View:
             if guard is None or guard(*ids):
                 yield ids
 
-    def check(self) -> None:
-        """Raise where the view cannot give what it was asked for; asked when a query begins to look at it."""
+    def check(self, states: Iterable[SegmentState]) -> None:
+        """Raise where these segments cannot be maintained as it was asked for."""
 
     def reset(self) -> None:
         """Forget everything but the segments, after a failure."""

@@ -75,8 +75,8 @@ class Entailment(Protocol):
     def unwant(self, patterns: Iterable[Pattern]) -> None:
         """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
 
-    def check(self) -> None:
-        """Raise an `RdfliveError` where what is wanted cannot be worked out as it was asked for.
+    def check(self, patterns: Iterable[Pattern]) -> None:
+        """Raise an `RdfliveError` where wanted patterns cannot be worked out as it was asked for.
 
         It is asked after `want` where somebody can be told; what happens later is logged and passed over.
         """

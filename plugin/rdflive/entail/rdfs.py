@@ -159,13 +159,15 @@ class RdfsEntailment:
                 self._kinds.schema.change(1, (s, p, o))
         self._kinds.templates.refresh(set(), (), everything=False)
 
-    def check(self) -> None:
+    def check(self, patterns: Iterable[Pattern]) -> None:
         """Raise `SchemaError` where the schema cannot be reasoned with as it was asked for."""
         kinds = self._kinds
         if kinds.schema.refused:
             raise SchemaError(_refusal(next(iter(kinds.schema.refused))))
-        for table in kinds.tables.values():
-            self._check_paths(table.ways.atoms)
+        for request in map(self._request, patterns):
+            for kind, table in kinds.tables.items():
+                if kind == request or request == ALL or (request == ALL_TYPES and kind[1] is not None):
+                    self._check_paths(table.ways.atoms)
 
     def _check_paths(self, atoms: Iterable[Atom]) -> None:
         cycles = self._kinds.templates.cycles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -86,6 +86,11 @@ class EntailedView(View):
     def want_all(self) -> None:
         """Begin to maintain all entailed triples, whether a query wants them or not."""
         self.entailment.want([ANY])
+        try:
+            self.entailment.check([ANY])
+        except BaseException:
+            self._unwant([ANY])
+            raise
         self._all += 1
         self._told += 1
         self._dictionary.sweep()
@@ -98,9 +103,9 @@ class EntailedView(View):
             self._unwant([ANY])
         self._dictionary.sweep()
 
-    def check(self) -> None:
-        """Raise where what the graph entails cannot be worked out as it was asked for."""
-        self.entailment.check()
+    def check(self, states: Iterable[SegmentState]) -> None:
+        """Raise where what segments match cannot be worked out as it was asked for."""
+        self.entailment.check([pattern for state in states for pattern in self._wants.get(state, ())])
 
     def reset(self) -> None:
         """Begin with a new entailment, after the old one failed; what that held in the dictionary stays."""
