@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, TypeAlias
+from typing import Any
 
 from rdflive.entail.collection import no_collection
 from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph, Triple
+from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
-from rdflive.entail.table import Key, Pick, Table
+from rdflive.entail.table import Key, Table
 from rdflive.entail.templates import Atom, Atoms, Kind, Templates
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.entail.ways import Ways
 
-__all__ = ["Kinds", "Step"]
-
-Step: TypeAlias = tuple[Table, Pick, Atom, int]
-"""What an explicit triple entails: of which kind, its key, by which atom, its weight."""
+__all__ = ["Kinds"]
 
 
 class Kinds:
@@ -37,18 +35,12 @@ class Kinds:
         self.tables: dict[Kind, Table] = {}
         self._dictionary = graph.dictionary
         self._columns: dict[Kind, Columns] | None = None
-        self._routes: dict[Any, dict[Any, dict[tuple[Kind, Atom], Step]]] = {}
+        self.routes = Routes()
 
-    def __contains__(self, predicate: Any) -> bool:
-        return predicate in self._routes
-
-    def steps(self, p: Any, o: Any) -> Iterable[Step] | None:
-        """Give what explicit triples of a property entail that is kept; None where it is not known."""
-        by_class = self._routes.get(p)
-        if by_class is None:
-            return None
+    def find(self, p: Any, o: Any) -> Route | None:
+        """Give what explicit triples of a known property entail that is kept; None for nothing."""
         templates = self.templates
-        return by_class.get(o if p in templates.typing and o in templates.classes else None, _NONE).values()
+        return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
 
     def kind_of(self, triple: Triple) -> Kind:
         """Give the kind of an entailed triple."""
@@ -78,16 +70,9 @@ class Kinds:
     def route(self, table: Table, atoms: Atoms) -> None:
         """Have explicit triples find a table by these atoms, and no others."""
         for atom in table.ways.atoms:
-            p, c = atom.source
-            del self._routes[p][c][table.kind, atom]
-            if not self._routes[p][c]:
-                del self._routes[p][c]
-            if not self._routes[p]:
-                del self._routes[p]
+            self.routes.remove(table, atom)
         for atom, weight in atoms.items():
-            p, c = atom.source
-            step = (table, table.pick(atom), atom, weight)
-            self._routes.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
+            self.routes.add((table, table.pick(atom), atom, weight))
         table.ways = Ways(atoms)
         table.settle()
         table.is_trivial = self.templates.is_trivial(table.kind, atoms)
@@ -152,6 +137,9 @@ class Kinds:
                             counts[table][key] += weight
             for table, counted in counts.items():
                 table.keep(counted, sizes[table], now)
+        self.routes.forget()
 
-
-_NONE: dict[Any, Any] = {}
+    def forget(self, table: Table) -> None:
+        """Count a kind no longer."""
+        table.forget()
+        self.routes.forget()

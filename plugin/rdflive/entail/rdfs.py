@@ -22,6 +22,7 @@ from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
+from rdflive.entail.routes import Step
 from rdflive.entail.table import Table
 from rdflive.entail.templates import Atom, Kind
 from rdflive.entail.ways import Ways
@@ -189,7 +190,7 @@ class RdfsEntailment:
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
         p = change[1]
-        return p in self._kinds or ALL in self._wants or self._is_schema(p)
+        return p in self._kinds.routes or ALL in self._wants or self._is_schema(p)
 
     def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
         """Give the net changes of what is wanted, by those of the graph."""
@@ -209,36 +210,60 @@ class RdfsEntailment:
     def _take(self, changes: Changes) -> None:
         """Follow changes of explicit triples by the templates as they are."""
         kinds, move, intern = self._kinds, self._net.move, self._graph.dictionary.intern
+        routes, is_literal = kinds.routes, kinds.is_literal
         asked: dict[Table, None] = {}
         for sign, (s, p, o) in changes:
-            steps = kinds.steps(p, o)
-            if steps is None:
+            if p not in routes:
                 if ALL in self._wants:
                     self._net.move_explicit((intern(s), intern(p), intern(o)), sign)
                 continue
+            route = kinds.find(p, o)
+            if route is None:
+                continue
             subject, value = intern(s), intern(o)
-            is_odd = kinds.is_literal(s)
-            for table, pick, atom, weight in steps:
-                if (is_odd and not atom.own) or (atom.guard and kinds.is_literal(o)):
-                    continue
-                key = pick(subject, value)
-                table.updates += 1
-                counts = table.counts
-                if counts is not None:
-                    old = counts.get(key, 0)
-                    counts[key] = new = old + weight * sign
-                    if not (old and new):
-                        table.settle_key(key)
-                        move(table, key, sign)
-                elif table.is_trivial:
-                    move(table, key, sign)
-                else:
-                    table.suspect(key, sign, weight)
-                    asked[table] = None
+            route.hits += 1
+            if is_literal(s):  # rdflib lets it pass; it entails nothing but itself
+                self._step([step for step in route.steps if step[2].own], sign, (s, o), asked)
+                continue
+            for keyed, key in ((route.subjects, subject), (route.objects, value)):
+                if keyed and not (keyed is route.objects and is_literal(o)):
+                    for counts, table, weight in keyed:
+                        old = counts.get(key, 0)
+                        counts[key] = new = old + weight * sign
+                        if not (old and new):
+                            table.settle_key(key)
+                            move(table, key, sign)
+            for counts, table, weight in route.pairs:
+                pair = (subject, value)
+                old = counts.get(pair, 0)
+                counts[pair] = new = old + weight * sign
+                if not (old and new):
+                    table.settle_key(pair)
+                    move(table, pair, sign)
+            if route.rest:
+                self._step(route.rest, sign, (s, o), asked)
         if asked:
             came = {triple for sign, triple in changes if sign > 0}
             for table in asked:
                 self._decide(table, came)
+
+    def _step(
+        self, steps: Iterable[Step], sign: Sign, ends: tuple[Any, Any], asked: dict[Table, None]
+    ) -> None:
+        """Follow one change to some kinds; what must be asked for is collected in `asked`."""
+        subject, value = map(self._graph.dictionary.intern, ends)
+        for table, pick, atom, weight in steps:
+            if atom.guard and self._kinds.is_literal(ends[1]):
+                continue
+            key = pick(subject, value)
+            if table.counts is not None:
+                if table.shift([key], weight * sign):
+                    self._net.move(table, key, sign)
+            elif table.is_trivial:
+                self._net.move(table, key, sign)
+            else:
+                table.suspect(key, sign, weight)
+                asked[table] = None
 
     def _decide(self, table: Table, came: set[Triple]) -> None:
         """Find out what has become of the triples of a kind that may have changed."""
@@ -259,9 +284,10 @@ class RdfsEntailment:
                 self._net.move(table, key, 1)
 
     def _forget(self) -> None:
+        self._kinds.routes.forget()
         for table in self._kinds.tables.values():
             if table.counts is not None and should_forget(table, self._updates):
-                table.forget()
+                self._kinds.forget(table)
 
     def _replan(self, changes: Changes) -> None:
         """Follow changes of the schema: what they mean for the data, then what they entail themselves."""
@@ -310,6 +336,7 @@ class RdfsEntailment:
 
     def describe(self) -> list[str]:
         """Tell how each wanted kind is kept and what that costs."""
+        self._kinds.routes.forget()
         tables = [table for table in self._kinds.tables.values() if not table.is_trivial]
         shown = [f"{_name(table.kind)}: {estimate(table, self._updates)}" for table in tables[:SHOWN]]
         more = len(tables) - len(shown)

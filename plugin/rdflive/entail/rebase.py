@@ -62,7 +62,7 @@ def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
 def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net, *, now: int) -> None:
     """Count from the beginning, or stop counting, and compare everything."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
-    table.forget()
+    kinds.forget(table)
     if kinds.can_count(table.kind, new.atoms):
         kinds.count({table: new.atoms}, now)
     counts = table.counts

@@ -1,0 +1,97 @@
+"""The way from an explicit triple to the tables of what it entails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from rdflive.entail.table import Key, Pick, Table
+from rdflive.entail.templates import Atom, Kind, Place
+
+__all__ = ["Route", "Routes", "Step"]
+
+Step: TypeAlias = tuple[Table, Pick, Atom, int]
+"""What an explicit triple entails: of which kind, its key, by which atom, its weight."""
+Counted: TypeAlias = tuple[dict[Key, int], Table, int]
+"""The counts of a table, the table, and the weight."""
+
+
+class Route:
+    """What the explicit triples of one kind entail, sorted by what is quick to do."""
+
+    __slots__ = ("hits", "objects", "pairs", "rest", "steps", "subjects")
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self.steps = tuple(steps)
+        """All of it."""
+        self.subjects: list[Counted] = []
+        """Counted kinds whose key is the subject."""
+        self.objects: list[Counted] = []
+        """Counted kinds whose key is the object, unless that is a literal."""
+        self.pairs: list[Counted] = []
+        """Counted kinds whose key is both."""
+        self.rest: list[Step] = []
+        """Everything else."""
+        self.hits = 0
+        for step in self.steps:
+            table, _, atom, weight = step
+            places = self._places(table, atom)
+            if table.counts is None or places is None:
+                self.rest.append(step)
+            else:
+                places.append((table.counts, table, weight))
+
+    def _places(self, table: Table, atom: Atom) -> list[Counted] | None:
+        places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
+        if places == (Place.SUBJECT,) and not atom.guard:
+            return self.subjects
+        if places == (Place.OBJECT,) and atom.guard:
+            return self.objects
+        return self.pairs if places == (Place.SUBJECT, Place.OBJECT) and not atom.guard else None
+
+
+class Routes:
+    """Finds what explicit triples entail by their property and, of a type triple, their class."""
+
+    def __init__(self) -> None:
+        self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Step]]] = {}
+        self._sorted: dict[Any, dict[Any, Route]] = {}
+
+    def __contains__(self, predicate: Any) -> bool:
+        return predicate in self._steps
+
+    def find(self, p: Any, c: Any) -> Route | None:
+        """Give the route of a kind whose property is known; None where nothing is kept."""
+        found = self._sorted.get(p)
+        if found is None:
+            found = self._sorted[p] = {}
+        route = found.get(c)
+        if route is None and c in self._steps[p]:
+            route = found[c] = Route(self._steps[p][c].values())
+        return route
+
+    def add(self, step: Step) -> None:
+        """Let a kind be found by one more atom."""
+        self.forget()
+        table, _, atom, _ = step
+        p, c = atom.source
+        self._steps.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
+
+    def remove(self, table: Table, atom: Atom) -> None:
+        """Let a kind no longer be found by an atom."""
+        self.forget()
+        p, c = atom.source
+        by_class = self._steps[p]
+        del by_class[c][table.kind, atom]
+        if not by_class[c]:
+            del by_class[c]
+        if not by_class:
+            del self._steps[p]
+
+    def forget(self) -> None:
+        """Sort routes anew: a table has begun or ceased to count. What they counted goes to the tables."""
+        for by_class in self._sorted.values():
+            for route in by_class.values():
+                for table, *_ in route.steps if route.hits else ():
+                    table.updates += route.hits
+        self._sorted.clear()
