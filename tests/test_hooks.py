@@ -67,6 +67,18 @@ def test_hook_rdflive_feed_formats() -> None:
         assert feeds.feed_format("mine") is mine
 
 
+def test_hook_rdflive_rule_sets() -> None:
+    """Rules from a plugin are found by the name of their set, for as long as it is registered."""
+    graph = rdflib.Graph()
+    graph.add(TRIPLE)
+    query = "SELECT ?y { ?y <urn:b> <urn:a> }"
+    mine = Plugin(rdflive_rule_sets=lambda: {"mine": "{ ?x <urn:b> ?y } => { ?y <urn:b> ?x } ."})
+    with mine, rdflive.subscribe(graph, query, rules="mine") as subscription:
+        assert len(list(subscription.answers())) == 1
+    with pytest.raises(rdflive.RuleError, match="'mine' is no rule set"):
+        rdflive.subscribe(graph, query, rules="mine")
+
+
 def test_hook_rdflive_endpoint() -> None:
     """A plugin makes the feed of a URL it knows, with the options given and the patterns of the queries."""
     asked: list[Any] = []

@@ -18,6 +18,7 @@ from rich.console import Console
 from bench import (
     section_adds,
     section_engine,
+    section_entail,
     section_feeds,
     section_fresh,
     section_load,
@@ -27,6 +28,7 @@ from bench import (
     section_paths,
     section_queries,
     section_spark,
+    section_thresholds,
 )
 from bench.report import Section, machine, print_section, to_markdown, write_json
 from bench.sizes import FULL, QUICK, Sizes
@@ -43,6 +45,8 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "paths": section_paths.run,
     "feeds": section_feeds.run,
     "spark": section_spark.run,
+    "entail": section_entail.run,
+    "thresholds": section_thresholds.run,
 }
 
 

@@ -43,6 +43,8 @@ class Sizes:
     """(j) Batches of ten changes."""
     spark: int
     """(k) Changes in a stream."""
+    entailed: tuple[int, ...]
+    """(l) Instance triples in the graph."""
     repeat: int = 5
 
 
@@ -63,6 +65,7 @@ FULL = Sizes(
     edges=200,
     batches=3_000,
     spark=200_000,
+    entailed=(100_000, 1_000_000),
 )
 QUICK = Sizes(
     updates=4_000,
@@ -81,5 +84,6 @@ QUICK = Sizes(
     edges=20,
     batches=100,
     spark=2_000,
+    entailed=(1_000, 3_000),
     repeat=2,
 )

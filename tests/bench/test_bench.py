@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from bench import figures
 from bench.__main__ import SECTIONS, main
+from bench.bibliography import SCHEMA, instances, term
 from bench.histories import History, social_network, train_benchmark
 from bench.items import IDLE, PREDICATES, Items
-from bench.report import to_markdown
+from bench.peer_dred import DRed
+from bench.report import to_markdown, write_json
 from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
+from support.entailment import saturated
 from support.shared import shared
 
 TINY = replace(
@@ -33,6 +39,7 @@ TINY = replace(
     edges=4,
     batches=20,
     spark=400,
+    entailed=(300,),
     repeat=1,
 )
 
@@ -52,9 +59,38 @@ def test_every_section_gives_figures(name: str) -> None:
         assert set(row) <= set(section.columns)
         assert all(figure >= 0 for figure in row.values() if isinstance(figure, int | float))
     ratios = [key for key in section.columns if key.startswith(("ratio", "over_", "of_"))]
-    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths", "feeds"):
+    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths", "feeds", "entail"):
         assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
+
+
+def test_figures_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
+    """Figures 14 to 17 are well-formed pictures with a bar or point for every figure that there is."""
+    section = SECTIONS["thresholds"](TINY)
+    write_json(tmp_path / "bench.json", [section])
+    figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
+    queries = [row for row in section.rows if "ref" in row]
+    never = sum(row.get(name) is None for row in queries for name in figures.THRESHOLDS)
+    marks = {"queries": 3 * len(queries), "updates": 8, "saturation": 6}
+    marks["thresholds"] = len(figures.THRESHOLDS) * len(queries) - never
+    for name, count in marks.items():
+        picture = ElementTree.parse(tmp_path / f"entailment-{name}.svg").getroot()
+        hints = [*picture.iter("{http://www.w3.org/2000/svg}title")]
+        assert len(hints or [*picture.iter("{http://www.w3.org/2000/svg}circle")]) == count
+
+
+def test_dred_entails_what_the_rules_do() -> None:
+    """The textbook algorithm has, after any updates, what the rules by the book give."""
+    draw = random.Random(1)
+    held = {*SCHEMA, *instances(200)}
+    peer = DRed(held)
+    for number in range(12):
+        some = set(draw.sample(sorted(held), 6)) | set(draw.sample(SCHEMA, 2))
+        (peer.delete if number % 3 else peer.insert)(some)
+        held = held - some if number % 3 else held | some
+        entailed = saturated({(term(s), term(p), term(o)) for s, p, o in held})
+        schema = {triple for triple in entailed if triple[1] in (term(p) for p in (2, 3, 4, 5))}
+        assert len(peer) == len(entailed) - len(schema) + sum(p in (2, 3, 4, 5) for _, p, _ in held)
 
 
 def test_a_run_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

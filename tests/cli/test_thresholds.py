@@ -58,7 +58,7 @@ def test_a_table_shows_times_sizes_and_thresholds() -> None:
         "",
         "A threshold is the least number of runs of the query after which saturation has paid off.",
         "Recommendation: saturate if the query is run at least 401 times, 4 times per change of an instance "
-        "triple and once per change of a schema triple; else reformulate.",
+        "triple; else reformulate.",
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from entail.differential import FAMILIES, KINDS, Family, run
 
-UPDATES = 80
+UPDATES = 160
 """Per kind of store and family of schemas; `python -m entail.differential` makes more."""
 
 

@@ -95,7 +95,17 @@ def test_a_change_that_was_not_measured_has_no_threshold() -> None:
     """A graph without schema triples says nothing about their changes."""
     measured = replace(MEASURED, schema_insert=None, schema_delete=None)
     assert (measured.st_schema_insert, measured.st_schema_delete) == (None, None)
-    assert "once per change of a schema triple" in measured.recommendation
+    assert measured.recommendation == (
+        "saturate if the query is run at least 6 times, 4 times per change of an instance triple; "
+        "else reformulate"
+    )
+    nothing = replace(measured, instance_insert=None, instance_delete=None)
+    assert nothing.recommendation == "saturate if the query is run at least 6 times; else reformulate"
+
+
+def test_where_nothing_is_entailed_neither_is_recommended() -> None:
+    """Which of two ways to ask for the same is faster is chance."""
+    assert replace(MEASURED, entailed=100).recommendation.startswith("neither: ")
 
 
 def memory() -> Any:
@@ -195,6 +205,7 @@ def test_an_empty_graph_is_measured() -> None:
     measured = thresholds(QUERY, rdflib.Graph(), runs=1)
     assert (measured.explicit, measured.entailed, measured.answers, measured.members) == (0, 0, 0, 1)
     assert measured.instance_insert is measured.schema_delete is None
+    assert measured.recommendation.startswith("neither: ")
 
 
 def test_a_graph_with_other_terms_than_rdflib_has_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -11,7 +12,7 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
-from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh
+from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh, rounds
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.query.bgp import Variable
 from rdflive.reformulate import reformulate
@@ -233,6 +234,27 @@ def test_parts_of_a_product_do_not_multiply_unless_listed() -> None:
         len(reformulation)
 
 
+def test_members_are_made_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much one round would add, only one member more than may be listed is made."""
+    module = sys.modules["rdflive.reformulate"]  # the package has a function of the same name
+    made: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        for level in rounds(*args, **options):
+            made.append(len(level))
+            yield level
+
+    monkeypatch.setattr(module, "rounds", counted)
+    schema = [(URIRef(f"urn:A{i}"), SC, A) for i in range(40)]
+    text = "SELECT * { ?x a :A . ?y a :A }"
+    with pytest.raises(ReformulationSizeError, match="more members than the 1000 "):
+        len(reformulate(text, schema, initNs=NS, limit=1000))
+    assert made == [1, 80, 1001 - 81]
+    made.clear()
+    assert len(reformulate(text, schema, initNs=NS, limit=41 * 41)) == 41 * 41
+    assert made == [1, 80, 1600]
+
+
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "many"])
 def test_limit_is_a_positive_number(limit: Any) -> None:
     """Any other limit is refused."""
@@ -326,6 +348,31 @@ def test_text_cannot_name_what_is_no_iri() -> None:
     """An IRI with a space cannot be written; the message shows it."""
     with pytest.raises(UnnameableTermError, match="'urn:no iri' is no IRI"):
         reformulate("ASK { ?x a :A }", [(URIRef("urn:no iri"), SC, A)], initNs=NS).to_sparql()
+
+
+LITERALS = [
+    Literal("one\ntwo\r\n  three"),
+    Literal("\u2028\x0b\x85\x1c"),
+    Literal('"\\n\'\t"""'),
+    Literal("eins\nzwei", lang="de"),
+    Literal("\n", datatype=URIRef("urn:dt")),
+    Literal(1.5),
+    Literal(True),
+]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_text_keeps_literals_as_they_are(literal: Literal) -> None:
+    """A literal of the query comes out of the text unchanged, whatever line breaks and quotes it has."""
+    graph = graph_of((p, SP, q), (a, p, literal))
+    written = literal.n3().replace("\t", r"\t")  # rdflib reads a tab as spaces
+    text = reformulate(f"SELECT ?x {{ ?x :q {written} }}", graph, initNs=NS).to_sparql()
+    assert [tuple(row) for row in graph.query(text)] == [(a,)]
+    ox = pytest.importorskip("pyoxigraph")
+    store = ox.Store()
+    to_native = pytest.importorskip("rdflive_stores.oxigraph_terms").to_native
+    store.add(ox.Quad(*map(to_native, (a, p, literal))))
+    assert len(list(store.query(text))) == 1
 
 
 def test_text_keeps_clear_of_the_names_of_the_query() -> None:

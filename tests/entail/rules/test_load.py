@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,11 @@ def test_load_program_joins_several_and_drops_repeated_rules() -> None:
     assert both.rules == (*load_program("rdfs-plus").rules, *load_program(TEXT).rules)
 
 
-@pytest.mark.parametrize("rules", ["owl", "missing.n3", "x" * 100_000, "nul\0", "", []])
-def test_load_program_names_what_it_accepts(rules: str | list[str]) -> None:
+@pytest.mark.parametrize(
+    "rules",
+    ["owl", "missing.n3", "x" * 100_000, "nul\0", "", [], 5, b"rdfs", [None], ["rdfs", 5], {"rdfs"}, None],
+)
+def test_load_program_names_what_it_accepts(rules: Any) -> None:
     """What is no set, no file and no text is refused, with the sets that there are."""
     with pytest.raises(RuleError, match="owl-rl, rdfs, rdfs-plus"):
         load_program(rules)
@@ -42,6 +46,23 @@ def test_load_program_refuses_a_file_that_cannot_be_read(tmp_path: Path) -> None
     for path in (tmp_path / "none.n3", latin):
         with pytest.raises(RuleError, match=path.name):
             load_program(path)
+
+
+def test_load_program_says_which_rules_are_wrong(tmp_path: Path) -> None:
+    """An error has the file, and the place among several, of what it is about."""
+    good, bad = tmp_path / "good.n3", tmp_path / "bad.n3"
+    good.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    bad.write_text("{ ?x <urn:p> ?y }\n=> { ?x <urn:q> ?z } .", encoding="utf-8")
+    with pytest.raises(RuleError, match=r"rules\[1\]: .*bad.n3: rule 1, line 2: ") as refused:
+        load_program([good, str(bad)])
+    assert refused.value.line == 2
+
+
+def test_load_program_numbers_on() -> None:
+    """Rules without a name of their own have different numbers, whatever text they come from."""
+    other = "{ ?x <urn:q> ?y } => { ?y <urn:q> ?x } . { ?x <urn:r> ?y } => { ?y <urn:r> ?x } ."
+    named = [rule.name for rule in load_program([other, TEXT, other]).rules]
+    assert named == ["rule 1", "rule 2", "rule 3"]
 
 
 def test_rule_sets_come_from_plugins_too() -> None:

@@ -231,6 +231,25 @@ def test_want_finds_rules_by_variables_that_repeat() -> None:
     follower.finish()
 
 
+@pytest.mark.parametrize("heads", ["?x :p ?y . ?x :p ?x", "?x :p ?x . ?x :p ?y"])
+def test_want_finds_rules_by_each_of_their_heads(heads: str) -> None:
+    """A rule with two heads that differ in a repeated variable is found by either, and let go with both."""
+    text = f"""
+        {{ ?x :on ?p . ?x ?p ?y }} => {{ {heads} }} .
+        {{ ?x :p ?y . ?x log:notEqualTo ?y }} => {{ ?x :other ?y }} .
+        {{ ?x :p ?x }} => {{ ?x :self ?x }} ."""
+    follower = Follower(rules(text))
+    for name in ("other", "self"):
+        follower.want((None, iri(name), None))
+        follower.commit((1, triple("a on q")), (1, triple("a q b")))
+        follower.unwant((None, iri(name), None))
+        follower.want((None, iri("self"), None))
+        follower.commit((1, triple("c on q")), (1, triple("c q d")))
+        follower.commit((-1, triple("a on q")), (-1, triple("c q d")))
+        follower.unwant((None, iri("self"), None))
+    follower.finish()
+
+
 def test_a_derived_triple_becomes_explicit_as_its_reader_goes() -> None:
     """A triple that is told in the batch that takes the guide of a rule away is read once by the rule."""
     follower = Follower(rules("{ ?x :r ?y } => { ?x :p ?y } . { ?p :on true . ?x ?p ?y } => { ?x :q ?y } ."))
@@ -323,6 +342,52 @@ def test_auxiliary_triples_never_show() -> None:
     (proof,) = driver.entailment.why(triple("b q a"))
     assert proof.explicit == (triple("a p b"),)
     assert [str(step.rule) for step in proof.steps] == ["rule 2"]
+
+
+def test_triples_about_auxiliary_predicates_never_show() -> None:
+    """What rules say about any predicate they do not say about those that they use among themselves."""
+    text = """
+        @prefix aux: <urn:x-rdflive:rule:> .
+        { ?x :p ?y } => { ?y aux:seen ?x } .
+        { ?x ?p ?y } => { ?p :used ?p } ."""
+    driver = Driver(rules(text))
+    driver.want(ANY)
+    used = {(1, triple(f"{name} used {name}")) for name in ("p", "used")}
+    assert driver.commit([(1, triple("a p b"))]) == {(1, triple("a p b")), *used}
+    assert driver.holds() == {fact for _, fact in used} | {triple("a p b")}
+
+
+def test_owl_rl_takes_lists_apart_once() -> None:
+    """A list of a class takes a few facts per member, and one that no class has takes none."""
+
+    def make_list(name: str) -> list[Any]:
+        cells = [iri(f"{name}{i}") for i in range(20)]
+        rests = zip(cells, [*cells[1:], RDF.nil], strict=True)
+        links = [(cell, RDF.rest, rest) for cell, rest in rests]
+        return [*links, *((cell, RDF.first, iri(f"{cell[4:]}-first")) for cell in cells)]
+
+    driver = Driver(load_program("owl-rl"))
+    driver.want((None, RDFS.subClassOf, None))
+    before = len(driver.entailment._propagation.facts.table)
+    driver.commit([(1, fact) for fact in make_list("free")])
+    driver.commit([(1, fact) for fact in make_list("union")])
+    assert len(driver.entailment._propagation.facts.table) == before + 80
+    gained = driver.commit([(1, (iri("c"), OWL.unionOf, iri("union0")))])
+    assert {fact for _, fact in gained} == {
+        (iri(f"union{i}-first"), RDFS.subClassOf, iri("c")) for i in range(20)
+    }
+    assert len(driver.entailment._propagation.facts.table) == before + 80 + 1 + 20 + 21 + 20
+
+
+def test_owl_rl_says_that_a_restriction_is_below_itself() -> None:
+    """A restriction that is compared with itself is a subclass of itself, as the profile's rules have it."""
+    driver = Driver(load_program("owl-rl"))
+    driver.want((None, RDFS.subClassOf, iri("r")))
+    facts = (iri("r"), OWL.allValuesFrom, iri("c")), (iri("r"), OWL.onProperty, iri("p"))
+    driver.commit([(1, fact) for fact in facts])
+    below = (iri("r"), RDFS.subClassOf, iri("r"))
+    assert driver.commit([(1, (iri("c"), RDFS.subClassOf, iri("c")))]) == {(1, below)}
+    assert [proof.rules for proof in driver.entailment.why(below)] == [("scm-avf1",)]
 
 
 def test_why_of_what_is_not_entailed_is_nothing() -> None:

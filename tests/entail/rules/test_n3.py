@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from rdflive.entail.rules import RuleError
@@ -25,6 +27,7 @@ ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
         ("{ ?x :p ?y } => { ?y :q ?x } .", "rule 1: ?x <urn:p> ?y => ?y <urn:q> ?x"),
         ("{ ?y :q ?x } <= { ?x :p ?y } .", "rule 1: ?x <urn:p> ?y => ?y <urn:q> ?x"),
         ('{ ?x :p ?x } => { ?x :q 1 } ; rdfs:label "mine" .', f"mine: ?x <urn:p> ?x => ?x <urn:q> {ONE}"),
+        ('{ ?x :q ?y } <= { ?x :p ?y } ; rdfs:label "mine" .', "mine: ?x <urn:p> ?y => ?x <urn:q> ?y"),
         ("{ } => { :a :p :b } .", "rule 1:  => <urn:a> <urn:p> <urn:b>"),
         (":a :p :b .", "fact 1:  => <urn:a> <urn:p> <urn:b>"),
         ("{ ?x :p ?y . ?y math:lessThan 1 } => { ?x :q ?y } .",
@@ -60,7 +63,21 @@ def test_parse_keeps_the_order_of_the_text() -> None:
         ("", "holds no rule"),
         ("# nothing", "holds no rule"),
         ("{ ?x :p ?y } => { ?x ", "line 6: EOF found"),
-        ("@prefix", "not closed"),
+        ("@prefix", "line 6: the text ends within a statement"),
+        ("\n{ ?x :p ?y } => { ?x :q ?y }", "line 7: the text ends within a statement"),
+        ("?? ", "line 6: Attempted to create variable with empty string"),
+        ("{ ?x <p> ?y } => { ?x :q ?y } .", "line 6: an IRI is relative; write it in full"),
+        ("\nPREFIX e: <urn:>\n", "line 7: expected directive or statement; write @prefix name: <...> ."),
+        ("@forSome <urn:x> . { ?x :p ?y } => { ?x :q <urn:x> } .", "@forSome <urn:x> stands outside a rule"),
+        ("@forSome <urn:x> . <urn:x> :p :b .", "@forSome <urn:x> stands outside a rule"),
+        (
+            "{ ?x <urn: p> ?y } => { ?x :q ?y } .",
+            "line 6: 'urn: p' is no IRI: ' ' may not be in it; write %20",
+        ),
+        ("{ ?x :p ?y } => { ?x <urn:{p}> ?y } .", "'urn:{p}' is no IRI: '{' may not be in it"),
+        ("{ ?x :p ?y } => <urn:no iri> .", "'urn:no iri' is no IRI"),
+        ('{ ?x :p "1"^^<urn: d> } => { ?x :q :a } .', "'urn: d' is no IRI"),
+        (":a :b <urn:c d> .", "fact 1, line 6: 'urn:c d' is no IRI"),
         ("{ ?x :p } => { ?x :q :c } .", "line 6: objectList expected"),
         ("\n\n?x ?y .", "line 8"),
         ("{ ?x no:p ?y } => { ?x :q ?y } .", 'Prefix "no:" not bound'),
@@ -92,10 +109,43 @@ def test_parse_refuses_what_cannot_be_maintained(text: str, reason: str) -> None
     assert reason in str(refused.value)
 
 
-def test_parse_tells_the_line_of_a_syntax_error() -> None:
-    """The line of a syntax error is in the error, 0 where the parser does not tell it."""
-    with pytest.raises(RuleError) as known:
-        parse("@prefix : <urn:> .\n{ ?x :p } => { ?x :q :c } .")
-    with pytest.raises(RuleError) as unknown:
-        parse("@prefix")
-    assert (known.value.line, unknown.value.line) == (2, 0)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("@prefix : <urn:> .\n{ ?x :p } => { ?x :q :c } .", 2),
+        ("@prefix", 1),
+        ("@prefix : <urn:> .\n\n{ ?x :p ?y }\n=> # not\n{ ?x :q ?z\n} .\n", 6),
+        ("@prefix : <urn:> .\n:a :b 1 .\n:a :b\n[] .", 4),
+    ],
+)
+def test_parse_tells_the_line(text: str, line: int) -> None:
+    """The line of a syntax error, and the one that a refused rule or fact ends on, are in the error."""
+    with pytest.raises(RuleError, match=f"line {line}: ") as refused:
+        parse(text)
+    assert refused.value.line == line
+
+
+def test_parse_demands_that_prefixes_are_declared() -> None:
+    """The empty prefix means nothing by itself."""
+    with pytest.raises(RuleError, match="the prefix of :p is not declared; write @prefix : "):
+        parse("{ ?x :p ?y } => { ?y :p ?x } .")
+
+
+def test_parse_passes_a_byte_order_mark_by() -> None:
+    """The mark that some editors begin files with is no part of the rules."""
+    text = PREFIXES + "{ ?x :p ?y } => { ?y :p ?x } ."
+    assert parse("\ufeff" + text) == parse(text)
+
+
+def test_parse_counts_rules_once_that_say_the_same() -> None:
+    """Of rules that say the same the first counts, under its own name."""
+    rule = "{ ?x :p ?y } => { ?y :p ?x }"
+    assert str(parse(f'{PREFIXES}{rule} ; rdfs:label "turn" . {rule} .')).startswith("turn: ")
+    assert len(parse(f"{PREFIXES}{rule} . {rule} .").rules) == 1
+
+
+def test_parse_does_not_warn() -> None:
+    """Where every warning is an error, whoever gives it, rules can be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse(PREFIXES + "{ ?x :p ?y } => { ?y :p ?x } .").rules

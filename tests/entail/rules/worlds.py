@@ -60,10 +60,12 @@ def _rule(random: Random, number: int) -> Rule:
             return term
         return random.choice(bound if bound and random.random() < 0.8 else constants)
 
-    heads = (
+    heads = [
         TriplePattern(safe(node(), TERMS), safe(predicate(), PREDICATES), safe(end(), TERMS))
         for _ in range(random.choice([1, 1, 1, 2]))
-    )
+    ]
+    if random.random() < 0.2:  # a second head that differs in a repeated variable only
+        heads.append(TriplePattern(heads[0].subject, heads[0].predicate, heads[0].subject))
     conditions = []
     if bound and random.random() < 0.3:
         side = random.choice([*bound, *TERMS, Literal("1")])

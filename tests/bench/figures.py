@@ -1,0 +1,82 @@
+"""Draw what the section `thresholds` measured.
+
+PYTHONPATH=tests python -m bench.figures build/bench.json docs
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.plots import bars, lines
+from rdflive.thresholds import MOST_MEMBERS
+
+__all__ = ["draw", "main"]
+
+UPDATES = ("instance insert", "instance delete", "schema insert", "schema delete")
+THRESHOLDS = {
+    "st": "saturation",
+    "st_instance_insert": "instance insert",
+    "st_instance_delete": "instance delete",
+    "st_schema_insert": "schema insert",
+    "st_schema_delete": "schema delete",
+}
+
+
+def draw(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Make Figures 14 to 17 of paper 003 of the section's rows, by the names of their files."""
+    named = {row["what"]: row for row in rows}
+    queries = [row for row in rows if "ref" in row]
+    sizes = [row for row in rows if row["what"] == "saturation"]
+    names = [f"{row['what']} ({_members(row['members'])})" for row in queries]
+    note = f"{queries[0]['triples']:,} triples; in brackets the members of the reformulation."
+    return {
+        "entailment-saturation.svg": lines(
+            "Saturation time by size", "ms", "triples",
+            {
+                "supports": [(row["triples"], row["saturation"]) for row in sizes],
+                "paths": [(row["triples"], row["paths"]) for row in sizes],
+            },
+        ),
+        "entailment-queries.svg": bars(
+            "Query time by strategy", "ms", names,
+            {
+                "over the saturation": [row["sat"] for row in queries],
+                "reformulated": [row["ref"] for row in queries],
+                "saturation and query": [row["sat"] + row["saturation"] for row in queries],
+            },
+            note,
+        ),
+        "entailment-updates.svg": bars(
+            "Time of an update", "µs", UPDATES,
+            {
+                "graph alone": [named[what]["plain"] for what in UPDATES],
+                "graph and its saturation": [named[what]["maintained"] for what in UPDATES],
+            },
+        ),
+        "entailment-thresholds.svg": bars(
+            "Runs of a query after which saturation has paid off", "runs", names,
+            {label: [row.get(key) for row in queries] for key, label in THRESHOLDS.items()},
+            note + " No bar: never.",
+        ),
+    }  # fmt: skip
+
+
+def _members(count: int | None) -> str:
+    return f"> {MOST_MEMBERS:,}" if count is None else f"{count:,}"
+
+
+def main(arguments: list[str]) -> None:
+    """Read a report of the benchmarks and write the figures."""
+    report: Mapping[str, Any] = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+    (section,) = (section for section in report["sections"] if section["name"] == "thresholds")
+    for name, picture in draw(section["rows"]).items():
+        Path(arguments[1], name).write_text(picture, encoding="utf-8")
+        print(Path(arguments[1], name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

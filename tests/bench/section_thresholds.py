@@ -1,0 +1,146 @@
+"""(m) The experiments of paper 003, Figures 14 to 17, on the bibliography: when saturation pays off."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from statistics import median
+from typing import Any, Final, Literal
+
+from rdflib import Graph
+
+import rdflive
+from bench.bibliography import SCHEMA, instances, to_graph
+from bench.child import call_module
+from bench.clock import interleave, timed
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX
+from rdflive.thresholds import Thresholds, UpdateTimes, thresholds
+
+__all__ = ["QUERIES", "run"]
+
+QUERIES: Final = {
+    "everything": "SELECT * { ?x ?p ?y }",
+    "publications and all they say": "SELECT * { ?x a :Publication ; ?p ?y }",
+    "all types": "SELECT * { ?x a ?c }",
+    "things": "SELECT * { ?x a :Thing }",
+    "documents and their agents": "SELECT * { ?x a :Document ; :contributor ?y . ?y a :Agent }",
+    "persons of documents at venues": "SELECT * { ?x a :Document ; :creator ?y ; :partOf ?v . "
+    "?y a :Person . ?v a :Venue }",
+    "who cites a work of theirs": "SELECT * { ?x :creator ?y ; :cites ?z . ?z :creator ?y }",
+    "types of the cited": "SELECT * { ?x :cites ?z . ?z a ?c }",
+    "articles": "SELECT * { ?x a :Article ; :author ?y ; :inJournal ?v }",
+    "works of one person": "SELECT * { ?x :contributor :n1000 ; a :Document }",
+    "types of one person": "SELECT * { :n1000 a ?c }",
+    "colleagues of one person": "SELECT * { :n1000 :worksFor ?o . ?x :worksFor ?o ; a :Person }",
+    "students at work": "SELECT * { ?x a :Student ; :worksFor ?o }",
+    "heads": "SELECT * { ?x :headOf ?o }",
+    "titles": "SELECT * { ?x :title ?t ; :year ?n }",
+}
+"""From those that everything is entailed for to those that nothing is; some are about one node."""
+
+
+def run(sizes: Sizes) -> Section:
+    """Measure saturation by size, and each query by either strategy."""
+    count = sizes.entailed[0] // 4
+    section = Section(
+        "thresholds",
+        f"Saturation or reformulation: {count:,} triples of the bibliography, {len(SCHEMA)} of them schema",
+        count,
+        SEED,
+        sizes.repeat,
+        {
+            "what": "what",
+            "triples": "triples",
+            "entailed": "entailed",
+            "members": "members of the union",
+            "answers": "answers",
+            "sat": "t(sat), ms",
+            "ref": "t(ref), ms",
+            "saturation": "t(sat+), ms",
+            "paths": "t(sat+) with path counts, ms",
+            "plain": "graph alone, µs",
+            "maintained": "with its saturation, µs",
+            "st": "st",
+            "st_instance_insert": "st, instance insert",
+            "st_instance_delete": "instance delete",
+            "st_schema_insert": "schema insert",
+            "st_schema_delete": "schema delete",
+        },
+    )
+    for task in ({"part": "saturation", "count": max(sizes.entailed)}, {"part": "queries", "count": count}):
+        section.rows += call_module("bench.section_thresholds", {**task, "repeat": sizes.repeat})["rows"]
+    section.notes += [
+        "t(sat): the query over the saturation; t(ref): its reformulation over the graph; t(sat+): the "
+        "saturation. A threshold is the least number of runs of the query after which saturation, or its "
+        "maintenance through one change, has paid off; n/a where it never does.",
+        "Both queries are evaluated by `rdflive.reformulate(...).evaluate` on rdflib's Memory store, once "
+        "with the schema and once without.",
+    ]
+    return section
+
+
+def _saturation(count: int, repeat: int) -> Iterable[dict[str, Any]]:
+    """Figure 14: saturation by size, with supports and with paths counted."""
+    for size in (count // 4, count // 2, count):
+        graph = to_graph([*SCHEMA, *instances(size)])
+        rdflive.saturate(graph).close()
+
+        def seconds(number: int, counts: Literal["support", "paths"], graph: Graph = graph) -> float:
+            taken, saturated = timed(lambda: rdflive.saturate(graph, counts=counts))
+            saturated.close()
+            return taken
+
+        found = interleave(
+            {
+                "saturation": lambda n: seconds(n, "support"),
+                "paths": lambda n: seconds(n, "paths"),
+            },
+            repeat,
+        )
+        yield {
+            "what": "saturation",
+            "triples": size,
+            **{name: median(taken) * 1e3 for name, taken in found.items()},
+        }
+
+
+def _queries(count: int, repeat: int) -> Iterable[dict[str, Any]]:
+    """Figures 15, 16 and 17."""
+    graph = to_graph([*SCHEMA, *instances(count)])
+    found: dict[str, Thresholds] = {}
+    for name, text in QUERIES.items():
+        found[name] = thresholds(f"PREFIX : <{EX}> {text}", graph, runs=repeat)
+        yield _query_row(name, found[name])
+    for what in ("instance_insert", "instance_delete", "schema_insert", "schema_delete"):
+        times: list[UpdateTimes] = [getattr(measured, what) for measured in found.values()]
+        yield {
+            "what": what.replace("_", " "),
+            "triples": count,
+            "plain": median(t.plain for t in times) * 1e6,
+            "maintained": median(t.maintained for t in times) * 1e6,
+        }
+
+
+def _query_row(name: str, measured: Thresholds) -> dict[str, Any]:
+    row = {
+        "what": name,
+        "triples": measured.explicit,
+        "entailed": measured.entailed,
+        "members": measured.members,
+        "answers": measured.answers,
+        "sat": measured.on_saturated * 1e3,
+        "ref": measured.reformulated * 1e3,
+        "saturation": measured.saturation * 1e3,
+    }
+    names = ("st", "st_instance_insert", "st_instance_delete", "st_schema_insert", "st_schema_delete")
+    return row | {threshold: getattr(measured, threshold) for threshold in names}
+
+
+if __name__ == "__main__":
+    task = json.load(sys.stdin)
+    part = _saturation if task["part"] == "saturation" else _queries
+    print(json.dumps({"rows": list(part(task["count"], task["repeat"]))}))

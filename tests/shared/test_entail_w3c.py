@@ -1,0 +1,130 @@
+"""The W3C entailment tests whose regime includes RDFS: triple by triple in, and out again."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+import rdflib
+
+import rdflive
+from entail.rules.naive import entailed
+from rdflive.entail.rules import load_program
+from support.entailment import Triple, saturated
+from support.shared import SHARED, shared
+from support.solutions import Row, State, folded, isomorphic, state_of
+from support.w3c import Case
+from support.w3c_world import ENGINES, Sum, World
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture(autouse=True)
+def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A view that fails is started anew, and only the log tells."""
+    yield
+    assert not [record for record in caplog.get_records("call") if record.levelno >= logging.ERROR]
+
+
+FOLDER = "sparql11/entailment#"
+BEYOND: dict[str, str] = {
+    "paper-sparqldl-Q1-rdfs": "rdfs10: a class is a subclass of itself",
+    "rdfs05": "rdfs10: a class is a subclass of itself",
+    "rdfs11": "rdfs6: a property is a subproperty of itself",
+    "sparqldl-02": "rdfs10: a class is a subclass of itself",
+    "sparqldl-03": "rdfs10: a class is a subclass of itself",
+}
+"""Tests that the four constraints of the DB fragment do not answer, each with the rule that it needs."""
+Closure: TypeAlias = Callable[[Iterable[Triple]], Iterable[Triple]]
+
+
+def load() -> list[Case]:
+    path = SHARED / "data" / "w3c" / "index.json"
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    cases = [Case(entry) for entry in entries if "RDFS" in (entry.get("regime") or ())]
+    return [case for case in cases if case.cls.startswith("E ")]
+
+
+CASES = load()
+FRAGMENT = [case for case in CASES if case.id.removeprefix(FOLDER) not in BEYOND]
+
+
+class Entailed(Sum):
+    """Adds up the deltas of a subscription to what the graph entails."""
+
+    def __init__(self, graph: Any, query: str, **options: Any) -> None:
+        self.weights: Counter[Row] = Counter()
+        self.answer: bool | None = None
+        self.deltas = 0
+        self.subscription = rdflive.subscribe(graph, query, self._take, on_error=self._fail, **options)
+
+
+def test_tests_are_there() -> None:
+    """Of the 33 tests 28 are answered by the four constraints, and the others by the rules of RDFS."""
+    shared("data", "w3c", "index.json")
+    assert (len(CASES), len(FRAGMENT)) == (33, 28)
+
+
+@pytest.mark.parametrize("strategy", ["saturate", "reformulate"])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", FRAGMENT, ids=repr)
+def test_fragment_answers(case: Case, engine: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step the deltas add up to the full answer, and at full data to the W3C result."""
+    monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", engine != "memory")
+    case = Case(case.entry)
+    assert maintain(case, engine, saturated, entailment="rdfs", strategy=strategy)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_rule_set_answers(case: Case, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the rules of RDFS all are answered; the naive fixpoint is slow, so it is asked now and then."""
+    monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", engine != "memory")
+    case, program = Case(case.entry), load_program("rdfs")
+    assert maintain(case, engine, lambda triples: entailed(program, triples), checks=4, rules="rdfs")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in FRAGMENT], ids=repr)
+def test_fragment_does_not_answer(case: Case) -> None:
+    """What is listed as beyond the fragment is beyond it."""
+    assert not maintain(case, "memory", saturated, entailment="rdfs")
+
+
+def maintain(case: Case, engine: str, closure: Closure, *, checks: int | None = None, **options: Any) -> bool:
+    """Follow the query through all data, in and out; tell if the full data gave the W3C result.
+
+    It is compared after each triple, or `checks` times on the way.
+    """
+    world = World(case, engine)
+    follower = Entailed(world.graph, case.query, **options)
+    empty = follower.state
+
+    def check() -> None:
+        found, expected = follower.state, full(world, closure)
+        assert isomorphic(found, expected), f"deltas add up to {found}, but the answer is {expected}"
+
+    def follow(sign: int, quads: list[Any]) -> None:
+        step = 1 if checks is None else max(1, 2 * len(quads) // checks)
+        for number, quad in enumerate(quads, 1):
+            world.write(sign, quad)
+            if number % step == 0 or number == len(quads):
+                check()
+
+    follow(1, case.shuffled("in"))
+    reached = isomorphic(folded(follower.state), folded(case.expected))
+    follow(-1, case.shuffled("out"))
+    assert isomorphic(follower.state, empty)
+    follower.close()
+    return reached
+
+
+def full(world: World, closure: Closure) -> State:
+    """Evaluate the query over the closure of the data, with rdflib's engine."""
+    graph = rdflib.Graph()
+    for triple in closure(tuple(triple) for triple in world.graph):
+        graph.add(triple)
+    return state_of(graph.query(world.case.query))
