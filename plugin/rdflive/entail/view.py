@@ -38,7 +38,12 @@ class EntailedView(View):
         """Keep a change for `flush` unless it concerns nobody."""
         self.seen += 1
         s, p, o = change
-        if not self.entailment.concerns((s, p, o)):
+        try:
+            concerned = self.entailment.concerns((s, p, o))
+        except BaseException:
+            self.state.give_up(self)
+            raise
+        if not concerned:
             return False
         self._changes.append((sign, (s, p, o)))
         self.state.await_flush(self)
