@@ -33,6 +33,7 @@ class Kinds:
             self.schema, is_iri=graph.iri_test(), is_literal=self.is_literal, paths=paths
         )
         self.tables: dict[Kind, Table] = {}
+        self.intern = graph.dictionary.intern
         self._dictionary = graph.dictionary
         self._columns: dict[Kind, Columns] | None = None
         self.routes = Routes()

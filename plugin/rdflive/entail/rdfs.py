@@ -14,16 +14,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from rdflive.entail.choice import Strategy, estimate, should_count, should_forget
+from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
 from rdflive.entail.errors import SchemaError
+from rdflive.entail.following import follow
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
-from rdflive.entail.routes import Step
-from rdflive.entail.table import Table
 from rdflive.entail.templates import Atom, Kind
 from rdflive.entail.ways import Ways
 
@@ -209,79 +208,12 @@ class RdfsEntailment:
 
     def _take(self, changes: Changes) -> None:
         """Follow changes of explicit triples by the templates as they are."""
-        kinds, move, intern = self._kinds, self._net.move, self._graph.dictionary.intern
-        routes, is_literal = kinds.routes, kinds.is_literal
-        asked: dict[Table, None] = {}
-        for sign, (s, p, o) in changes:
-            if p not in routes:
-                if ALL in self._wants:
-                    self._net.move_explicit((intern(s), intern(p), intern(o)), sign)
-                continue
-            route = kinds.find(p, o)
-            if route is None:
-                continue
-            subject, value = intern(s), intern(o)
-            route.hits += 1
-            if is_literal(s):  # rdflib lets it pass; it entails nothing but itself
-                self._step([step for step in route.steps if step[2].own], sign, (s, o), asked)
-                continue
-            for keyed, key in ((route.subjects, subject), (route.objects, value)):
-                if keyed and not (keyed is route.objects and is_literal(o)):
-                    for counts, table, weight in keyed:
-                        old = counts.get(key, 0)
-                        counts[key] = new = old + weight * sign
-                        if not (old and new):
-                            table.settle_key(key)
-                            move(table, key, sign)
-            for counts, table, weight in route.pairs:
-                pair = (subject, value)
-                old = counts.get(pair, 0)
-                counts[pair] = new = old + weight * sign
-                if not (old and new):
-                    table.settle_key(pair)
-                    move(table, pair, sign)
-            if route.rest:
-                self._step(route.rest, sign, (s, o), asked)
-        if asked:
-            came = {triple for sign, triple in changes if sign > 0}
-            for table in asked:
-                self._decide(table, came)
+        follow(self._kinds, self._net, changes, everything=ALL in self._wants, now=self._now)
 
-    def _step(
-        self, steps: Iterable[Step], sign: Sign, ends: tuple[Any, Any], asked: dict[Table, None]
-    ) -> None:
-        """Follow one change to some kinds; what must be asked for is collected in `asked`."""
-        subject, value = map(self._graph.dictionary.intern, ends)
-        for table, pick, atom, weight in steps:
-            if atom.guard and self._kinds.is_literal(ends[1]):
-                continue
-            key = pick(subject, value)
-            if table.counts is not None:
-                if table.shift([key], weight * sign):
-                    self._net.move(table, key, sign)
-            elif table.is_trivial:
-                self._net.move(table, key, sign)
-            else:
-                table.suspect(key, sign, weight)
-                asked[table] = None
-
-    def _decide(self, table: Table, came: set[Triple]) -> None:
-        """Find out what has become of the triples of a kind that may have changed."""
-        kinds = self._kinds
-        suspects, table.suspects = table.suspects, {}
-        countable = self._regime.strategy == "auto" and kinds.can_count(table.kind, table.ways.atoms)
-        if countable and should_count(table, len(suspects)):
-            kinds.count({table: table.ways.atoms}, self._updates)
-        for key, (went, gained) in suspects.items():
-            if table.counts is not None:
-                now = table.counts.get(key, 0)
-                if (now > 0) != (now > gained):
-                    self._net.move(table, key, 1 if now else -1)
-            elif went:
-                if not kinds.holds(table, key):
-                    self._net.move(table, key, -1)
-            elif all(triple in came for triple in kinds.entailing(table, key)):
-                self._net.move(table, key, 1)
+    @property
+    def _now(self) -> int | None:
+        """The time by which kinds may be counted from now on; None where they may not."""
+        return self._updates if self._regime.strategy == "auto" else None
 
     def _forget(self) -> None:
         self._kinds.routes.forget()

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from rdflive.entail.table import Key, Pick, Table
 from rdflive.entail.templates import Atom, Kind, Place
 
-__all__ = ["Route", "Routes", "Step"]
+__all__ = ["Counted", "Route", "Routes", "Step"]
 
 Step: TypeAlias = tuple[Table, Pick, Atom, int]
 """What an explicit triple entails: of which kind, its key, by which atom, its weight."""

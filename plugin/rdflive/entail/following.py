@@ -1,0 +1,108 @@
+"""How entailed triples follow the explicit ones, while the schema stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rdflive.entail.choice import should_count
+from rdflive.entail.entailment import Sign, Triple
+from rdflive.entail.kinds import Kinds
+from rdflive.entail.net import Net
+from rdflive.entail.routes import Counted, Step
+from rdflive.entail.table import Key, Table
+
+__all__ = ["follow"]
+
+
+def follow(
+    kinds: Kinds, net: Net, changes: Sequence[tuple[Sign, Triple]], *, everything: bool, now: int | None
+) -> None:
+    """Take net changes of explicit triples; the graph holds the state after them.
+
+    `everything` says that explicit triples of properties that nothing is known of are wanted too. Kinds
+    that are asked for may be counted from `now` on, unless it is None.
+    """
+    intern, is_literal, routes = kinds.intern, kinds.is_literal, kinds.routes
+    asked: dict[Table, None] = {}
+    for sign, (s, p, o) in changes:
+        if p not in routes:
+            if everything:
+                net.move_explicit((intern(s), intern(p), intern(o)), sign)
+            continue
+        route = kinds.find(p, o)
+        if route is None:
+            continue
+        route.hits += 1
+        subject, value = intern(s), intern(o)
+        if is_literal(s):  # rdflib lets it pass; it entails nothing but itself
+            own = [step for step in route.steps if step[2].own]
+            _step(own, sign, subject, value, net, asked, is_plain=True)
+            continue
+        if route.subjects:
+            _count(route.subjects, subject, sign, net)
+        if route.objects and not is_literal(o):
+            _count(route.objects, value, sign, net)
+        if route.pairs:
+            _count(route.pairs, (subject, value), sign, net)
+        if route.rest:
+            _step(route.rest, sign, subject, value, net, asked, is_plain=not is_literal(o))
+    if asked:
+        came = {triple for sign, triple in changes if sign > 0}
+        for table in asked:
+            _decide(kinds, table, came, net, now)
+
+
+def _count(counted: Iterable[Counted], key: Key, sign: Sign, net: Net) -> None:
+    for counts, table, weight in counted:
+        old = counts.get(key, 0)
+        counts[key] = new = old + weight * sign
+        if not (old and new):
+            table.settle_key(key)
+            net.move(table, key, sign)
+
+
+def _step(
+    steps: Iterable[Step],
+    sign: Sign,
+    subject: int,
+    value: int,
+    net: Net,
+    asked: dict[Table, None],
+    *,
+    is_plain: bool,
+) -> None:
+    """Follow one change to some kinds, collecting those that must be asked for.
+
+    `is_plain` says that the object is no literal.
+    """
+    for table, pick, atom, weight in steps:
+        if atom.guard and not is_plain:
+            continue
+        key = pick(subject, value)
+        if table.counts is not None:
+            if table.shift([key], weight * sign):
+                net.move(table, key, sign)
+        elif table.is_trivial:
+            net.move(table, key, sign)
+        else:
+            table.suspect(key, sign, weight)
+            asked[table] = None
+
+
+def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | None) -> None:
+    """Find out what has become of the triples of a kind that may have changed."""
+    suspects, table.suspects = table.suspects, {}
+    countable = now is not None and kinds.can_count(table.kind, table.ways.atoms)
+    if now is not None and countable and should_count(table, len(suspects)):
+        kinds.count({table: table.ways.atoms}, now)
+    for key, (went, gained) in suspects.items():
+        if table.counts is not None:
+            support = table.counts.get(key, 0)
+            if (support > 0) != (support > gained):
+                net.move(table, key, 1 if support else -1)
+        elif went:
+            if not kinds.holds(table, key):
+                net.move(table, key, -1)
+        elif all(triple in came for triple in kinds.entailing(table, key)):
+            net.move(table, key, 1)
