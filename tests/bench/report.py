@@ -19,7 +19,9 @@ __all__ = ["Cell", "Section", "machine", "print_section", "to_markdown", "write_
 Cell: TypeAlias = str | int | float | None
 """A figure; None where it was not measured."""
 
-PACKAGES: Final = ("rdflive", "rdflib", "oxrdflib", "pyoxigraph", "clipspy", "pathway")
+PACKAGES: Final = (
+    "rdflive", "rdflib", "oxrdflib", "pyoxigraph", "clipspy", "pathway", "owlrl", "reasonable",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
