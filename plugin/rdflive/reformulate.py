@@ -89,13 +89,13 @@ class Reformulation:
         head = tuple(Variable(name) for name in self._query.names)
         listed: list[tuple[PartialQuery, ...]] = []
         size = 0
-        for level in rounds(self._schema, PartialQuery(head, self._query.atoms)):
+        for level in rounds(self._schema, PartialQuery(head, self._query.atoms), most=self._limit):
             size += len(level)
             if size > self._limit:
                 raise ReformulationSizeError(
-                    f"the reformulation has {size} members after {len(listed)} rounds, and more to come; "
-                    f"listed are up to limit={self._limit}. Give a higher limit, or use evaluate or "
-                    "to_sparql, which do not list them"
+                    f"the reformulation has more members than the {self._limit} that may be listed "
+                    f"(limit={self._limit}). Give a higher limit, or use evaluate or to_sparql, which do "
+                    "not list them"
                 )
             listed.append(level)
         return tuple(listed)

@@ -106,16 +106,20 @@ class Thresholds:
     @property
     def recommendation(self) -> str:
         """Say in one sentence what to do."""
+        if self.entailed == self.explicit:
+            return "neither: the graph holds all that it entails, and the query needs no help"
         if self.st is None:
             return (
                 "reformulate: over the graph itself the query is answered no slower than over its saturation"
             )
-        instance = max(self.st_instance_insert or 1, self.st_instance_delete or 1)
-        schema = max(self.st_schema_insert or 1, self.st_schema_delete or 1)
-        return (
-            f"saturate if the query is run at least {_times(self.st)}, {_times(instance)} per change of an "
-            f"instance triple and {_times(schema)} per change of a schema triple; else reformulate"
-        )
+        changes = {
+            "an instance triple": (self.st_instance_insert, self.st_instance_delete),
+            "a schema triple": (self.st_schema_insert, self.st_schema_delete),
+        }
+        runs = ((max(n for n in found if n), kind) for kind, found in changes.items() if any(found))
+        each = " and ".join(f"{_times(number)} per change of {kind}" for number, kind in runs)
+        least = ", ".join(filter(None, [_times(self.st), each]))
+        return f"saturate if the query is run at least {least}; else reformulate"
 
     def _after(self, times: UpdateTimes | None) -> int | None:
         return None if times is None else runs_to_amortise(times.maintained - times.plain, self.gain)

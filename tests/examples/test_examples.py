@@ -37,8 +37,8 @@ def test_there_are_examples() -> None:
 def test_what_is_implied_names_the_rules() -> None:
     """The example on organisations shows inferred solutions come and go, and proves one."""
     out = run(sys.executable, str(ROOT / "examples" / "what_is_implied.py"))
-    rules = "inferred by prp-spo1, prp-trp, member of the whole, prp-inv1"
-    assert [sign for sign in "+-" if f"  members {sign} :Ada :City   {rules}\n" in out] == ["+", "-"]
+    rules = "prp-spo1, (?:prp-trp, )?member of the whole, prp-inv1"  # there are two proofs
+    assert re.findall(f"  members (.) :Ada :City   inferred by {rules}\n", out) == ["+", "-"]
     assert "  agents  + :Ada   inferred by rdfs9\n" in out
     assert out.endswith("  rdfs3: :Trams rdf:type org:Organization\n  rdfs9: :Trams rdf:type foaf:Agent\n")
 

@@ -29,6 +29,10 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
     names = list(dict.fromkeys(args.entail))
     if names == [_RDFS]:
         return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
+    if args.strategy is not None and not names:
+        raise RdfliveError(
+            f"--strategy {args.strategy} says how to keep what is entailed; add --entail {_RDFS}"
+        )
     if args.strategy is not None:
         raise RdfliveError(
             f"--strategy {args.strategy} goes with --entail {_RDFS} alone: what rules entail is stored"
@@ -43,6 +47,6 @@ def _check(rules: str) -> None:
     try:
         load_program(rules)
     except RuleError as error:
-        place = rules if os.path.isfile(rules) else "--entail"
         reason = str(error)
-        raise RdfliveError(reason if repr(rules) in reason else f"{place}: {reason}") from error
+        named = os.path.isfile(rules) or repr(rules) in reason
+        raise RdfliveError(reason if named else f"--entail: {reason}") from error

@@ -108,7 +108,7 @@ class RdfsEntailment:
             return
         for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
             kinds.close(kinds.tables[kind])
-        if self._asked > 2 * len(self._wants) + NAMES:
+        if kinds.templates.cycles or self._asked > 2 * len(self._wants) + NAMES:
             self._route(kinds.templates.refresh(set(), *self._wanted_names()))
 
     def _wanted_names(self) -> tuple[list[Kind], bool]:

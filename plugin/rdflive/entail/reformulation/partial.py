@@ -10,7 +10,7 @@ from rdflib import RDF, RDFS, Literal, URIRef
 
 from rdflive.query.bgp import Variable, to_text
 
-__all__ = ["Atom", "Fresh", "PartialQuery", "is_variable", "term_text"]
+__all__ = ["Atom", "Fresh", "PartialQuery", "is_variable", "literal_text", "term_text"]
 
 Atom: TypeAlias = tuple[Any, Any, Any]
 """A triple of constants (rdflib terms, whose blank nodes are those of the data), variables and fresh ones."""
@@ -107,9 +107,26 @@ _SHORT: Final = {RDF.type: "a"} | {
     for term in (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 }
 
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+"""What strings may not have as it is, and tabs, which rdflib reads as spaces."""
+
 
 def term_text(term: Any) -> str:
     """Write a term as in the paper: a blank node that the query had is a variable, one of the data is not."""
     if isinstance(term, Variable) and not term.distinguished:
         return f"?_{term.name}"
-    return _SHORT.get(term) or to_text(term)
+    if isinstance(term, URIRef):
+        return _SHORT.get(term) or f"<{term}>"
+    return literal_text(term) if isinstance(term, Literal) else to_text(term)
+
+
+def literal_text(term: Literal) -> str:
+    """Write a literal on one line: `n3()` has line breaks as they are, in long quotes.
+
+    >>> print(literal_text(Literal("one\\ntwo", lang="en")))
+    "one\\ntwo"@en
+    """
+    text = f'"{str(term).translate(_ESCAPES)}"'
+    if term.language:
+        return f"{text}@{term.language}"
+    return text if term.datatype is None else f"{text}^^<{term.datatype}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS
@@ -99,17 +100,31 @@ The instance that they make matches nothing that the variable did not.
 
 
 def rounds(
-    schema: KnownSchema, query: PartialQuery, rules: Iterable[Rule] = tuple(RULES.values())
+    schema: KnownSchema,
+    query: PartialQuery,
+    rules: Iterable[Rule] = tuple(RULES.values()),
+    *,
+    most: int | None = None,
 ) -> Iterator[tuple[PartialQuery, ...]]:
-    """Apply rules until nothing is new; give what each round added, the query itself first."""
+    """Apply rules until nothing is new; give what each round added, the query itself first.
+
+    It ends as soon as there are more than `most` members, be it in the middle of a round.
+    """
     rules = tuple(rules)
     seen = {query}
+
+    def added(level: tuple[PartialQuery, ...]) -> Iterator[PartialQuery]:
+        for member in level:
+            for new in _applied(schema, member, rules):
+                if new not in seen:
+                    seen.add(new)
+                    yield new
+
     level: tuple[PartialQuery, ...] = (query,)
     while level:
         yield level
-        made = dict.fromkeys(new for member in level for new in _applied(schema, member, rules))
-        level = tuple(new for new in made if new not in seen)
-        seen.update(level)
+        left = None if most is None else max(most + 1 - len(seen), 0)
+        level = tuple(islice(added(level), left))
 
 
 def _applied(schema: KnownSchema, query: PartialQuery, rules: tuple[Rule, ...]) -> Iterator[PartialQuery]:

@@ -7,12 +7,12 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
-from rdflib import BNode, URIRef
+from rdflib import BNode, Literal, URIRef
 
 from rdflive.entail.errors import UnnameableTermError
 from rdflive.entail.reformulation.branches import Branch, branches, variables_of
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery
-from rdflive.entail.reformulation.partial import Atom, Fresh
+from rdflive.entail.reformulation.partial import Atom, Fresh, literal_text
 from rdflive.entail.reformulation.schema import KnownSchema
 from rdflive.query.bgp import Variable
 
@@ -30,8 +30,7 @@ def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
     Raises `UnnameableTermError` where it speaks of a blank node of the data.
     """
     names = _Names(query)
-    blocks = [block for atom in query.atoms for block in _block(schema, atom, names)]
-    pattern = "\n".join(f"  {line}" for block in blocks for line in block.splitlines())
+    pattern = "\n".join(f"  {line}" for atom in query.atoms for line in _block(schema, atom, names))
     if query.form == "ASK":
         return f"ASK {{\n{pattern}\n}}"
     shown = " ".join(f"?{name}" for name in query.names) or f"?{names.spare()}"
@@ -62,12 +61,13 @@ class _Names:
 
 
 def _block(schema: KnownSchema, atom: Atom, names: _Names) -> Iterator[str]:
-    """Write the union of one atom; no triple matches an atom without branches."""
+    """Write the union of one atom in lines; no triple matches an atom without branches."""
     written = [_branch(branch, variables_of(atom), names) for branch in branches(schema, atom)]
     if len(written) < 2:
         yield from written or [_NOTHING]
     else:
-        yield "\nUNION ".join(f"{{ {text} }}" for text in written)
+        yield f"{{ {written[0]} }}"
+        yield from (f"UNION {{ {text} }}" for text in written[1:])
 
 
 def _branch(branch: Branch, variables: Sequence[Variable], names: _Names) -> str:
@@ -105,6 +105,14 @@ def _term(fresh: dict[Fresh, str], names: _Names, term: Any) -> str:
             "name: there a blank node stands for anything. Evaluate it with evaluate(graph) instead, or give "
             "the class or property an IRI"
         )
-    if isinstance(term, URIRef) and not _NOT_IN_IRIS.isdisjoint(term):
+    if isinstance(term, Literal):
+        if term.datatype is not None:
+            _iri(term.datatype)
+        return literal_text(term)
+    return _iri(term)
+
+
+def _iri(term: URIRef) -> str:
+    if not _NOT_IN_IRIS.isdisjoint(term):
         raise UnnameableTermError(f"{str(term)!r} is no IRI that SPARQL text can name; escape its characters")
-    return str(term.n3())
+    return f"<{term}>"

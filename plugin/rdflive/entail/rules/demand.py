@@ -36,6 +36,8 @@ class Demand:
         self._sleeping: KeyIndex[Instance] = KeyIndex()
         self._waking: deque[Instance] = deque()
         self.active: dict[Instance, None] = {}
+        self._giving: KeyIndex[Instance] = KeyIndex()
+        """The active instances by their heads."""
         self._gone = 0
         """How many active instances have lost their guides since the last collection."""
 
@@ -86,6 +88,10 @@ class Demand:
     def concerns(self, triple: IdTriple) -> bool:
         """Tell whether a triple matches what is asked for."""
         return bool(self._relevant.matching(*triple))
+
+    def giving(self, triple: IdTriple) -> list[Instance]:
+        """List the active instances with a head that the triple matches; one may come twice."""
+        return self._giving.matching(*triple)
 
     def is_wasteful(self) -> bool:
         """Tell whether enough instances have gone for a collection to be worth its while."""
@@ -167,11 +173,13 @@ class Demand:
         for key in instance.keys:
             self.ask(key)
         self.active[instance] = None
+        for head in instance.heads:
+            self._giving.add(head, instance)
         instance.active = True
         self._propagation.attach(instance)
 
     def _sleep(self, instance: Instance) -> None:
-        self.active.pop(instance, None)
+        self._drop(instance)
         instance.active = False
         for head in instance.heads:
             self._sleeping.add(head, instance)
@@ -180,6 +188,7 @@ class Demand:
         self.active.pop(instance, None)
         for head in instance.heads:
             self._sleeping.remove(head, instance)
+            self._giving.remove(head, instance)
 
     def _needed(
         self, wanted: Iterable[Key]

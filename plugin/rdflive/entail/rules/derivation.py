@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from rdflive.dictionary import UNBOUND
@@ -25,12 +25,13 @@ class IdStep:
     premises: tuple[IdTriple, ...] = ()
 
 
-def explain(triple: IdTriple, propagation: Propagation, active: Iterable[Instance]) -> list[IdStep]:
+def explain(
+    triple: IdTriple, propagation: Propagation, giving: Callable[[IdTriple], Iterable[Instance]]
+) -> list[IdStep]:
     """Derive a fact from explicit ones, each fact once and after its premises.
 
-    Every step goes down in level, so it ends.
+    `giving` lists the instances that may give a fact. Every step goes down in level, so it ends.
     """
-    instances = list(active)
     steps: dict[IdTriple, IdStep] = {}
     found: dict[IdTriple, IdStep] = {}
     todo = [triple]
@@ -38,7 +39,7 @@ def explain(triple: IdTriple, propagation: Propagation, active: Iterable[Instanc
         fact = todo[-1]
         step = found.get(fact)
         if step is None:
-            step = found[fact] = _step(fact, propagation, instances)
+            step = found[fact] = _step(fact, propagation, giving(fact))
         waiting = [premise for premise in step.premises if premise not in steps]
         if waiting:
             todo += waiting
@@ -48,7 +49,7 @@ def explain(triple: IdTriple, propagation: Propagation, active: Iterable[Instanc
     return list(steps.values())
 
 
-def _step(triple: IdTriple, propagation: Propagation, instances: list[Instance]) -> IdStep:
+def _step(triple: IdTriple, propagation: Propagation, instances: Iterable[Instance]) -> IdStep:
     fact = propagation.facts.table[triple]
     if fact.explicit:
         return IdStep(triple, None)

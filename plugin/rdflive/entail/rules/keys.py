@@ -34,7 +34,8 @@ class KeyIndex(Generic[Item]):
     __slots__ = ("_nodes",)
 
     def __init__(self) -> None:
-        self._nodes: dict[int, dict[int, dict[int, dict[Item, int]]]] = {}
+        self._nodes: dict[int, dict[int, dict[int, dict[Item, tuple[int, ...]]]]] = {}
+        """By predicate, object and subject: the items, each with the relations that it stands there with."""
 
     def __bool__(self) -> bool:
         return bool(self._nodes)
@@ -43,14 +44,19 @@ class KeyIndex(Generic[Item]):
         """Put an item under a pattern; a second time changes nothing."""
         by_object = self._nodes.setdefault(key.predicate, {})
         by_subject = by_object.setdefault(key.object, {})
-        by_subject.setdefault(key.subject, {})[item] = key.relation
+        items = by_subject.setdefault(key.subject, {})
+        relations = items.get(item, ())
+        if key.relation not in relations:
+            items[item] = (*relations, key.relation)
 
     def remove(self, key: Key, item: Item) -> None:
         """Take an item away from a pattern, if it is there."""
         by_object = self._nodes.get(key.predicate, {})
         by_subject = by_object.get(key.object, {})
         items = by_subject.get(key.subject, {})
-        items.pop(item, None)
+        relations = tuple(r for r in items.pop(item, ()) if r != key.relation)
+        if relations:
+            items[item] = relations
         if not items:
             by_subject.pop(key.subject, None)
         if not by_subject:
@@ -63,8 +69,8 @@ class KeyIndex(Generic[Item]):
         for by_object in _compatible(self._nodes, key.predicate):
             for by_subject in _compatible(by_object, key.object):
                 for items in _compatible(by_subject, key.subject):
-                    for item, relation in tuple(items.items()):
-                        if relation * key.relation >= 0:
+                    for item, relations in tuple(items.items()):
+                        if any(relation * key.relation >= 0 for relation in relations):
                             yield item
 
     def matching(self, s: int, p: int, o: int) -> list[Item]:

@@ -43,28 +43,44 @@ def load_program(rules: Rules) -> Program:
     if isinstance(rules, Program):
         return rules
     if isinstance(rules, str):
-        return _parse(_text(rules))
+        return _from_text(rules)
     if isinstance(rules, os.PathLike):
-        return _parse(_file(Path(rules)))
-    programs = [load_program(part) for part in rules]
-    if not programs:
+        return _from_file(Path(rules))
+    if not isinstance(rules, Sequence) or isinstance(rules, bytes | bytearray):
+        raise RuleError(f"{rules!r} is no rules; {_accepted()}, or a list of these")
+    if not rules:
         raise RuleError("no rules were given; " + _accepted())
-    return Program.union(programs)
+    return Program.union([_part(number, part) for number, part in enumerate(rules)])
 
 
 _parse = lru_cache(maxsize=32)(parse)
 
 
-def _text(rules: str) -> str:
+def _part(number: int, rules: Rules) -> Program:
+    try:
+        return load_program(rules)
+    except RuleError as error:
+        raise RuleError(f"rules[{number}]: {error}", line=error.line) from error
+
+
+def _from_text(rules: str) -> Program:
     offered = rule_sets()
     if rules in offered:
-        return offered[rules]
+        return _parse(offered[rules])
     if _is_file(rules):
-        return _file(Path(rules))
+        return _from_file(Path(rules))
     if "=>" in rules or "{" in rules or "<=" in rules:
-        return rules
+        return _parse(rules)
     shown = rules if len(rules) < 80 else rules[:77] + "..."
     raise RuleError(f"{shown!r} is no rule set, no file and no N3 rule; " + _accepted())
+
+
+def _from_file(path: Path) -> Program:
+    text = _read(path)
+    try:
+        return _parse(text)
+    except RuleError as error:
+        raise RuleError(f"{path}: {error}", line=error.line) from error
 
 
 def _is_file(name: str) -> bool:
@@ -74,7 +90,7 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _file(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from rdflib.term import URIRef
@@ -33,8 +34,10 @@ class RuleRegime:
 
     @property
     def identity(self) -> str:
-        """Write the rules."""
-        return f"rules\n{self.program.text}"
+        """Tell these rules from others, in whatever order and under whatever names they are."""
+        said = sorted({str(replace(rule, name="")) for rule in self.program.rules})
+        digest = sha256("\n".join(said).encode()).hexdigest()
+        return f"{len(said)} rules, digest {digest[:16]}"
 
 
 class Materialisation:
@@ -53,6 +56,7 @@ class Materialisation:
         self._demand = Demand(self._program, self._graph, self._propagation)
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._hidden: frozenset[int] = frozenset()
+        """The auxiliary predicates: no triple with one of them shows, in whichever place."""
 
     def want(self, patterns: Iterable[Pattern]) -> None:
         """Begin to maintain what matches these patterns, with the rules that it takes."""
@@ -93,7 +97,7 @@ class Materialisation:
         elif shrinks and self._sound:
             self._collect()
 
-    def check(self) -> None:
+    def check(self, patterns: Iterable[Pattern]) -> None:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
@@ -114,8 +118,9 @@ class Materialisation:
     def triples(self, pattern: Pattern) -> Iterator[Triple]:
         """List the entailed triples that match a wanted pattern."""
         terms = self._graph.dictionary.terms
-        for s, p, o in self._propagation.matching(self._key(pattern)):
-            if p not in self._hidden:
+        for triple in self._propagation.matching(self._key(pattern)):
+            if self._hidden.isdisjoint(triple):
+                s, p, o = triple
                 yield terms[s], terms[p], terms[o]
 
     def support(self, triple: Triple) -> int:
@@ -128,7 +133,7 @@ class Materialisation:
         ids, terms = self._ids(triple), self._graph.dictionary.terms
         if ids not in self._propagation.facts.table:
             return []
-        steps = {step.triple: step for step in explain(ids, self._propagation, self._demand.active)}
+        steps = {step.triple: step for step in explain(ids, self._propagation, self._demand.giving)}
 
         def shown(fact: IdTriple) -> Triple:
             s, p, o = fact
@@ -137,7 +142,7 @@ class Materialisation:
         proof = (
             ProofStep(step.rule, tuple(map(shown, self._visible(step, steps))), shown(fact))
             for fact, step in steps.items()
-            if step.rule is not None and fact[1] not in self._hidden
+            if step.rule is not None and self._hidden.isdisjoint(fact)
         )
         return [Proof(triple, tuple(proof))]
 
@@ -204,15 +209,15 @@ class Materialisation:
         self._sound = True
 
     def _is_wanted(self, triple: IdTriple) -> bool:
-        return triple[1] not in self._hidden and bool(self._patterns.matching(*triple))
+        return self._hidden.isdisjoint(triple) and bool(self._patterns.matching(*triple))
 
     def _visible(self, step: IdStep, steps: dict[IdTriple, IdStep]) -> Iterator[IdTriple]:
         """List the premises of a step, with their own in place of those that never show."""
         for premise in step.premises:
-            if premise[1] in self._hidden:
-                yield from self._visible(steps[premise], steps)
-            else:
+            if self._hidden.isdisjoint(premise):
                 yield premise
+            else:
+                yield from self._visible(steps[premise], steps)
 
     def _key(self, pattern: Pattern) -> Key:
         intern = self._graph.dictionary.intern

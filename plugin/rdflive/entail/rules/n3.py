@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeAlias
 
 from rdflib import Graph
 from rdflib.graph import QuotedGraph
 from rdflib.namespace import RDFS
+from rdflib.plugins.parsers.notation3 import RDFSink, SinkParser
 from rdflib.plugins.stores.memory import Memory
 from rdflib.term import BNode, Literal, Node, URIRef
 from rdflib.term import Variable as N3Variable
@@ -24,6 +25,8 @@ _BUILT_IN: Final = tuple(f"{_SWAP}{part}" for part in ("crypto#", "graph#", "lis
                                                        "string#", "time#"))  # fmt: skip
 _IMPLIES: Final = URIRef(f"{_SWAP}log#implies")
 _BASE: Final = "urn:x-rdflive:rules"
+"""Nothing can be relative to it, so that relative IRIs are noticed."""
+_NOT_IN_IRI: Final = frozenset('<>"{}|\\^`').union(map(chr, range(33)))
 
 
 class _TextOrder(Memory):
@@ -31,14 +34,21 @@ class _TextOrder(Memory):
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[Statement] = []
+        self.said: list[tuple[int, Statement]] = []
+        """The statements outside formulas, each with the line that it ends on."""
         self.formulas: dict[Node, list[Statement]] = {}
+        self.parser = SinkParser(RDFSink(Graph(store=self)), baseURI=_BASE)
+
+    @property
+    def line(self) -> int:
+        """The line that is being read, from 1."""
+        return self.parser.lines + 1
 
     def add(self, triple: Statement, context: Any, quoted: bool = False) -> None:
         if quoted:
             self.formulas.setdefault(context.identifier, []).append(triple)
         else:
-            self.said.append(triple)
+            self.said.append((self.line, triple))
         super().add(triple, context, quoted)
 
 
@@ -52,60 +62,68 @@ def parse(text: str) -> Program:
     rule 1: ?x <urn:in> ?y => ?y <urn:holds> ?x
     """
     store = _read(text)
-    labels = {s: str(o) for s, p, o in store.said if p == RDFS.label and isinstance(s, QuotedGraph)}
+    labels = {s: str(o) for _, (s, p, o) in store.said if p == RDFS.label and isinstance(s, QuotedGraph)}
     rules: list[Rule] = []
     facts: list[Rule] = []
-    for s, p, o in store.said:
+    for line, (s, p, o) in store.said:
         if p == _IMPLIES:
-            name = labels.get(s, f"rule {len(rules) + 1}")
-            rules.append(_Reader(store, name).rule(s, o))
+            name = labels.get(s) or labels.get(o) or f"rule {len(rules) + 1}"
+            rules.append(_Reader(store, name, line).rule(s, o))
         elif not (p == RDFS.label and s in labels):
-            facts.append(_fact(f"fact {len(facts) + 1}", (s, p, o)))
+            facts.append(_Reader(store, f"fact {len(facts) + 1}", line).fact((s, p, o)))
     if not rules and not facts:
         raise RuleError("the N3 text holds no rule; write { ?x a :Dog } => { ?x a :Animal } .")
     return Program.union([Program((*facts, *rules))])
 
 
 def _read(text: str) -> _TextOrder:
+    # The parser is called by itself: by way of `Graph.parse` it warns, and does not tell the line
     store = _TextOrder()
-    graph = Graph(store=store)
     try:
-        graph.parse(data=text, format="n3", publicID=_BASE)
+        root = store.parser.loadBuf(text.removeprefix("\ufeff"))
     except Exception as error:
-        line = getattr(error, "lines", -1) + 1
-        place = f"line {line}" if line else "probably at the end, where something is not closed"
-        reason = getattr(error, "_why", None) or str(error) or type(error).__name__
-        raise RuleError(f"the rules are not N3, {place}: {reason}", line=line) from error
+        line = store.line
+        raise RuleError(
+            f"the rules are not N3, line {line}: {_reason(error, text, line)}", line=line
+        ) from error
+    if root is not None and root.existentials:
+        names = ", ".join(f"<{iri}>" for iri in root.existentials)
+        raise RuleError(f"@forSome {names} stands outside a rule; write a variable (?x) in the rule's body")
     return store
 
 
-def _fact(name: str, statement: Statement) -> Rule:
-    for term in statement:
-        if isinstance(term, QuotedGraph):
-            raise RuleError(f"{name}: a formula stands outside a rule; write {{ ... }} => {{ ... }} .")
-        if isinstance(term, BNode | N3Variable):
-            kind = "a blank node (or a list)" if isinstance(term, BNode) else "a variable"
-            raise RuleError(f"{name} has {kind}, {to_text(term)}; a fact may have IRIs and literals only")
-    _demand_triple(name, statement)
-    return Rule(name, (), (TriplePattern(*statement),))
-
-
-def _demand_triple(name: str, statement: Sequence[Any]) -> None:
-    s, p, o = statement
-    shown = f"{to_text(s)} {to_text(p)} {to_text(o)}"
-    if isinstance(s, Literal):
-        raise RuleError(f"{name}: {shown}: a literal is no subject of a triple")
-    if isinstance(p, Literal | BNode):
-        raise RuleError(f"{name}: {shown}: a predicate is an IRI or a variable")
+def _reason(error: Exception, text: str, line: int) -> str:
+    reason = str(getattr(error, "_why", None) or error or type(error).__name__)
+    if isinstance(error, IndexError):
+        return "the text ends within a statement; close it with a dot"
+    if reason.startswith(f"Base <{_BASE}>"):
+        return "an IRI is relative; write it in full, or declare @base <http://...> ."
+    if "".join(text.split("\n")[line - 1 : line]).lstrip().lower().startswith(("prefix ", "base ")):
+        return f"{reason}; write @prefix name: <...> . or @base <...> . with the dot"
+    return reason
 
 
 class _Reader:
-    """Reads one rule; `name` says in errors which."""
+    """Reads one rule or fact; name and line, the one it ends on, say in errors which."""
 
-    def __init__(self, store: _TextOrder, name: str) -> None:
+    def __init__(self, store: _TextOrder, name: str, line: int) -> None:
         self.formulas = store.formulas
         self.name = name
+        self.line = line
         self.blanks: dict[BNode, Variable] = {}
+
+    def fact(self, statement: Statement) -> Rule:
+        self._demand_iris(statement)
+        for term in statement:
+            if isinstance(term, QuotedGraph):
+                self._fail("a formula stands outside a rule; write { ... } => { ... } .")
+            if isinstance(term, BNode | N3Variable):
+                kind = "a blank node (or a list)" if isinstance(term, BNode) else "a variable"
+                self._fail(
+                    f"{kind}, {to_text(term)}, stands outside a rule; a fact has IRIs and literals only"
+                )
+        self._demand_triple(statement)
+        return Rule(self.name, (), (TriplePattern(*map(self._term, statement)),))
 
     def rule(self, body: Any, head: Any) -> Rule:
         patterns: list[TriplePattern] = []
@@ -131,17 +149,20 @@ class _Reader:
 
     def _statements(self, formula: Any, part: str) -> list[Statement]:
         if not isinstance(formula, QuotedGraph):
+            self._demand_iris([formula])
             if part == "head" and isinstance(formula, Literal) and formula.value is False:
                 self._fail("it concludes false; inconsistencies are not looked for: take the rule out")
             self._fail(f"the {part} is {to_text(formula)}, not a formula in braces")
-        return self.formulas.get(formula.identifier, [])
+        statements = self.formulas.get(formula.identifier, [])
+        self._demand_iris(term for statement in statements for term in statement)
+        return statements
 
     def _pattern(self, statement: Statement) -> TriplePattern:
         if str(statement[1]).startswith(_BUILT_IN):
             known = ", ".join(sorted(_short(iri) for iri in COMPARISONS))
             self._fail(f"the built-in {_short(str(statement[1]))} is not supported; these are: {known}")
         if isinstance(statement[1], Literal) or isinstance(statement[0], Literal):
-            _demand_triple(self.name, statement)
+            self._demand_triple(statement)
         s, p, o = map(self._term, statement)
         return TriplePattern(s, p, o)
 
@@ -153,9 +174,17 @@ class _Reader:
                 self._fail("the head has a blank node or a list: rules cannot make new terms; name an IRI")
             if isinstance(term, N3Variable) and self._term(term) not in bound:
                 self._fail(f"?{term} is in the head, but no pattern of the body binds it")
-        _demand_triple(self.name, statement)
+        self._demand_triple(statement)
         s, p, o = map(self._term, statement)
         return TriplePattern(s, p, o)
+
+    def _demand_triple(self, statement: Statement) -> None:
+        s, p, _ = statement
+        shown = " ".join(map(to_text, statement))
+        if isinstance(s, Literal):
+            self._fail(f"{shown}: a literal is no subject of a triple")
+        if isinstance(p, Literal | BNode):
+            self._fail(f"{shown}: a predicate is an IRI or a variable")
 
     def _term(self, term: Any) -> Any:
         if isinstance(term, QuotedGraph):
@@ -166,8 +195,23 @@ class _Reader:
             return self.blanks.setdefault(term, Variable(f"b{len(self.blanks) + 1}", distinguished=False))
         return term
 
+    def _demand_iris(self, terms: Iterable[Any]) -> None:
+        for term in terms:
+            iri = term.datatype if isinstance(term, Literal) else term
+            if isinstance(iri, URIRef):
+                self._demand_iri(iri)
+
+    def _demand_iri(self, iri: URIRef) -> None:
+        if iri.startswith(f"{_BASE}#"):
+            self._fail(
+                f"the prefix of :{iri.removeprefix(_BASE)[1:]} is not declared; write @prefix : <...> ."
+            )
+        wrong = next((character for character in iri if character in _NOT_IN_IRI), None)
+        if wrong is not None:
+            self._fail(f"{str(iri)!r} is no IRI: {wrong!r} may not be in it; write %{ord(wrong):02X}")
+
     def _fail(self, reason: str) -> NoReturn:
-        raise RuleError(f"{self.name}: {reason}")
+        raise RuleError(f"{self.name}, line {self.line}: {reason}", line=self.line)
 
 
 def _short(iri: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
 from rdflive.errors import RdfliveError
@@ -81,18 +82,37 @@ class Program:
 
     rules: tuple[Rule, ...]
     text: str = field(init=False, compare=False)
-    """One line per rule: the identity of the program."""
+    """One line per rule."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", "\n".join(map(str, self.rules)))
 
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
-        """Put programs behind each other; a rule that is repeated counts once."""
-        return cls(tuple(dict.fromkeys(rule for program in programs for rule in program.rules)))
+        """Put programs behind each other; rules that say the same count once, under the first's name.
+
+        A rule without a name of its own is numbered on where its number is taken.
+        """
+        said: set[object] = set()
+        names: set[str] = set()
+        rules: list[Rule] = []
+        for rule in (rule for program in programs for rule in program.rules):
+            meaning = rule.body, rule.head, rule.conditions
+            if meaning not in said:
+                said.add(meaning)
+                rules.append(_numbered_on(rule, names))
+                names.add(rules[-1].name)
+        return cls(tuple(rules))
 
     def __hash__(self) -> int:
         return hash(self.text)
 
     def __str__(self) -> str:
         return self.text
+
+
+def _numbered_on(rule: Rule, taken: Container[str]) -> Rule:
+    kind, _, number = rule.name.partition(" ")
+    if rule.name not in taken or kind not in ("rule", "fact") or not number.isdecimal():
+        return rule
+    return replace(rule, name=next(n for i in count(int(number) + 1) if (n := f"{kind} {i}") not in taken))
