@@ -25,7 +25,8 @@ from rdflive.query.segment import ALGORITHMS
 from rdflive.reformulate import Reformulation, reformulate
 from rdflive.resume import ResumeError
 from rdflive.saturated import SaturatedGraph, saturate
-from rdflive.subscription import Stats, Subscription
+from rdflive.stats import Stats
+from rdflive.subscription import Subscription
 from rdflive.target import to_feed
 from rdflive.thresholds import Thresholds, thresholds
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from types import TracebackType
@@ -26,36 +24,15 @@ from rdflive.model import Delta, Header
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
 from rdflive.resume import Journal, Outbox, ResumeError
+from rdflive.stats import Stats, size_of
 from rdflive.store import Adapter
 
-__all__ = ["Callback", "OnError", "Stats", "Subscription"]
+__all__ = ["Callback", "OnError", "Subscription"]
 
 log = logging.getLogger("rdflive")
 
 Callback: TypeAlias = Callable[[Delta], object]
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Exception], object]"
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a subscription has seen and costs. Indexes that subscriptions share count for each of them."""
-
-    algorithms: tuple[str, ...]
-    """What runs: one entry per segment, behind `product` where segments are combined."""
-    updates: int
-    """Changes of the graph since the subscription began, or was last resynchronised."""
-    matched: int
-    """Matches of such a change with a pattern of the query."""
-    deltas: int
-    """Deltas delivered, the initial one included."""
-    entries: int
-    """Cached entries: keys of access paths and of masks, rows kept above them, and entailed triples."""
-    size: int
-    """Bytes of the containers behind `entries`, without the terms."""
-    seconds: float
-    """Time the engine spent on changes of the graph that matched any of its subscriptions."""
-    callback_seconds: float
-    """Time spent in this subscription's callback."""
 
 
 class Subscription:
@@ -193,7 +170,7 @@ class Subscription:
                 matched=self._query.hits() - self._hits,
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
-                size=sum(map(_size, containers)),
+                size=sum(map(size_of, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
             )
@@ -329,9 +306,3 @@ class Subscription:
                 self._on_error(self, error)
             except Exception:
                 log.exception("on_error of subscription %r failed", self.name or self.query)
-
-
-def _size(container: dict[object, object] | set[object]) -> int:
-    """Measure a container of the engine, with the sets that are its values."""
-    inner = container.values() if isinstance(container, dict) else ()
-    return sys.getsizeof(container) + sum(sys.getsizeof(value) for value in inner if type(value) is set)
