@@ -13,7 +13,8 @@ from rdflive.store import Capture
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES
 from rdflive_stores.rdflib_graphs import ADAPTER, default_graph
-from rdflive_stores.rdflib_memory import MemoryAdapter, live_memory
+from rdflive_stores.rdflib_memory import MemoryAdapter
+from rdflive_stores.rdflib_memory_live import live_memory
 
 
 def failures() -> Iterator[str]:

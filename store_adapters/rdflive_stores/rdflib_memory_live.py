@@ -1,0 +1,126 @@
+"""The classes that rdflib's in-memory stores take on while they are watched.
+
+Another thread may be on its way into a method while the store is unhooked. So the methods of a live class
+name the plain class they stand for, and do without an adapter that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Protocol
+
+from rdflive.store import UNION, Capture, Triple
+from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, reduce_as
+
+__all__ = ["live_memory", "live_simple_memory"]
+
+
+class _Names(Protocol):
+    """What a live `Memory` asks of its adapter: see `rdflive_stores.rdflib_memory.MemoryAdapter`."""
+
+    capture: Capture
+    names: dict[Any, str | None]
+
+    def name(self, identifier: Any) -> str | None:
+        """Name a graph as `Memory` does."""
+
+
+@cache
+def live_simple_memory(plain: Any) -> type[Any]:
+    """Make the class of a watched `SimpleMemory`: it records what each operation changed."""
+
+    def holds(store: Any, triple: Triple) -> bool:
+        return next(iter(store.triples(triple)), None) is not None
+
+    class LiveSimpleMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            with batch_of_store(self) as capture:
+                known = capture is None or holds(self, triple)
+                plain.add(self, triple, context, quoted)
+                if not known:
+                    s, p, o = triple
+                    capture.record(1, s, p, o, None)
+
+        def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
+            with batch_of_store(self):
+                plain.addN(self, quads)
+
+        def remove(self, triple: Any, context: Any = None) -> None:
+            with batch_of_store(self) as capture:
+                found = [] if capture is None else [held for held, _ in self.triples(triple)]
+                plain.remove(self, triple, context)
+                for s, p, o in found:
+                    if not holds(self, (s, p, o)):
+                        capture.record(-1, s, p, o, None)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return reduce_as(plain, self, protocol)
+
+    LiveSimpleMemory.__name__ = f"Live{plain.__name__}"
+    return LiveSimpleMemory
+
+
+@cache
+def live_memory(plain: Any) -> type[Any]:
+    """Make the class of a watched `Memory`: it records changes of each graph and of the union.
+
+    `Memory` keeps the set of triples of each graph, and of the union under None; comparing their sizes
+    around an operation on one triple is the cheapest exact test.
+    """
+
+    class LiveMemory(plain):  # type: ignore[misc]  # the class is known at run time only
+        def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
+            adapter: _Names | None = self.__dict__.get(ADAPTER)
+            if adapter is None or quoted:  # a formula's statement is in no graph that can be subscribed to
+                plain.add(self, triple, context, quoted)
+                return
+            capture = adapter.capture
+            wants_union = UNION in capture.listeners
+            with capture if wants_union else capture.lock:
+                graphs = self._Memory__contextTriples
+                identifier = getattr(context, "identifier", context)
+                name = adapter.names.get(identifier) or adapter.name(identifier)
+                own = graphs.get(name)
+                held = 0 if own is None else len(own)
+                union = len(graphs[None]) if wants_union else 0
+                plain.add(self, triple, context)
+                if own is None or len(own) != held:
+                    s, p, o = triple
+                    if identifier is not None:  # else written past every graph: the union alone has it
+                        capture.record(1, s, p, o, identifier)
+                    if wants_union and len(graphs[None]) != union:
+                        capture.record(1, s, p, o, UNION)
+            if capture.deliveries:
+                capture.deliver()
+
+        def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
+            with batch_of_store(self):
+                plain.addN(self, quads)
+
+        def remove(self, triple: Any, context: Any = None) -> None:
+            adapter: _Names | None = self.__dict__.get(ADAPTER)
+            if adapter is None:
+                plain.remove(self, triple, context)
+                return
+            with adapter.capture as capture:
+                found = [
+                    (held, (context,) if context is not None else tuple(contexts))
+                    for held, contexts in self.triples(triple, context)
+                ]
+                plain.remove(self, triple, context)
+                graphs = self._Memory__contextTriples
+                for held, contexts in found:
+                    s, p, o = held
+                    for graph in contexts:
+                        identifier = getattr(graph, "identifier", graph)
+                        if held not in graphs.get(adapter.name(identifier), ()):
+                            capture.record(-1, s, p, o, identifier)
+                    if UNION in capture.listeners and held not in graphs[None]:
+                        capture.record(-1, s, p, o, UNION)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return reduce_as(plain, self, protocol)
+
+    LiveMemory.__name__ = f"Live{plain.__name__}"
+    return LiveMemory
