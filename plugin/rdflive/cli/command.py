@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
@@ -137,27 +137,47 @@ def _parser() -> Parser:
     return parser
 
 
-def _add_watch(commands: _Commands) -> None:
+def _add(
+    commands: _Commands,
+    name: str,
+    summary: str,
+    description: str,
+    examples: str,
+    run: Callable[[argparse.Namespace], None],
+) -> argparse.ArgumentParser:
+    """Add one command, whose texts are shown as they are written."""
     command = commands.add_parser(
-        "watch",
-        help="replay changes and print how an answer changes",
-        description=_WATCH,
-        epilog=_WATCH_EXAMPLES,
+        name,
+        help=summary,
+        description=description,
+        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(run=watch.run)
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_watch(commands: _Commands) -> None:
+    command = _add(
+        commands,
+        "watch",
+        "replay changes and print how an answer changes",
+        _WATCH,
+        _WATCH_EXAMPLES,
+        watch.run,
+    )
     add_watch_options(command)
 
 
 def _add_explain(commands: _Commands) -> None:
-    command = commands.add_parser(
+    command = _add(
+        commands,
         "explain",
-        help="show how a query would be kept up to date",
-        description=_EXPLAIN,
-        epilog=_EXPLAIN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "show how a query would be kept up to date",
+        _EXPLAIN,
+        _EXPLAIN_EXAMPLES,
+        explain.run,
     )
-    command.set_defaults(run=explain.run)
     command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
     command.add_argument("--algorithm", choices=rdflive.ALGORITHMS, default="auto", help="force an algorithm")
     picture = command.add_mutually_exclusive_group()
@@ -166,14 +186,14 @@ def _add_explain(commands: _Commands) -> None:
 
 
 def _add_thresholds(commands: _Commands) -> None:
-    command = commands.add_parser(
+    command = _add(
+        commands,
         "thresholds",
-        help="measure when saturation pays off for a query",
-        description=_THRESHOLDS,
-        epilog=_THRESHOLDS_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "measure when saturation pays off for a query",
+        _THRESHOLDS,
+        _THRESHOLDS_EXAMPLES,
+        thresholds.run,
     )
-    command.set_defaults(run=thresholds.run)
     command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
     command.add_argument("data", metavar="DATA", nargs="+", help="RDF files: .ttl .nt .nq ..., also .gz")
     command.add_argument("--schema", metavar="FILE", help="an RDF file with the schema, loaded beside DATA")
