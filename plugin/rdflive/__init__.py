@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rdflive.continuous import register
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules import RuleError
@@ -26,18 +27,22 @@ from rdflive.reformulate import Reformulation, reformulate
 from rdflive.resume import ResumeError
 from rdflive.saturated import SaturatedGraph, saturate
 from rdflive.stats import Stats
+from rdflive.stream import Stream
 from rdflive.subscription import Subscription
 from rdflive.target import to_feed
 from rdflive.thresholds import Thresholds, thresholds
+from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [
     "ALGORITHMS",
     "Batch",
     "Change",
     "ClosedError",
+    "Count",
     "Delta",
     "Explanation",
     "FeedError",
+    "Landmark",
     "LiveDataset",
     "LiveGraph",
     "LiveStore",
@@ -56,10 +61,13 @@ __all__ = [
     "RuleError",
     "SaturatedGraph",
     "SchemaError",
+    "Sliding",
     "Solution",
     "Stats",
+    "Stream",
     "Subscription",
     "Thresholds",
+    "Tumbling",
     "UnnameableTermError",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
@@ -70,6 +78,7 @@ __all__ = [
     "install",
     "mirror",
     "reformulate",
+    "register",
     "register_plugin",
     "saturate",
     "subscribe",

@@ -176,6 +176,14 @@ class Capture:
             changes = (Change(sign, Quad(*quad)) for quad, sign in net.items() if quad[3] is not UNION)
             self.on_batch(Batch(tuple(changes), self.sequence))
 
+    def tick(self, listener: Listener) -> None:
+        """Have a listener commit although no quad changed: time did. Under the lock; `deliver` must follow.
+
+        It is a commit by itself, also inside an open batch, whose changes nobody has been told of yet.
+        """
+        self.sequence += 1
+        listener.commit(self.sequence)
+
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
         """Give the changes of one graph that the open batch has not committed yet; do not change them."""
         if not self._net:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import rdflib
 
 from rdflive import manager
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
-from rdflive.entail.scope import refuse_quads
-from rdflive.errors import RdfliveError, UnsupportedStoreError
+from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
+from rdflive.opening import Windows, open_subscription
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.resume import Journal, ResumeError, query_identity
+from rdflive.resume import query_identity
+from rdflive.stream import Stream
 from rdflive.subscription import OnError, Subscription
+from rdflive.time.expiry import Expiry
+from rdflive.time.languages import looks_continuous
+from rdflive.time.windowed import Output
+from rdflive.time.windows import Window
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -45,6 +49,10 @@ def subscribe(
     strategy: Strategy = "auto",
     counts: Counts | None = None,
     provenance: bool = False,
+    window: Window | None = None,
+    expiry: Expiry = "auto",
+    output: Output = "delta",
+    expires: bool = False,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -69,6 +77,13 @@ def subscribe(
     With `provenance` each solution of a delta has an `origin`: whether it was inferred when it appeared,
     and by which rules; this needs a SELECT of one basic graph pattern.
 
+    With a `Stream` in place of the graph the query is answered over what a `window` of it holds, together
+    with the graph beside the stream; `window` is `Sliding`, `Tumbling`, `Count` or `Landmark`. Each delta
+    has the `time` of the report, and says which solutions `expired` and which were `retracted`. `output` is
+    "delta", "istream" (what came), "dstream" (what went) or "rstream" (at each report the whole answer).
+    `expiry` says how what the window entails is taken back: "labels", "keep-all", "dred" or "recompute";
+    answers are the same. With `expires` each solution that comes tells when it will go: `solution.expires`.
+
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
     or `RuleError`, before anything is changed, and `ResumeError` when the file is not one of this query and
     name.
@@ -80,48 +95,32 @@ def subscribe(
     rdflib.term.URIRef('http://e/IC5')
     >>> subscription.close()
     """
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {callback!r}")
-    if on_error not in ("log", "ignore") and not callable(on_error):
-        raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
     regime = regime_of(entailment, rules, strategy, counts)
-    if provenance and (regime is None or resume is not None):
-        raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
+    sources: tuple[tuple[Stream, Window], ...] = ()
+    if isinstance(graph, Stream):
+        if window is None:
+            raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
+        sources, graph = ((graph, window),), graph.graph
+    elif window is not None:
+        raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
     parsed = _parse(graph, query, initNs, initBindings)
-    plan = make_plan(parsed, algorithm)
+    identity = query_identity(parsed, _namespaces(graph, initNs))
     if regime is not None:
-        refuse_quads(plan)
-    with ExitStack() as undo:
-        journal = None
-        if resume is not None:
-            identity = query_identity(parsed, _namespaces(graph, initNs))
-            if regime is not None:
-                identity += f" # entailment: {regime.identity}"
-            journal = Journal(resume, str(name), identity)
-            undo.callback(journal.close)
-        with manager.locked(manager.store_of(graph)) as adapter:
-            subscription = Subscription(
-                adapter,
-                graph,
-                plan,
-                callback=callback,
-                initial=initial,
-                name=name,
-                on_error=on_error,
-                journal=journal,
-                regime=regime,
-                provenance=provenance,
-            )
-            undo.callback(subscription.close)
-            if manager.listens("rdflive_batch"):
-                adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
-        adapter.capture.deliver()
-        if isinstance(subscription.last_error, ResumeError) and subscription.closed:
-            raise subscription.last_error
-        undo.pop_all()
-    return subscription
+        identity += f" # entailment: {regime.identity}"
+    return open_subscription(
+        graph,
+        make_plan(parsed, algorithm),
+        windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
+        callback=callback,
+        initial=initial,
+        name=name,
+        resume=None if resume is None else (resume, identity),
+        on_error=on_error,
+        regime=regime,
+        provenance=provenance,
+    )
 
 
 @contextmanager
@@ -203,14 +202,16 @@ class LiveDataset(_LiveMethods, rdflib.Dataset):
 def _parse(
     graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
-    return parse_query(query, init_ns=_namespaces(graph, init_ns), init_bindings=init_bindings)
+    try:
+        return parse_query(query, init_ns=_namespaces(graph, init_ns), init_bindings=init_bindings)
+    except QuerySyntaxError as error:
+        if looks_continuous(query):
+            message = f"{error}; a text that declares its windows is for rdflive.register"
+            raise QuerySyntaxError(message, line=error.line, column=error.column) from error
+        raise
 
 
 def _namespaces(graph: Any, init_ns: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give the prefixes bound on the graph, and those of `init_ns` before them."""
     bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
     return {**bound, **(init_ns or {})}
-
-
-def _announce(store: Any, captured: Any) -> None:
-    manager.call_safely("rdflive_batch", store=store, batch=captured)

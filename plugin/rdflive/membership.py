@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -16,6 +17,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
 from rdflive.store import NAMED, Adapter, GraphKey
+from rdflive.time.expiry import Expiry
+from rdflive.time.opening import Source, Windowing, open_view
 
 __all__ = ["desaturate", "join", "leave", "patterns", "reload", "saturate"]
 
@@ -37,10 +40,26 @@ class _Fork:
         self.state.commit(sequence)
 
 
+@dataclass(frozen=True, slots=True)
+class _Windowed:
+    """The key of a view of windows: what takes the place of a regime, or of a graph where there is none."""
+
+    sources: tuple[Source, ...]
+    regime: Regime | None
+    expiry: Expiry
+    beside: bool
+    every: bool
+
+
 def join(
-    adapter: Adapter, target: Any, plan: Plan, emit: Emit, regime: Regime | None = None
+    adapter: Adapter,
+    target: Any,
+    plan: Plan,
+    emit: Emit,
+    regime: Regime | None = None,
+    windowing: Windowing | None = None,
 ) -> tuple[StoreState, QueryState, TermWeights | None]:
-    """Let the store's engine maintain a plan on a graph, or on what it entails by a regime.
+    """Let the store's engine maintain a plan on a graph or windows, or on what they entail by a regime.
 
     The first one starts the engine. Also gives the answer where starting had to work it out. Called
     under the store's lock.
@@ -48,7 +67,8 @@ def join(
     _check_constants(adapter, plan)
     state = _state(adapter)
     try:
-        query, answer = state.add(plan, partial(_view, adapter, target, state, regime), emit)
+        view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
+        query, answer = state.add(plan, view_of, emit, every=windowing is not None and windowing.every)
         try:
             for view in state.watched(query):
                 view.check(query.states)
@@ -64,7 +84,7 @@ def join(
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
     """Let the store's engine maintain all that a graph entails, without a query; see `desaturate`."""
     state = _state(adapter)
-    view = _view(adapter, target, state, regime, None)
+    view = _view(adapter, target, state, regime, Windowing(), None)
     assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
     try:
         view.want_all()
@@ -105,7 +125,9 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
     """
     for state in set(_states(adapter)):
         for (key, regime), pattern in state.patterns():
-            yield key, pattern if regime is None else _ANY
+            entailed = regime.regime if isinstance(regime, _Windowed) else regime
+            if not isinstance(key, _Windowed):
+                yield key, pattern if entailed is None else _ANY
         for (key, _), view in state.views.items():
             if isinstance(view, EntailedView) and view.wants_all:
                 yield key, _ANY
@@ -123,8 +145,13 @@ def _states(adapter: Adapter) -> Iterator[StoreState]:
             yield listener.state
 
 
-def _view(adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, graph: Any) -> View:
-    """Give the view of the graph that a pattern names, listening to it from the first use on."""
+def _view(
+    adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, windowing: Windowing, graph: Any
+) -> View:
+    """Give the view of what a pattern is matched on, listening to it from the first use on."""
+    sources = windowing.default if graph is None else windowing.named.get(graph, ())
+    if sources:
+        return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)
     key: GraphKey = adapter.graph_key(target)
     if graph is not None:
         default = adapter.default_graph(target)  # refuses what has no named graphs
@@ -138,6 +165,33 @@ def _view(adapter: Adapter, target: Any, state: StoreState, regime: Regime | Non
         else:
             view = EntailedView(state, committed_triples(adapter, key), regime)
         state.views[key, regime] = view
+        _listen(adapter, state, key)
+    return view
+
+
+def _window_view(
+    adapter: Adapter,
+    target: Any,
+    state: StoreState,
+    regime: Regime | None,
+    windowing: Windowing,
+    sources: tuple[Source, ...],
+    *,
+    merged: bool,
+) -> View:
+    """Give the view of some windows; the graph beside them belongs to it if merged, or if it has a schema."""
+    beside = windowing.beside is not False and (merged or regime is not None)
+    kind = _Windowed(sources, regime, windowing.expiry, beside, windowing.every)
+    key: GraphKey = kind
+    if beside and windowing.beside is True:
+        key = adapter.graph_key(target)
+    elif beside:
+        adapter.default_graph(target)  # refuses what has no named graphs
+        key = adapter.to_native(windowing.beside)
+    view = state.views.get((key, kind))
+    if view is None:
+        background = committed_triples(adapter, key) if beside else None
+        view = state.views[key, kind] = open_view(state, sources, background, regime, windowing)
         _listen(adapter, state, key)
     return view
 

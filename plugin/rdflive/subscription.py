@@ -13,11 +13,11 @@ from rdflib import RDF, Graph
 
 from rdflive import manager, membership
 from rdflive.constructed import ConstructedGraph
+from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
-from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
@@ -26,6 +26,7 @@ from rdflive.query.plan import Plan
 from rdflive.resume import Journal, Outbox, ResumeError
 from rdflive.stats import Stats, size_of
 from rdflive.store import Adapter
+from rdflive.time.windowed import Windowed
 
 __all__ = ["Callback", "OnError", "Subscription"]
 
@@ -55,6 +56,7 @@ class Subscription:
         journal: Journal | None = None,
         regime: Regime | None = None,
         provenance: bool = False,
+        windowed: Windowed | None = None,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
@@ -67,7 +69,9 @@ class Subscription:
         self._on_error = on_error
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
         self._mailboxes: dict[Mailbox, int] = {}
-        self._tracer = Tracer(plan, adapter.to_native) if provenance else None
+        self._windowed = windowed
+        tracer = Tracer(plan, adapter.to_native) if provenance else None
+        self._maker = DeltaMaker(self._header, tracer, windowed)
         self._made: ConstructedGraph | None = None
         self._untaken: Mailbox | None = None
         self._outbox: Outbox | None = None
@@ -83,14 +87,18 @@ class Subscription:
         self._delivered = 0
         self._callback_seconds = 0.0
         self._state: StoreState | None
-        self._state, self._query, answer = membership.join(adapter, graph, plan, self._emit, regime)
+        windowing = None if windowed is None else windowed.windowing
+        self._state, self._query, answer = membership.join(
+            adapter, graph, plan, self._emit, regime, windowing
+        )
         self._begin()
         try:
             if initial or journal is not None:
                 weights = self._live().answer(self._query) if answer is None else answer
-                self._emit(weights, self._capture.sequence, True)
-            elif self._tracer is not None:
-                self._delta(self._live().answer(self._query), self._capture.sequence, initial=True)
+                self._emit(weights, self._capture.sequence, True, {})
+            elif self._maker.is_traced:
+                weights = self._live().answer(self._query)
+                self._make(weights, self._capture.sequence, initial=True, expired={})
         except BaseException:
             self.close()
             raise
@@ -152,8 +160,8 @@ class Subscription:
         """
         with self._capture.lock:
             views = [] if self._state is None else self._state.watched(self._query)
-            entailed = [line for view in views if isinstance(view, EntailedView) for line in view.describe()]
-        return Explanation(self._plan, entailed)
+            lines = [line for view in views for line in view.describe()]
+        return Explanation(self._plan, windows=lines) if self._windowed else Explanation(self._plan, lines)
 
     @property
     def stats(self) -> Stats:
@@ -162,8 +170,7 @@ class Subscription:
             state = self._live()
             containers = self._query.containers()
             for view in state.watched(self._query):
-                if isinstance(view, EntailedView):
-                    containers += view.entailment.containers()
+                containers += view.containers()
             return Stats(
                 algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
                 updates=sum(view.seen for view in state.watched(self._query)) - self._seen,
@@ -241,26 +248,27 @@ class Subscription:
         with self._capture.lock:
             state, sequence = self._live(), self._capture.sequence
             if self._initial:
-                origins = None if self._tracer is None else self._tracer.origins()
-                weights = state.answer(self._query)
-                mailbox.put(Delta(self._header, weights, sequence=sequence, initial=True, origins=origins))
+                whole = self._maker.whole(state, self._query, sequence)
+                if whole is not None:
+                    mailbox.put(whole)
             self._mailboxes[mailbox] = sequence
         return mailbox
 
-    def _emit(self, weights: TermWeights, sequence: int, initial: bool) -> None:
+    def _emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights) -> None:
         """Queue a delta; called under the store's lock."""
         if initial:
             self._begin()
-        self._capture.enqueue(partial(self._deliver, self._delta(weights, sequence, initial=initial)))
+        delta = self._make(weights, sequence, initial=initial, expired=expired)
+        if delta is not None:
+            self._capture.enqueue(partial(self._deliver, delta))
 
-    def _delta(self, weights: TermWeights, sequence: int, *, initial: bool) -> Delta:
+    def _make(
+        self, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
+    ) -> Delta | None:
         """Make a delta; called under the store's lock."""
-        origins = None
-        if self._tracer is not None:
-            view = self._live().watched(self._query)[0]
-            assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
-            origins = self._tracer.trace(view, weights, initial=initial)
-        return Delta(self._header, weights, sequence=sequence, initial=initial, origins=origins)
+        return self._maker.make(
+            self._live(), self._query, weights, sequence, initial=initial, expired=expired
+        )
 
     def _deliver(self, delta: Delta) -> None:
         """Hand a delta to plugins, mailboxes and the callback; called outside the store's lock."""

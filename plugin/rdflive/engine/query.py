@@ -78,6 +78,12 @@ class QueryState:
         deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
         return self._name(self._run(self.operators, deltas, first=False))
 
+    def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
+        """Take the answers of the leaves from elsewhere than segments, the `first` time whole, then deltas."""
+        if first:
+            self.operators = self._make()
+        return self._name(self._run(self.operators, leaves, first=first))
+
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
         """List the whole answer with weights, in order where the query has one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -19,8 +19,9 @@ __all__ = ["Emit", "StoreState", "ViewOf"]
 
 log = logging.getLogger("rdflive")
 
-Emit: TypeAlias = Callable[[TermWeights, int, bool], None]
-"""Takes a delta, the number of its commit, and whether it is the whole answer (an initial delta)."""
+Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
+"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and how many
+of each of the solutions that went did so because of time."""
 ViewOf: TypeAlias = Callable[[Any], View]
 """Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
 
@@ -43,6 +44,11 @@ class StoreState:
         self._view_of: dict[QueryState, ViewOf] = {}
         self._unflushed: dict[View, None] = {}
         self._broken: dict[View, None] = {}
+        self._untimed: dict[QueryState, tuple[TermWeights, bool]] | None = None
+        """The deltas of this commit that are not due to time; None where time changes nothing."""
+        self._every: set[QueryState] = set()
+        """The queries that are told of every report of their windows."""
+        self._reported: set[View] = set()
         self.seconds = 0.0
         """Time spent above the segments."""
 
@@ -51,19 +57,43 @@ class StoreState:
         start = perf_counter()
         if self._unflushed or self._broken:
             self._flush(sequence)
+        deltas = self._deltas()
+        untimed, self._untimed = self._untimed, None
+        self.seconds += perf_counter() - start
+        if untimed is not None:
+            self._emit_timed(sequence, untimed, deltas)
+        else:
+            for query, (delta, initial) in deltas.items():
+                if initial or (delta and query not in self._every):
+                    self._emits[query](delta, sequence, initial, {})
+        self.dictionary.sweep()
+
+    def _deltas(self) -> dict[QueryState, tuple[TermWeights, bool]]:
+        """Take the deltas of the queries whose segments found anything."""
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
                 owners = (self._owners.get(state) for state in view.kernel.dirty)
                 changed.update((owner[0], None) for owner in owners if owner is not None)
                 view.kernel.dirty.clear()
-        if changed:
-            deltas = [(query, *self._drain(query)) for query in changed]
-            self.seconds += perf_counter() - start
-            for query, delta, initial in deltas:
-                if delta or initial:
-                    self._emits[query](delta, sequence, initial)
-        self.dictionary.sweep()
+        return {query: self._drain(query) for query in changed}
+
+    def _emit_timed(
+        self,
+        sequence: int,
+        untimed: dict[QueryState, tuple[TermWeights, bool]],
+        timed: dict[QueryState, tuple[TermWeights, bool]],
+    ) -> None:
+        """Hand on deltas of which some are due to time alone."""
+        reported, self._reported = self._reported, set()
+        every = [query for query in self._every if not reported.isdisjoint(self._views[query])]
+        for query in dict.fromkeys((*untimed, *timed, *every)):
+            changed, began = untimed.get(query, ({}, False))
+            passed, begins = timed.get(query, ({}, False))
+            net = passed if begins else add_up((*changed.items(), *passed.items()))
+            initial = began or begins
+            if initial or query in every or (net and query not in self._every):
+                self._emits[query](net, sequence, initial, {} if initial else _common_losses(net, passed))
 
     def await_flush(self, view: View) -> None:
         """Have a view's `flush` called at the beginning of the next commit."""
@@ -76,21 +106,33 @@ class StoreState:
     def _flush(self, sequence: int) -> None:
         """Have views take what they put off; one that fails begins anew, and so do its queries."""
         waiting, self._unflushed = self._unflushed, {}
-        interrupt: BaseException | None = None
-        self._broken.update(waiting)
-        for view in waiting:
-            try:
-                view.flush()
-            except Exception:
-                log.exception("a view failed on an update; it and its queries are started anew")
-            except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left half done
-                interrupt = error
-            else:
-                del self._broken[view]
+        interrupt = self._each(waiting, lambda view: view.flush())
+        moved = [view for view in waiting if view.expires and view not in self._broken]
+        if moved:
+            self._untimed = self._deltas()
+            self._reported.update(moved)
+            interrupt = self._each(moved, lambda view: view.expire()) or interrupt
         if self._broken:
             self._mend(sequence)
         if interrupt is not None:
             raise interrupt
+
+    def _each(self, views: Iterable[View], act: Callable[[View], None]) -> BaseException | None:
+        """Have each view act, and note which failed half-way; gives what is to be raised in the end."""
+        interrupt: BaseException | None = None
+        for view in views:
+            known = view in self._broken
+            self._broken[view] = None
+            try:
+                act(view)
+            except Exception:
+                log.exception("a view failed on an update; it and its queries are started anew")
+            except BaseException as error:  # noqa: BLE001 - raised when nothing is left half done
+                interrupt = error
+            else:
+                if not known:
+                    del self._broken[view]
+        return interrupt
 
     def _mend(self, sequence: int) -> None:
         """Start broken views and their queries anew."""
@@ -103,7 +145,9 @@ class StoreState:
         for view in broken:
             self._reload(view)
         for query in queries:
-            self._emits[query](self._restart(query), sequence, True)
+            if self._untimed is not None:
+                self._untimed.pop(query, None)
+            self._emits[query](self._restart(query), sequence, True, {})
         self._broken.clear()
 
     def _reload(self, view: View) -> None:
@@ -136,10 +180,13 @@ class StoreState:
             return {}
         return self.answer(query) if answer is None else answer
 
-    def add(self, plan: Plan, view_of: ViewOf, emit: Emit) -> tuple[QueryState, TermWeights | None]:
+    def add(
+        self, plan: Plan, view_of: ViewOf, emit: Emit, *, every: bool = False
+    ) -> tuple[QueryState, TermWeights | None]:
         """Start maintaining a query on what the store holds now.
 
-        Also gives the answer where starting had to work it out.
+        Also gives the answer where starting had to work it out. With `every` each report of its windows is
+        handed on, also one that changes nothing.
         """
         query = QueryState(plan, self.dictionary, self.terms, self.to_native)
         self._view_of[query] = view_of
@@ -150,6 +197,8 @@ class StoreState:
             del self._view_of[query]
             raise
         self._emits[query] = emit
+        if every:
+            self._every.add(query)
         return query, answer
 
     def answers(self, query: QueryState) -> list[tuple[Terms, int]]:
@@ -168,6 +217,7 @@ class StoreState:
             self._stop(query)
         finally:
             del self._emits[query], self._view_of[query]
+            self._every.discard(query)
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
@@ -176,21 +226,24 @@ class StoreState:
         for view in self.views.values():
             self._reload(view)
         for query, emit in self._emits.items():
-            emit(self._restart(query), sequence, True)
+            emit(self._restart(query), sequence, True, {})
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""
         return self._views[query]
 
+    def located(self, query: QueryState) -> Iterator[tuple[View, TriplePattern]]:
+        """List the patterns of a query as they were written, each with the view that it looks at."""
+        for leaf in query.leaves:
+            if leaf is not None:
+                for state, segment in zip(leaf.states, leaf.plan.segments, strict=True):
+                    yield from ((self._owners[state][1], pattern) for pattern in segment.patterns)
+
     def patterns(self) -> Iterator[tuple[Any, TriplePattern]]:
         """List the patterns of all queries as they were written, each with the key of its view."""
         keys = {view: key for key, view in self.views.items()}
         for query in self._emits:
-            for leaf in query.leaves:
-                if leaf is not None:
-                    for state, segment in zip(leaf.states, leaf.plan.segments, strict=True):
-                        key = keys[self._owners[state][1]]
-                        yield from ((key, pattern) for pattern in segment.patterns)
+            yield from ((keys[view], pattern) for view, pattern in self.located(query))
 
     def _start(self, query: QueryState) -> TermWeights | None:
         views: dict[View, None] = {}
@@ -229,3 +282,9 @@ class StoreState:
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
         return self._owners[state][1].solutions(state)
+
+
+def _common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
+    """Count of each solution that went how many went in the second of two steps that came to `net`."""
+    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in passed.items()}
+    return {solution: count for solution, count in losses.items() if count > 0}

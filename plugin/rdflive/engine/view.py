@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.router import EMPTY
@@ -92,6 +92,14 @@ class View:
     def flush(self) -> None:
         """Take the changes that were put off until the commit; see `State.await_flush`."""
 
+    @property
+    def expires(self) -> bool:
+        """True where, after `flush`, time has more to change."""
+        return False
+
+    def expire(self) -> None:
+        """Take what time alone has changed."""
+
     def add(self, segment: Segment) -> SegmentState:
         """Start maintaining a segment on what the graph holds now."""
         dictionary = self._dictionary
@@ -120,13 +128,21 @@ class View:
 
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""
-        intern, terms = self._dictionary.intern, self._dictionary.terms
-        s, p, o = (None if term < 0 else terms[term] for term in pattern.key[:3])
         guard = pattern.guard
-        for triple in self._triples((s, p, o)):
-            ids = tuple(map(intern, triple))
+        s, p, o = (max(term, UNBOUND) for term in pattern.key[:3])
+        for ids in self.matching((s, p, o)):
             if guard is None or guard(*ids):
                 yield ids
+
+    def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
+        """List what the graph holds and has these ids; 0 is any."""
+        intern, terms = self._dictionary.intern, self._dictionary.terms
+        for triple in self._triples((terms[key[0]], terms[key[1]], terms[key[2]])):
+            yield tuple(map(intern, triple))
+
+    def end(self, triple: tuple[int, ...]) -> int | None:  # noqa: ARG002 - nothing in a graph does
+        """Give when time will have taken a triple that is there; None for never."""
+        return None
 
     def check(self, states: Iterable[SegmentState]) -> None:
         """Raise where these segments cannot be maintained as it was asked for."""
@@ -139,6 +155,14 @@ class View:
 
     def release(self) -> None:
         """Free what the view itself keeps; nobody uses it any more."""
+
+    def describe(self) -> list[str]:
+        """Tell what the view keeps beside its segments, and how, in lines for `explain()`."""
+        return []
+
+    def containers(self) -> list[Any]:
+        """List the containers of what the view keeps beside its segments, for measuring."""
+        return []
 
     def _make_kernel(self) -> Kernel:
         return Kernel()

@@ -13,7 +13,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 
-__all__ = ["Tracer"]
+__all__ = ["Tracer", "refuse_hidden"]
 
 List: TypeAlias = Callable[[Pattern], Iterable[tuple[Any, ...]]]
 Bindings: TypeAlias = dict[str, Any]
@@ -74,7 +74,6 @@ def _patterns(plan: Plan) -> Sequence[TriplePattern]:
 
 def _check(plan: Plan) -> None:
     """Refuse a query whose solutions do not each come from one match of one pattern."""
-    shown = {*plan.query.names, *plan.query.preset}
     passing = (algebra.Basic, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
     plain = all(isinstance(step.node, passing) for step in plan.steps) and len(plan.basics) == 1
     if plan.query.form != "SELECT" or not plain:
@@ -82,13 +81,19 @@ def _check(plan: Plan) -> None:
             "provenance=True needs a SELECT of one basic graph pattern, with FILTER, BIND and DISTINCT",
             construct="provenance",
         )
+    refuse_hidden(plan, "provenance")
+
+
+def refuse_hidden(plan: Plan, option: str) -> None:
+    """Refuse a query that filters what it does not show: its matches cannot be told by its solutions."""
+    shown = {*plan.query.names, *plan.query.preset}
     conditions = [c for basic in plan.basics for c in (*basic.residual, *_conditions(basic.segments))]
     read = {name for condition in conditions for name in condition.variables}
     read |= {name for step in plan.steps for e in step.node.expressions for name in e.variables}
     if hidden := sorted(read - shown):
         raise UnsupportedQueryError(
-            f"provenance=True needs every variable that is filtered to be selected; ?{hidden[0]} is not",
-            construct="provenance",
+            f"{option}=True needs every variable that is filtered to be selected; ?{hidden[0]} is not",
+            construct=option,
         )
 
 

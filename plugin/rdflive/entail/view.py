@@ -132,6 +132,10 @@ class EntailedView(View):
         """Tell how what the graph entails is kept, in lines for `explain()`."""
         return self.entailment.describe()
 
+    def containers(self) -> list[Any]:
+        """List the containers of what is entailed."""
+        return self.entailment.containers()
+
     def _wanted(self, pattern: TriplePattern) -> Pattern:
         s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
         return s, p, o

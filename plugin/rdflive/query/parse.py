@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from rdflib.plugins.sparql.algebra import translatePName, traverse
 from rdflib.plugins.sparql.parser import parseQuery
@@ -14,7 +14,7 @@ from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
-from rdflive.errors import QuerySyntaxError
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
@@ -43,6 +43,9 @@ class ParsedQuery:
     """The variables that `initBindings` fixed."""
     order: tuple[OrderCondition, ...] = ()
     """What ORDER BY sorts the whole answer by."""
+    beside: Node | bool = True
+    """The graph whose triples windows in the default graph are merged with; true for that of the store,
+    false for none."""
 
 
 def parse_query(
@@ -50,8 +53,13 @@ def parse_query(
     *,
     init_ns: Mapping[str, Any] | None = None,
     init_bindings: Mapping[str, Node] | None = None,
+    windows: frozenset[Node] = frozenset(),
+    merges: bool = False,
 ) -> ParsedQuery:
     """Parse SPARQL into the algebra that is maintained.
+
+    `windows` are names of graphs beside those of the store, whatever FROM NAMED says; with `merges` there
+    are windows in the default graph, beside what FROM names.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column.
@@ -71,6 +79,11 @@ def parse_query(
         raise refused(node.name, tokens=tokens)
     preset = {_bare(name): term for name, term in (init_bindings or {}).items()}
     dataset = _dataset(node.datasetClause)
+    if dataset.named is not None:
+        dataset = replace(dataset, named=dataset.named | windows)
+    beside: Node | bool = True
+    if merges and dataset.default is not None:
+        beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
     translator = Translator(preset, dataset, partial(refused, tokens=tokens), query.prologue.base)
     scope = Scope(dataset.default)
     modifiers = peel(node.p)
@@ -90,7 +103,7 @@ def parse_query(
         if any(isinstance(term, BNode) for triple in template for term in triple):
             template = _as_written(text, query.prologue)
         root, names = _construct(root, template, preset)
-    return ParsedQuery(text, form, root, names, preset, order)
+    return ParsedQuery(text, form, root, names, preset, order, beside)
 
 
 def _dataset(clauses: list[CompValue] | None) -> Dataset:
@@ -100,6 +113,22 @@ def _dataset(clauses: list[CompValue] | None) -> Dataset:
     defaults = frozenset(clause.default for clause in clauses if clause.default)
     named = frozenset(clause.named for clause in clauses if clause.named)
     return Dataset(next(iter(defaults)) if len(defaults) == 1 else Merge(defaults), named)
+
+
+def _beside(dataset: Dataset, tokens: list[Token]) -> Node | bool:
+    """Give the graph that windows in the default graph are merged with."""
+    if not isinstance(dataset.default, Merge):
+        return cast(Node, dataset.default)
+    if not dataset.default.graphs:
+        return False
+    place = next(token for token in tokens if token.text.upper() == "FROM")
+    raise UnsupportedQueryError(
+        f"several FROM (line {place.line}, column {place.column}) cannot be merged with windows: name one "
+        "graph, and put patterns on the others into GRAPH",
+        construct="FROM",
+        line=place.line,
+        column=place.column,
+    )
 
 
 def _selects_all(tokens: list[Token]) -> bool:

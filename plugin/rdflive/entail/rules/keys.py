@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from rdflive.dictionary import UNBOUND
 
-__all__ = ["Key", "KeyIndex"]
+__all__ = ["Key", "KeyIndex", "matches"]
 
 Item = TypeVar("Item")
 
@@ -20,6 +20,11 @@ class Key(NamedTuple):
     object: int
     relation: int = 0
     """1 where the subject is the object, -1 where it must not be, 0 where either may be."""
+
+
+def matches(key: Key, triple: tuple[int, int, int]) -> bool:
+    """Tell whether a triple matches a pattern, its relation aside."""
+    return all(want in (UNBOUND, term) for want, term in zip(key, triple, strict=False))
 
 
 class KeyIndex(Generic[Item]):

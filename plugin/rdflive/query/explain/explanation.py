@@ -21,10 +21,12 @@ __all__ = ["Explanation"]
 class Explanation:
     """How a query is maintained. `str()` and `print` give text; a notebook shows the picture."""
 
-    def __init__(self, plan: Plan, entailed: Sequence[str] = ()) -> None:
+    def __init__(self, plan: Plan, entailed: Sequence[str] = (), windows: Sequence[str] = ()) -> None:
         self._plan = plan
         self.entailed = tuple(entailed)
         """How entailed triples are kept, one line per class or property of which there are any."""
+        self.windows = tuple(windows)
+        """What each window holds, and how what that entails is kept."""
 
     @property
     def pattern_class(self) -> PatternClass | None:
@@ -85,9 +87,10 @@ class Explanation:
         else:
             yield f"plan: {_size(plan)}"
             yield from _tree(outline(plan), plan, names, "", "")
-        if self.entailed:
-            yield "entailed triples:"
-            yield from (f"  {line}" for line in self.entailed)
+        for title, lines in (("entailed triples", self.entailed), ("windows", self.windows)):
+            if lines:
+                yield f"{title}:"
+                yield from (f"  {line}" for line in lines)
 
 
 def _header(plan: Plan, names: Names) -> Iterator[str]:

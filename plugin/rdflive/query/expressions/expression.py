@@ -56,6 +56,16 @@ class Expression:
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (freeze(self._node), self._base)
 
+    @property
+    def comparison(self) -> tuple[Any, str, Any] | None:
+        """Give the sides and the operator of `<`, `<=`, `>` or `>=` between variables and constants."""
+        node = self._node
+        if not isinstance(node, CompValue) or node.name != "RelationalExpression":
+            return None
+        sides = node.expr, str(node.op), node.other
+        plain = all(isinstance(side, Node) and not isinstance(side, CompValue) for side in sides[::2])
+        return sides if plain and sides[1] in ("<", "<=", ">", ">=") else None
+
     def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
         """Compile to the rdflib term of a row; None where SPARQL raises an error.
 

@@ -1,0 +1,92 @@
+"""Continuous queries as texts: RSP-QL and C-SPARQL, whose windows look at named streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import rdflib
+
+from rdflive.entail.regimes import Rules, Strategy, regime_of
+from rdflive.opening import Windows, open_subscription
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import make_plan
+from rdflive.query.segment import Algorithm
+from rdflive.stream import Stream
+from rdflive.subscription import Callback, OnError, Subscription
+from rdflive.time.expiry import Expiry
+from rdflive.time.languages import StreamWindow, parse_continuous
+
+__all__ = ["register"]
+
+
+def register(
+    text: str,
+    callback: Callback | None = None,
+    *,
+    streams: Mapping[str, Stream],
+    initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
+    initBindings: Mapping[str, Any] | None = None,  # noqa: N803
+    initial: bool = True,
+    on_error: OnError = "log",
+    algorithm: Algorithm = "auto",
+    entailment: str | None = None,
+    rules: Rules | None = None,
+    strategy: Strategy = "auto",
+    expiry: Expiry = "auto",
+    expires: bool = False,
+) -> Subscription:
+    """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's.
+
+    `streams` gives the streams by the IRIs that the text names. What the text calls a graph is one of those
+    beside the streams, which all stand beside the same. The other options are those of `subscribe`.
+
+    Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a stream that
+    is not given, and whatever `subscribe` raises.
+
+    >>> stream = Stream()
+    >>> subscription = register(
+    ...     "ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }", streams={"http://e/s": stream}
+    ... )
+    >>> stream.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class), at=3)
+    True
+    >>> stream.advance_to(3); len(subscription.answers())
+    1
+    """
+    query = parse_continuous(text)
+    named = {str(name): stream for name, stream in streams.items()}
+    default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
+    windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
+    graph = next(iter((*default, *windows.values())))[0].graph
+    namespaces = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
+    parsed = parse_query(
+        query.text,
+        init_ns={**namespaces, **(initNs or {})},
+        init_bindings=initBindings,
+        windows=frozenset(windows),
+        merges=bool(default),
+    )
+    return open_subscription(
+        graph,
+        make_plan(parsed, algorithm),
+        windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
+        callback=callback,
+        initial=initial,
+        name=None if query.name is None else str(query.name),
+        resume=None,
+        on_error=on_error,
+        regime=regime_of(entailment, rules, strategy, None),
+        provenance=False,
+    )
+
+
+def _stream(window: StreamWindow, streams: Mapping[str, Stream]) -> Stream:
+    stream = streams.get(str(window.stream))
+    if stream is None:
+        known = ", ".join(sorted(streams)) or "none"
+        raise ValueError(
+            f"the query reads the stream {str(window.stream)!r}, which streams= does not give; given: {known}"
+        )
+    if not isinstance(stream, Stream):
+        raise TypeError(f"streams[{str(window.stream)!r}] must be an rdflive.Stream, got {stream!r}")
+    return stream

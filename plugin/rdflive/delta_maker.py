@@ -1,0 +1,86 @@
+"""How the weights that the engine gives become the delta that a subscriber gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.store_state import StoreState
+from rdflive.entail.provenance import Tracer
+from rdflive.entail.view import EntailedView
+from rdflive.model import Delta, Header
+from rdflive.time.windowed import Windowed
+
+__all__ = ["DeltaMaker"]
+
+
+class DeltaMaker:
+    """Makes the deltas of one subscription, with origins, and with what windows have to say.
+
+    All methods are called under the store's lock.
+    """
+
+    def __init__(self, header: Header, tracer: Tracer | None, windowed: Windowed | None) -> None:
+        self._header = header
+        self._tracer = tracer
+        self._windowed = windowed
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether each solution's origin is found, so that no delta must be passed over."""
+        return self._tracer is not None
+
+    def make(
+        self,
+        state: StoreState,
+        query: QueryState,
+        weights: TermWeights,
+        sequence: int,
+        *,
+        initial: bool,
+        expired: TermWeights,
+    ) -> Delta | None:
+        """Make what is reported of a delta; None for nothing."""
+        if self._windowed is not None:
+            shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(query))
+            if shown is None:
+                return None
+            weights, expired = shown, {terms: n for terms, n in expired.items() if terms in shown}
+        return self._delta(state, query, weights, sequence, initial=initial, expired=expired)
+
+    def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
+        """Make the initial delta of somebody who begins to follow now; None where nothing is reported."""
+        weights = state.answer(query)
+        if self._tracer is None:
+            return self.make(state, query, weights, sequence, initial=True, expired={})
+        return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())
+
+    def _delta(
+        self,
+        state: StoreState,
+        query: QueryState,
+        weights: TermWeights,
+        sequence: int,
+        *,
+        initial: bool,
+        expired: Mapping[Any, int],
+    ) -> Delta:
+        origins = ends = time = None
+        if self._tracer is not None:
+            view = state.watched(query)[0]
+            assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
+            origins = self._tracer.trace(view, weights, initial=initial)
+        if self._windowed is not None:
+            time = self._windowed.time()
+            ends = self._windowed.ends(state, query, weights, expired)
+        return Delta(
+            self._header,
+            weights,
+            sequence=sequence,
+            initial=initial,
+            origins=origins,
+            expired=expired,
+            ends=ends,
+            time=time,
+        )

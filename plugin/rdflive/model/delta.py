@@ -1,0 +1,206 @@
+"""What changed of an answer: the solutions that came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
+from typing import Any, Final
+
+from rdflive.model.solution import Header, Origin, Terms
+
+__all__ = ["Delta"]
+
+
+class Delta:
+    """The solutions that appeared and disappeared between two commits, as weighted multisets.
+
+    `sequence` is the number of the commit it leads to, `first_sequence` that of the first commit it
+    covers (they differ when a slow consumer's deltas were merged). `initial` is True for the first
+    delivery, which holds the current answers. A delta is true when something changed; `-delta` undoes
+    it; `a + b` adds weights, and what sums to zero vanishes.
+
+    >>> header = Header("SELECT", ("x",))
+    >>> came = Delta(header, {("a",): 2}, sequence=1)
+    >>> len(came.added), bool(came + -came)
+    (2, False)
+    """
+
+    __slots__ = (
+        "_ends", "_expired", "_header", "_origins", "_weights", "first_sequence", "initial", "sequence",
+        "time",
+    )  # fmt: skip
+
+    _ends: Mapping[Terms, Any]
+    _expired: Mapping[Terms, int]
+    _header: Header
+    _origins: Mapping[Terms, Origin]
+    _weights: Mapping[Terms, int]
+    first_sequence: int
+    initial: bool
+    sequence: int
+    time: Any
+    """The instant of the report of a window, as its stream writes instants; None without windows."""
+
+    def __init__(
+        self,
+        header: Header,
+        weights: Mapping[Terms, int],
+        *,
+        sequence: int,
+        first_sequence: int | None = None,
+        initial: bool = False,
+        origins: Mapping[Terms, Origin] | None = None,
+        expired: Mapping[Terms, int] | None = None,
+        ends: Mapping[Terms, Any] | None = None,
+        time: Any = None,
+    ) -> None:
+        fill = object.__setattr__
+        fill(self, "_header", header)
+        fill(self, "_origins", origins or _NOTHING)
+        fill(self, "_weights", weights)
+        fill(self, "_expired", expired or _NOTHING)
+        fill(self, "_ends", ends or _NOTHING)
+        fill(self, "time", time)
+        fill(self, "sequence", sequence)
+        fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
+        fill(self, "initial", initial)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order, also those that no solution binds; else none."""
+        return self._header.names if self._header.form == "SELECT" else ()
+
+    @property
+    def added(self) -> tuple[Any, ...]:
+        """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
+        return self._repeat(1)
+
+    @property
+    def removed(self) -> tuple[Any, ...]:
+        """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples."""
+        return self._repeat(-1)
+
+    @property
+    def expired(self) -> tuple[Any, ...]:
+        """Those of `removed` that time took: what they rested on left its window."""
+        return self._shown(self._expired.items())
+
+    @property
+    def retracted(self) -> tuple[Any, ...]:
+        """Those of `removed` that went for any other reason."""
+        lost = ((terms, -w - self._expired.get(terms, 0)) for terms, w in self._weights.items() if w < 0)
+        return self._shown(lost)
+
+    @property
+    def answer(self) -> bool | None:
+        """What an ASK query answers from now on; None for other queries."""
+        return any(w > 0 for w in self._weights.values()) if self._header.form == "ASK" else None
+
+    def weights(self) -> dict[Any, int]:
+        """Give each solution its net weight: positive where it appeared, negative where it went."""
+        return {self._solution(terms): w for terms, w in self._weights.items()}
+
+    def _solution(self, terms: Terms) -> Any:
+        return self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
+
+    def _repeat(self, sign: int) -> tuple[Any, ...]:
+        return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
+
+    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> tuple[Any, ...]:
+        shown = (repeat(self._solution(terms), count) for terms, count in counted if count > 0)
+        return tuple(chain.from_iterable(shown))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a delta is immutable: cannot set {name!r}")
+
+    def __bool__(self) -> bool:
+        return bool(self._weights)
+
+    def __neg__(self) -> Delta:
+        return self._with({terms: -weight for terms, weight in self._weights.items()})
+
+    def __add__(self, other: Delta) -> Delta:
+        if self._header.names != other._header.names or self._header.form != other._header.form:
+            raise ValueError(
+                f"cannot add deltas of different queries: one binds {self._header.names}, "
+                f"the other {other._header.names}"
+            )
+        weights = dict(self._weights)
+        for terms, weight in other._weights.items():
+            weights[terms] = weights.get(terms, 0) + weight
+            if not weights[terms]:
+                del weights[terms]
+        return Delta(
+            self._header,
+            weights,
+            sequence=max(self.sequence, other.sequence),
+            first_sequence=min(self.first_sequence, other.first_sequence),
+            initial=self.initial or other.initial,
+            origins={**self._origins, **other._origins},
+            expired=_sum_of_losses(self._expired, other._expired, weights),
+            ends={**self._ends, **other._ends},
+            time=self.time if other.time is None or self.sequence > other.sequence else other.time,
+        )
+
+    def _with(self, weights: Mapping[Terms, int]) -> Delta:
+        return Delta(
+            self._header,
+            weights,
+            sequence=self.sequence,
+            first_sequence=self.first_sequence,
+            initial=self.initial,
+            origins=self._origins,
+            ends=self._ends,
+            time=self.time,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Delta):
+            return NotImplemented
+        return (self.sequence, self.first_sequence, self.initial, self.weights()) == (
+            (other.sequence, other.first_sequence, other.initial, other.weights())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.sequence, self.first_sequence, self.initial, frozenset(self.weights().items())))
+
+    def __repr__(self) -> str:
+        kind = "initial, " if self.initial else ""
+        return f"Delta({kind}sequence={self.sequence}, added={self.added!r}, removed={self.removed!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        convert = self._header.convert or (lambda term: term)
+
+        def shown(by_terms: Mapping[Terms, Any]) -> dict[Terms, Any]:
+            return {
+                tuple(None if term is None else convert(term) for term in terms): value
+                for terms, value in by_terms.items()
+            }
+
+        named = {
+            "sequence": self.sequence,
+            "first_sequence": self.first_sequence,
+            "initial": self.initial,
+            "origins": shown(self._origins),
+            "expired": shown(self._expired),
+            "ends": shown(self._ends),
+            "time": self.time,
+        }
+        return _rebuild, (Header(self._header.form, self._header.names), shown(self._weights), named)
+
+
+def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, Any]) -> Delta:
+    return Delta(header, weights, **named)
+
+
+def _sum_of_losses(
+    first: Mapping[Terms, int], second: Mapping[Terms, int], net: Mapping[Terms, int]
+) -> dict[Terms, int]:
+    """Count how many of each solution time took in both, of those that are gone after both."""
+    losses = {t: first.get(t, 0) + second.get(t, 0) for t in (*first, *second)}
+    return {
+        terms: fewest for terms, count in losses.items() if (fewest := min(count, -net.get(terms, 0))) > 0
+    }
+
+
+_NOTHING: Final[Mapping[Any, Any]] = {}

@@ -1,0 +1,144 @@
+"""How a subscription is opened: on a graph, or on windows over streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, get_args
+
+from rdflib import URIRef
+from rdflib.term import Node
+
+from rdflive import manager
+from rdflive.entail.entailment import Regime
+from rdflive.entail.scope import refuse_quads
+from rdflive.query.plan import Plan
+from rdflive.resume import Journal, ResumeError
+from rdflive.store import Adapter
+from rdflive.stream import Stream
+from rdflive.subscription import Callback, OnError, Subscription
+from rdflive.time.endings import Endings
+from rdflive.time.expiry import Expiry
+from rdflive.time.opening import Source, Windowing
+from rdflive.time.windowed import Output, Windowed
+from rdflive.time.windows import Window
+
+__all__ = ["NO_WINDOWS", "Windows", "open_subscription"]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows that a query looks at, and what is reported of it."""
+
+    default: tuple[tuple[Stream, Window], ...] = ()
+    """Those that are merged into the default graph."""
+    named: Mapping[URIRef, tuple[Stream, Window]] = field(default_factory=dict)
+    """Those that stand for named graphs."""
+    beside: Node | bool = True
+    """The graph that those in the default graph are merged with; true for the one beside the stream."""
+    expiry: Expiry = "auto"
+    output: Output = "delta"
+    expires: bool = False
+
+    def __post_init__(self) -> None:
+        if self.output not in get_args(Output):
+            raise ValueError(f"output must be one of {get_args(Output)}, got {self.output!r}")
+        if not self.streams and (self.expiry, self.output, self.expires) != ("auto", "delta", False):
+            raise ValueError("expiry=, output= and expires= go with a stream and a window of it")
+        for stream, window in self._all:
+            if not isinstance(stream, Stream) or not isinstance(window, Window):
+                raise TypeError(
+                    f"{window!r} of {stream!r} is no window: give Sliding, Tumbling, Count or Landmark"
+                )
+        if len({id(stream.graph) for stream in self.streams}) > 1:
+            raise ValueError(
+                "the streams of one query stand beside different graphs: make them with the same"
+            )
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that are looked at."""
+        return tuple(dict.fromkeys(stream for stream, _ in self._all))
+
+    @property
+    def _all(self) -> tuple[tuple[Stream, Window], ...]:
+        return *self.default, *self.named.values()
+
+    def windowed(self, plan: Plan, adapter: Adapter) -> Windowed | None:
+        """Give what a subscription knows of its windows, None without any."""
+        if not self.streams:
+            return None
+        windowing = Windowing(
+            default=tuple(Source(stream.timeline, window) for stream, window in self.default),
+            named={name: (Source(stream.timeline, window),) for name, (stream, window) in self.named.items()},
+            beside=self.beside if self.beside is not True else not all(s.is_alone for s in self.streams),
+            expiry=self.expiry,
+            every=self.output == "rstream",
+        )
+        endings = Endings(plan, adapter.to_native) if self.expires else None
+        return Windowed(windowing, self.output, self.streams[0].show, endings)
+
+
+NO_WINDOWS: Final = Windows()
+
+
+def open_subscription(
+    graph: Any,
+    plan: Plan,
+    *,
+    windows: Windows,
+    callback: Callback | None,
+    initial: bool,
+    name: str | None,
+    resume: tuple[str | os.PathLike[str], str] | None,
+    on_error: OnError,
+    regime: Regime | None,
+    provenance: bool,
+) -> Subscription:
+    """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if on_error not in ("log", "ignore") and not callable(on_error):
+        raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
+    if provenance and (regime is None or resume is not None):
+        raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
+    if windows.streams and (resume is not None or provenance):
+        raise ValueError("resume= and provenance= need a graph: what a window held is not kept when it ends")
+    if regime is not None:
+        refuse_quads(plan)
+    with ExitStack() as undo:
+        journal = None
+        if resume is not None:
+            journal = Journal(resume[0], str(name), resume[1])
+            undo.callback(journal.close)
+        with manager.locked(manager.store_of(graph)) as adapter:
+            subscription = Subscription(
+                adapter,
+                graph,
+                plan,
+                callback=callback,
+                initial=initial,
+                name=name,
+                on_error=on_error,
+                journal=journal,
+                regime=regime,
+                provenance=provenance,
+                windowed=windows.windowed(plan, adapter),
+            )
+            undo.callback(subscription.close)
+            for stream in windows.streams:
+                stream.opened(adapter)
+            if manager.listens("rdflive_batch"):
+                adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
+        adapter.capture.deliver()
+        if isinstance(subscription.last_error, ResumeError) and subscription.closed:
+            raise subscription.last_error
+        undo.pop_all()
+    return subscription
+
+
+def _announce(store: Any, captured: Any) -> None:
+    manager.call_safely("rdflive_batch", store=store, batch=captured)

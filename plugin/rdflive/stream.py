@@ -1,0 +1,206 @@
+"""A stream of triples in time, which windows look at."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal
+
+import rdflib
+from rdflib import Literal as RdflibLiteral
+
+from rdflive import manager
+from rdflive.errors import ClosedError
+from rdflive.store import Adapter
+from rdflive.time.elements import read_element
+from rdflive.time.instants import (
+    DurationLike,
+    Instant,
+    InstantLike,
+    dated,
+    numbered,
+    to_duration,
+    to_instant,
+)
+from rdflive.time.timeline import Timeline
+from rdflive.time.timer import Timer
+
+__all__ = ["Clock", "Stream"]
+
+Clock = Callable[[], float]
+"""Gives the present in seconds since 1970."""
+
+
+class Stream:
+    """Triples, or small graphs of them, each at an instant; `subscribe` looks at it through windows.
+
+    `graph` is the graph or dataset beside the stream, whose triples join with those in windows; streams that
+    one query reads together stand beside the same. Time is that of the elements: `add(..., at=instant)`, in
+    seconds, datetimes or ISO 8601 texts, and `advance_to(instant)` says that all up to there has come. With
+    `clock="wall"` (or a function that gives seconds since 1970) each element is of the moment when it is
+    added, and windows report by a timer.
+
+    Elements may come out of order by `delay`; they are put in order, and reports wait as long. What comes
+    even later, by at most `lateness`, is put into the last reports, which are corrected; anything later is
+    dropped and counted in `late`.
+
+    A stream keeps what its open windows hold or will hold, and nothing without them.
+
+    >>> stream = Stream()
+    >>> stream.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class), at=3)
+    >>> stream.now
+    3
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        clock: Literal["event", "wall"] | Clock = "event",
+        delay: DurationLike | None = None,
+        lateness: DurationLike | None = None,
+    ) -> None:
+        if clock not in ("event", "wall") and not callable(clock):
+            raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
+        self.graph = rdflib.Graph() if graph is None else graph
+        """The graph beside the stream; an empty one of its own where none was given."""
+        self.is_alone = graph is None
+        """Whether there is none."""
+        self.timeline = Timeline(delay=_optional(delay), lateness=_optional(lateness), commit=self._commit)
+        """The course of the stream, for the windows over it."""
+        self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
+        self._dated = self._wall is not None
+        self._adapter: Adapter | None = None
+        self._timer: Timer | None = None
+        self._closed = False
+
+    def add(self, element: Any, *, at: InstantLike | None = None) -> bool:
+        """Add a triple, a graph, or triples, which are one element; false where it is too late and dropped.
+
+        Windows that report every change have told their subscribers when this returns.
+        """
+        return self._put(1, element, at)
+
+    def remove(self, element: Any, *, at: InstantLike | None = None) -> bool:
+        """Take triples out of all windows early, as far as they arrived at the instant or before.
+
+        False where it is too late, and dropped.
+        """
+        return self._put(-1, element, at)
+
+    def advance_to(self, instant: InstantLike | None = None) -> None:
+        """Say that all up to an instant has come, it included, so that windows report; time does not go back.
+
+        With a wall clock it is the present, and the timer does the same when a report is due.
+        """
+        self._check_open()
+        at = self._instant(instant)
+        with self._locked() as adapter:
+            self.timeline.advance(at)
+        adapter.capture.deliver()
+        self._wake()
+
+    @property
+    def now(self) -> Any:
+        """The last instant that any element had or that the stream was advanced to; None before the first."""
+        known = [at for at in (self.timeline.latest, self.timeline.done) if at is not None]
+        return self.show(max(known)) if known else None
+
+    @property
+    def late(self) -> int:
+        """How many elements came too late and were dropped."""
+        return self.timeline.late
+
+    def show(self, instant: Instant) -> Any:
+        """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
+        return dated(instant) if self._dated else numbered(instant)
+
+    def opened(self, adapter: Adapter) -> None:
+        """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
+        self._adapter = adapter
+        if self._wall is not None and not self._closed and self._timer is None:
+            self._timer = Timer(self._report_due)
+        self._wake()
+
+    def close(self) -> None:
+        """Take no more elements and report no more; subscriptions keep their answers. May be repeated."""
+        self._closed = True
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.stop()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:
+        self._check_open()
+        with self._locked() as adapter:
+            taken = self.timeline.insert(sign, read_element(element, adapter), self._instant(at))
+        adapter.capture.deliver()
+        self._wake()
+        return taken
+
+    def _instant(self, at: InstantLike | None) -> Instant:
+        if self._wall is not None:
+            if at is not None:
+                raise ValueError(
+                    f"at={at!r} does not go with clock='wall', where elements are of the present"
+                )
+            present = to_instant(self._wall())
+            return present if self.timeline.latest is None else max(present, self.timeline.latest)
+        if at is None:
+            raise ValueError("at= is missing: a stream with clock='event' needs the instant of each element")
+        if self.timeline.latest is None and self.timeline.done is None:
+            self._dated = isinstance(at, datetime | str | RdflibLiteral)
+        return to_instant(at)
+
+    @contextmanager
+    def _locked(self) -> Iterator[Adapter]:
+        """Hold the lock of the graph beside the stream."""
+        adapter = self._adapter
+        if adapter is not None:
+            with adapter.capture.lock:
+                if self.timeline.groups and adapter is self._adapter:
+                    yield adapter
+                    return
+        with manager.locked(manager.store_of(self.graph)) as found:
+            yield found
+
+    def _commit(self) -> None:
+        """Have the windows' views commit; called under the lock."""
+        pane = next((pane for group in self.timeline.groups.values() for pane in group.panes), None)
+        if pane is not None and self._adapter is not None:
+            self._adapter.capture.tick(pane.view)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the stream is closed; make another one")
+
+    def _wake(self) -> None:
+        if self._timer is not None:
+            self._timer.wake()
+
+    def _report_due(self) -> float | None:
+        """Report what is due by the wall clock; give the seconds until the next report, None for no more."""
+        assert self._wall is not None  # noqa: S101 - there is a timer only with a wall clock
+        with self._locked() as adapter:
+            if not self.timeline.groups or self._closed:
+                self._timer = None
+                return None
+            self.timeline.advance(self._instant(None))
+            due = self.timeline.next_due()
+        adapter.capture.deliver()
+        return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
+
+
+def _optional(duration: DurationLike | None) -> int:
+    return 0 if duration is None or duration == 0 else to_duration(duration)

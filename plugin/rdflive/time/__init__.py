@@ -1,0 +1,1 @@
+"""Streams, windows over them, and what is matched event by event."""

@@ -1,0 +1,58 @@
+"""What can be put into a stream at an instant: a triple, triples, or a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import rdflib
+from rdflib.graph import ConjunctiveGraph
+from rdflib.term import BNode, Literal, Node, URIRef
+
+from rdflive.store import Adapter, Triple
+
+__all__ = ["read_element"]
+
+_SUBJECTS: Final = (URIRef, BNode)
+_OBJECTS: Final = (URIRef, BNode, Literal)
+
+
+def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
+    """Give the triples of an element, in the terms of the store beside the stream.
+
+    Terms are rdflib's, or the store's own. Raises TypeError for what is no triple or graph, and ValueError
+    for a term that the store cannot hold.
+    """
+    if isinstance(element, ConjunctiveGraph):  # a Dataset is one
+        raise TypeError(f"an element is one graph, and {element!r} holds several: add each by itself")
+    if isinstance(element, rdflib.Graph):
+        return tuple(_native(triple, adapter) for triple in element)
+    if isinstance(element, str) or not isinstance(element, Iterable):
+        raise TypeError(f"{element!r} is no element of a stream: add a triple, triples, or a graph")
+    found = tuple(element)
+    if len(found) == 3 and not isinstance(found[0], tuple | list) and not _is_triple(found[0]):
+        return (_native(found, adapter),)
+    return tuple(_native(triple, adapter) for triple in found)
+
+
+def _is_triple(term: Any) -> bool:
+    """Tell whether this is a triple of another library than rdflib."""
+    return not isinstance(term, Node) and hasattr(term, "predicate")
+
+
+def _native(triple: Any, adapter: Adapter) -> Triple:
+    try:
+        s, p, o = triple
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{triple!r} is no triple: give a subject, a predicate and an object") from error
+    if isinstance(s, Node):
+        if not (isinstance(s, _SUBJECTS) and isinstance(p, URIRef) and isinstance(o, _OBJECTS)):
+            raise TypeError(f"{(s, p, o)!r} is no triple of RDF: see its subject and predicate")
+        return adapter.to_native(s), adapter.to_native(p), adapter.to_native(o)
+    own = type(adapter.to_native(URIRef("urn:any")))
+    if type(p) is not own or own is URIRef:
+        raise TypeError(
+            f"{(s, p, o)!r} has terms of neither rdflib nor {own.__module__}, the library of the graph "
+            "beside the stream"
+        )
+    return s, p, o

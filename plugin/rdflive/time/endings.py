@@ -1,0 +1,95 @@
+"""When the solutions of a query will have left their windows, if nothing but time changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from rdflive.dictionary import UNBOUND
+from rdflive.engine.query import QueryState
+from rdflive.engine.store_state import StoreState
+from rdflive.engine.view import View
+from rdflive.entail.provenance import refuse_hidden
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import Terms
+from rdflive.query import algebra
+from rdflive.query.bgp import Variable
+from rdflive.query.plan import Plan
+from rdflive.time.instants import Instant
+
+__all__ = ["Endings"]
+
+Bindings: TypeAlias = dict[str, int]
+
+
+class Endings:
+    """Works out the ends of solutions: that of a match is the first of its triples', and a solution that has
+    several matches lasts as long as the last of them.
+    """
+
+    def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:
+        _check(plan)
+        self._names = plan.query.names
+        self._to_native = to_native
+        self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
+
+    def of(
+        self, state: StoreState, query: QueryState, weights: Mapping[Terms, int]
+    ) -> dict[Terms, Instant | None]:
+        """Give the ends of the solutions that came, None for never; called under the store's lock."""
+        known, intern = state.dictionary.ids.get, state.dictionary.intern
+        located = [
+            (view, tuple(t if isinstance(t, Variable) else intern(self._to_native(t)) for t in pattern))
+            for view, pattern in state.located(query)
+        ]
+        ends = {}
+        for terms, weight in weights.items():
+            if weight > 0:
+                bound = {**self._preset, **dict(zip(self._names, terms, strict=True))}
+                bindings = {name: known(term, -1) for name, term in bound.items() if term is not None}
+                found = list(_ends(located, bindings))
+                ends[terms] = (
+                    None if None in found else max((end for end in found if end is not None), default=None)
+                )
+        return ends
+
+
+def _check(plan: Plan) -> None:
+    """Refuse a query whose solutions are not matches of its patterns, all at once."""
+    passing = (algebra.Basic, algebra.Join, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
+    refuse_hidden(plan, "expires")
+    for step in plan.steps:
+        if not isinstance(step.node, passing):
+            raise UnsupportedQueryError(
+                f"expires=True needs a SELECT of joined patterns, with FILTER, BIND and DISTINCT: when a solution "
+                f"of {type(step.node).__name__} ends is not known beforehand",
+                construct="expires",
+            )
+    if plan.query.form != "SELECT":
+        raise UnsupportedQueryError(
+            f"expires=True needs a SELECT: {plan.query.form} gives no solutions", construct="expires"
+        )
+
+
+def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -> Iterator[Instant | None]:
+    """List the ends of the matches that agree with the bindings; the most bound pattern is matched first."""
+    if not located:
+        yield None
+        return
+
+    def value(term: Any) -> int:
+        return bindings.get(term.name, UNBOUND) if isinstance(term, Variable) else int(term)
+
+    first = min(located, key=lambda item: sum(value(term) == UNBOUND for term in item[1][:3]))
+    rest = [item for item in located if item is not first]
+    view, pattern = first
+    s, p, o = map(value, pattern[:3])
+    for triple in list(view.matching((s, p, o))):
+        found = dict(bindings)
+        if all(
+            not isinstance(term, Variable) or found.setdefault(term.name, part) == part
+            for term, part in zip(pattern[:3], triple, strict=False)
+        ):
+            end = view.end(triple)
+            for later in _ends(rest, found):
+                yield end if later is None else later if end is None else min(end, later)

@@ -1,0 +1,66 @@
+"""How what falls out of windows is taken back from what they entail."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+from rdflive.entail.entailment import Regime
+from rdflive.entail.rdfs import Rdfs
+from rdflive.entail.rules import Program, RuleRegime
+from rdflive.time.expiry.dred import Dred
+from rdflive.time.expiry.rdfs import RDFS_RULES
+from rdflive.time.expiry.recompute import Recompute
+
+__all__ = ["Expiry", "Way", "choose", "program_of", "regime_for"]
+
+Way: TypeAlias = Literal["labels", "keep-all", "dred", "recompute"]
+"""`labels` keeps how long each entailed triple lasts, `keep-all` every derivation, `dred` neither."""
+Expiry: TypeAlias = Literal["auto"] | Way
+
+
+def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
+    """Choose how a regime's triples expire; all ways give the same answers.
+
+    Labels of several windows that are merged are on several axes, which cannot be compared.
+
+    >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
+    ('labels', 'keep-all')
+    """
+    if expiry not in get_args(Literal["auto"]) + get_args(Way):
+        accepted = ("auto", *get_args(Way))
+        raise ValueError(
+            f"expiry must be {', '.join(map(repr, accepted[:-1]))} or 'recompute', got {expiry!r}"
+        )
+    if expiry == "auto":
+        return "labels" if windows == 1 else "keep-all"
+    if expiry == "labels" and regime is not None and windows != 1:
+        raise ValueError(
+            f"expiry='labels' compares what arrived in one window, got {windows} windows that are one graph: "
+            "take expiry='auto', or name the windows"
+        )
+    return expiry
+
+
+def program_of(regime: Regime) -> Program:
+    """Give the rules by which a regime entails what it does.
+
+    >>> len(program_of(Rdfs()).rules)
+    10
+    """
+    if isinstance(regime, RuleRegime):
+        return regime.program
+    if isinstance(regime, Rdfs):
+        return RDFS_RULES
+    raise TypeError(f"no rules are known for {regime!r}: take expiry='keep-all' or 'recompute'")
+
+
+def regime_for(expiry: Way, regime: Regime) -> Regime:
+    """Give what keeps a regime's triples when expiries are deletes: not for `labels`.
+
+    >>> regime_for("dred", Rdfs()).identity == Dred(program_of(Rdfs())).identity
+    True
+    """
+    if expiry == "keep-all":
+        return regime
+    derived = Dred(program_of(regime)) if isinstance(regime, RuleRegime) or expiry == "dred" else regime
+    return Recompute(derived) if expiry == "recompute" else derived

@@ -1,0 +1,232 @@
+"""Which rules work: those whose heads somebody asks for, be it a query or another rule."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+
+from rdflive.dictionary import Dictionary
+from rdflive.entail.entailment import ExplicitGraph, IdTriple
+from rdflive.entail.rules.bound import BoundRule, Values, bind
+from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.program import Program
+from rdflive.time.expiry.propagation import Propagation
+from rdflive.time.expiry.units import Shape, Unit, is_transitive
+from rdflive.time.labels import Labels
+
+__all__ = ["Demand", "Explicit"]
+
+Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
+
+
+class Demand:
+    """The patterns that are asked for, and the units at work for them.
+
+    The guides of a rule (see `rules/staging.py`) work when its head is asked for; each of their matches
+    makes a unit, which works when what it gives is asked for, and sleeps else.
+    """
+
+    def __init__(self, dictionary: Dictionary, explicit: Explicit, propagation: Propagation) -> None:
+        self._dictionary = dictionary
+        self._explicit = explicit
+        self._propagation = propagation
+        self._bound: list[BoundRule] = []
+        self._rules: KeyIndex[BoundRule] = KeyIndex()
+        self._shapes: dict[BoundRule, Shape] = {}
+        self._asked: dict[Key, None] = {}
+        self._relevant: KeyIndex[Key] = KeyIndex()
+        self.at_work: dict[BoundRule, Unit | None] = {}
+        """The guides of each rule at work, None for a rule without."""
+        self._made: dict[tuple[BoundRule, Values], Unit] = {}
+        """The units that matches of guides have made."""
+        self._founded: dict[IdTriple, dict[Unit, None]] = {}
+        """These by the triples that the guides matched."""
+        self._sleeping: KeyIndex[Unit] = KeyIndex()
+        self._starting: deque[BoundRule] = deque()
+        self._waking: deque[Unit] = deque()
+        self._gone = 0
+        """How many active units have lost their guides since the last collection."""
+
+    def bind(self, program: Program, graph: ExplicitGraph) -> None:
+        """Number the terms of the rules."""
+        for rule in program.rules:
+            bound = bind(rule, graph)
+            self._bound.append(bound)
+            for key in bound.head_keys(bound.constants):
+                self._rules.add(key, bound)
+
+    def ask(self, key: Key) -> None:
+        """Begin to work for a pattern; `settle` must follow."""
+        if key in self._asked:
+            return
+        # what matches another pattern too is known, and may just be changing
+        self._propagation.admit(found for found in self._explicit(key) if not self.concerns(found[0]))
+        self._asked[key] = None
+        self._relevant.add(key, key)
+        self._dictionary.hold(key[:3])
+        for unit in self._sleeping.unifiable(key):
+            self._wake(unit)
+        for rule in self._rules.unifiable(key):
+            if rule not in self.at_work:
+                self.at_work[rule] = None
+                self._starting.append(rule)
+
+    def settle(self) -> None:
+        """Derive all that follows, with all the rules and units that it takes."""
+        propagation = self._propagation
+        while True:
+            propagation.settle()
+            if propagation.opened:
+                guide, row = propagation.opened.pop()
+                self._open(guide.shape.rule, row)
+            elif self._starting:
+                self._start(self._starting.popleft())
+            elif self._waking:
+                self._activate(self._waking.popleft())
+            else:
+                return
+
+    def close(self, gone: Iterable[IdTriple]) -> None:
+        """Take away the units whose guides matched triples that are there no more."""
+        if not self._founded:
+            return
+        table = self._propagation.labels.table
+        for triple in gone:
+            if triple in self._founded and triple not in table:
+                for unit in tuple(self._founded[triple]):
+                    self._gone += unit.active
+                    self._discard(unit)
+
+    def concerns(self, triple: IdTriple) -> bool:
+        """Tell whether a triple matches what is asked for."""
+        return bool(self._relevant.matching(*triple))
+
+    @property
+    def active(self) -> int:
+        """How many units are at work, guides aside."""
+        return sum(unit.active for unit in self._made.values())
+
+    def is_wasteful(self) -> bool:
+        """Tell whether enough units have gone for a collection to be worth its while."""
+        return self._gone > max(64, len(self._made) // 2)
+
+    def collect(self, wanted: Iterable[Key]) -> None:
+        """Forget what serves none of the wanted patterns."""
+        self._gone = 0
+        asked, rules, units = self._needed(wanted)
+        for unit in [unit for unit in self._made.values() if unit.active and unit not in units]:
+            self._propagation.detach(unit)
+            for head in unit.heads:
+                self._sleeping.add(head, unit)
+        for rule in [rule for rule in self.at_work if rule not in rules]:
+            guide = self.at_work.pop(rule)
+            if guide is not None:
+                self._propagation.detach(guide)
+            for unit in [unit for (made, _), unit in self._made.items() if made is rule]:
+                self._discard(unit)
+        for key in [key for key in self._asked if key not in asked]:
+            del self._asked[key]
+            self._relevant.remove(key, key)
+            self._dictionary.drop(key[:3])
+        self._propagation.retain(self.concerns)
+
+    def release(self) -> None:
+        """Let go of the terms of the rules."""
+        for key in self._asked:
+            self._dictionary.drop(key[:3])
+        for rule in self._bound:
+            self._dictionary.drop(rule.constants)
+
+    def _start(self, rule: BoundRule) -> None:
+        if not rule.guides:
+            self._open(rule, ())
+            return
+        shape = Shape(rule, len(rule.constants), self._propagation.labels, guide=True)
+        guide = self.at_work[rule] = Unit(shape, rule.constants)
+        for key in guide.keys:
+            self.ask(key)
+        self._propagation.attach(guide)
+
+    def _open(self, rule: BoundRule, row: Values) -> None:
+        if (rule, row) in self._made:
+            return
+        unit = self._made[rule, row] = Unit(self._shape(rule), rule.constants + row)
+        for triple in unit.premises():
+            self._founded.setdefault(triple, {})[unit] = None
+        for head in unit.heads:
+            self._sleeping.add(head, unit)
+        if any(True for head in unit.heads for _ in self._relevant.unifiable(head)):
+            self._wake(unit)
+
+    def _shape(self, rule: BoundRule) -> Shape:
+        shape = self._shapes.get(rule)
+        if shape is None:
+            known = len(rule.constants) + rule.guided
+            shape = Shape(rule, known, self._propagation.labels, base=self._base(rule))
+            self._shapes[rule] = shape
+        return shape
+
+    def _base(self, rule: BoundRule) -> Labels | None:
+        """Give the explicit triples where one pattern of a rule needs no more than these.
+
+        That is so where a rule makes a property transitive of which no other rule gives triples: a step by
+        an explicit triple and the rest of the way are all the ways there are.
+        """
+        (key, *_) = rule.head_keys(rule.constants)
+        alone = is_transitive(rule) and all(other is rule for other in self._rules.unifiable(key))
+        return self._propagation.explicit if alone else None
+
+    def _wake(self, unit: Unit) -> None:
+        for head in unit.heads:
+            self._sleeping.remove(head, unit)
+        self._waking.append(unit)
+
+    def _activate(self, unit: Unit) -> None:
+        for key in unit.keys:
+            self.ask(key)
+        self._propagation.attach(unit)
+
+    def _discard(self, unit: Unit) -> None:
+        if unit.active:
+            self._propagation.detach(unit)
+        for head in unit.heads:
+            self._sleeping.remove(head, unit)
+        for triple in unit.premises():
+            units = self._founded[triple]
+            del units[unit]
+            if not units:
+                del self._founded[triple]
+        rule = unit.shape.rule
+        del self._made[rule, unit.fixed[len(rule.constants) :]]
+
+    def _needed(
+        self, wanted: Iterable[Key]
+    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Unit]]:
+        """Find what patterns, rules and units the wanted patterns depend on."""
+        asked: dict[Key, None] = dict.fromkeys(wanted)
+        rules: dict[BoundRule, None] = {}
+        units: dict[Unit, None] = {}
+        unmarked: KeyIndex[Unit] = KeyIndex()
+        for unit in self._made.values():
+            for head in unit.heads if unit.active else ():
+                unmarked.add(head, unit)
+        todo = deque(asked)
+        while todo:
+            key = todo.popleft()
+            more: list[Key] = []
+            for rule in self._rules.unifiable(key):
+                if rule not in rules:
+                    rules[rule] = None
+                    guide = self.at_work[rule]
+                    more += guide.keys if guide is not None else ()
+            for unit in tuple(unmarked.unifiable(key)):
+                if unit not in units:
+                    units[unit] = None
+                    more += unit.keys
+                    for head in unit.heads:
+                        unmarked.remove(head, unit)
+            for new in more:
+                if new not in asked:
+                    asked[new] = None
+                    todo.append(new)
+        return asked, rules, units

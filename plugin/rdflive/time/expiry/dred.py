@@ -1,0 +1,121 @@
+"""Delete and re-derive: the baseline of paper 002, after Volz, Staab and Motik, for any rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.proof import Proof
+from rdflive.entail.rules import Program, RuleRegime
+from rdflive.entail.rules.keys import Key
+from rdflive.time.expiry.labelled import Closure, LabelledGraph
+from rdflive.time.windows import ALWAYS
+
+__all__ = ["Dred"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dred:
+    """Entailment by the rules of a program, maintained by deleting too much and deriving it again.
+
+    A delete takes away all that some derivation leads to from it, but for what is explicit, and then puts
+    back what still follows. That is a closure whose labels are all the same: whatever loses a premise is in
+    doubt, and nothing tells beforehand when it goes.
+    """
+
+    program: Program
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what keeps the triples that a graph entails by the rules."""
+        return _DredEntailment(self.program, graph)
+
+    @property
+    def identity(self) -> str:
+        """Tell these rules from others; how they are maintained makes no difference to the answers."""
+        return RuleRegime(self.program).identity
+
+
+class _DredEntailment:
+    """Keeps what is entailed by the rules, as a closure in which every label is `ALWAYS`."""
+
+    def __init__(self, program: Program, graph: ExplicitGraph) -> None:
+        self._program = program
+        self._graph = graph
+        labelled = LabelledGraph(graph.dictionary, graph.terms, graph.to_native, self._explicit)
+        self._closure = Closure(program, labelled)
+        self._before = self._closure.labels.watch()
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to maintain what matches these patterns, with the rules that it takes."""
+        try:
+            self._closure.want(patterns)
+        finally:
+            self._before.clear()
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop maintaining what nobody wants any more."""
+        self._closure.unwant(patterns)
+        self._before.clear()
+
+    def check(self, patterns: Iterable[Pattern]) -> None:
+        """Accept everything: rules that cannot be maintained are refused when they are read."""
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change matches a pattern that some query or some rule at work asks for."""
+        return self._closure.concerns(self._ids(change))
+
+    def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
+        """Give the net changes of the wanted entailed triples."""
+        intern = self._graph.dictionary.intern
+        signs = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
+        closure, table = self._closure, self._closure.labels.table
+        closure.update({triple: ALWAYS if sign > 0 else None for triple, sign in signs.items()})
+        changed: list[tuple[Sign, IdTriple]] = [
+            (1 if old is None else -1, triple)
+            for triple, old in self._before.items()
+            if (old is None) == (triple in table) and closure.is_wanted(triple)
+        ]
+        self._before.clear()
+        return changed
+
+    def triples(self, pattern: Pattern) -> Iterator[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        terms = self._graph.dictionary.terms
+        for triple in self._closure.labels.matching(Key(*self._ids(pattern))):
+            if self._closure.is_wanted(triple):
+                s, p, o = triple
+                yield terms[s], terms[p], terms[o]
+
+    def support(self, triple: Triple) -> int:
+        """Give 1 for a triple that is entailed, 0 for another: derivations are not counted."""
+        return int(self._ids(triple) in self._closure.labels.table)
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give one proof of a triple, worked out from the graph alone."""
+        fresh = RuleRegime(self._program).start(self._graph)
+        fresh.want([triple])
+        try:
+            return fresh.why(triple)
+        finally:
+            fresh.unwant([triple])
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is stored, for measuring."""
+        return self._closure.containers()
+
+    def describe(self) -> list[str]:
+        """Tell how many rules are at work, and on how much."""
+        return ["deletes and derives again", *self._closure.describe()]
+
+    def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
+        terms, intern = self._graph.dictionary.terms, self._graph.dictionary.intern
+        for s, p, o in self._graph.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
+            yield (intern(s), intern(p), intern(o)), ALWAYS
+
+    def _ids(self, pattern: Pattern) -> IdTriple:
+        """Give the ids of terms: 0 for anything, -1 for what no triple has that is kept."""
+        known = self._graph.dictionary.ids.get
+        s, p, o = (0 if term is None else known(term, -1) for term in pattern)
+        return s, p, o

@@ -1,0 +1,168 @@
+"""Joins of the patterns of a rule, one look-up after the other, planned once per rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from rdflive.entail.entailment import IdTriple
+from rdflive.entail.rules.bound import BoundRule, Places, Test, Values
+from rdflive.time.labels import Labels
+
+__all__ = ["Conclusion", "Plan", "Row", "Source", "is_unequal"]
+
+Row: TypeAlias = tuple[int, ...]
+"""The ids that a rule knows, and behind them the triples that were matched, one after the other."""
+Source: TypeAlias = tuple[Places, Labels]
+"""A pattern, and what it is matched with."""
+Conclusion: TypeAlias = tuple[Places, Test | None]
+"""A head of a rule, with what must be tested before it is a triple."""
+Finder: TypeAlias = Callable[[Row], Iterable[IdTriple]]
+Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One look-up."""
+
+    find: Finder
+    table: dict[IdTriple, int]
+    same: tuple[tuple[int, int], ...]
+    """The places of a triple that must be equal, where a variable occurs twice."""
+
+
+class Plan:
+    """How patterns of a rule are matched, beginning with a triple or with what the rule knows.
+
+    The next pattern is always the one that names most of what it looks for.
+    """
+
+    __slots__ = ("_values", "heads", "quick", "same", "steps", "tests")
+
+    def __init__(
+        self,
+        rule: BoundRule,
+        known: int,
+        first: Places | None,
+        rest: Iterable[Source],
+        heads: Iterable[Conclusion],
+        tests: tuple[Test, ...],
+    ) -> None:
+        where = {place: place for place in range(known)}
+        self.same: tuple[tuple[int, int], ...] = ()
+        """What must be equal in the triple to begin with; that it has the rule's ids is known."""
+        width = known
+        if first is not None:
+            self.same = _repeated(first, where)
+            width = _follow(first, where, width)
+        steps = []
+        left = list(rest)
+        while left:
+            pattern, labels = left.pop(_next(left, where))
+            steps.append(Step(_finder(pattern, where, labels), labels.table, _repeated(pattern, where)))
+            width = _follow(pattern, where, width)
+        self.steps = tuple(steps)
+        self.tests = tests
+        count = len(rule.constants) + len(rule.variables)
+        self._values: Callable[[Row], Values] = _picker([where.get(place, 0) for place in range(count)])
+        self.heads = tuple((_picker([where[place] for place in head]), test) for head, test in heads)
+        """What gives the conclusions of a match, and what must be tested before."""
+        self.quick: Quick | None = None
+        """The only look-up of a plan with one conclusion and no tests."""
+        if len(steps) == 1 == len(self.heads) and not tests and not steps[0].same:
+            pick, test = self.heads[0]
+            self.quick = None if test else (steps[0].find, steps[0].table, pick)
+
+    def rows(self, row: Row, label: int) -> Iterator[tuple[Row, int]]:
+        """List the matches, each with its lowest label, `label` of what it begins with included."""
+        for match, least in _walk(self.steps, row, label):
+            if not self.tests or self._passes(match):
+                yield match, least
+
+    def conclusions(self, row: Row, label: int) -> Iterator[tuple[IdTriple, int]]:
+        """List what follows from the matches, each with the label that is carried to it."""
+        if self.quick is not None:
+            find, table, conclude = self.quick
+            for triple in find(row):
+                below = table[triple]
+                yield conclude(row + triple), below if below < label else label
+            return
+        for match, least in self.rows(row, label):
+            for pick, test in self.heads:
+                if test is None or test(self._values(match)):
+                    yield pick(match), least
+
+    def values(self, row: Row) -> Values:
+        """Give what a match binds, as the rule orders it; only the ids that the plan knows are right."""
+        return self._values(row)
+
+    def _passes(self, row: Row) -> bool:
+        values = self._values(row)
+        return all(test(values) for test in self.tests)
+
+
+def _walk(steps: Sequence[Step], row: Row, label: int) -> Iterator[tuple[Row, int]]:
+    if not steps:
+        yield row, label
+        return
+    step, rest = steps[0], steps[1:]
+    for triple in step.find(row):
+        if step.same and is_unequal(triple, step.same):
+            continue
+        below = step.table[triple]
+        yield from _walk(rest, row + triple, below if below < label else label)
+
+
+def is_unequal(triple: IdTriple, same: tuple[tuple[int, int], ...]) -> bool:
+    """Tell whether a triple differs where it must not."""
+    return any(triple[one] != triple[other] for one, other in same)
+
+
+def _next(left: Sequence[Source], where: dict[int, int]) -> int:
+    """Choose the pattern whose subject and object are known best, then the one whose predicate is."""
+
+    def known(number: int) -> tuple[int, bool]:
+        s, p, o = left[number][0]
+        return (s in where) + (o in where), p in where
+
+    return max(range(len(left)), key=known)
+
+
+def _follow(pattern: Places, where: dict[int, int], width: int) -> int:
+    """Note where the values of a triple stand that is put behind a row; gives the new width."""
+    for place, value in enumerate(pattern):
+        where.setdefault(value, width + place)
+    return width + 3
+
+
+def _repeated(pattern: Places, where: dict[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (one, other)
+        for other, value in enumerate(pattern)
+        for one in range(other)
+        if pattern[one] == value and value not in where
+    )
+
+
+def _finder(pattern: Places, where: dict[int, int], labels: Labels) -> Finder:
+    """Make what looks up the triples that have the known values of a row."""
+    table = labels.table
+    known = tuple(place for place, value in enumerate(pattern) if value in where)
+    if not known:
+        return lambda _: table
+    pick = _picker([where[pattern[place]] for place in known])
+    if len(known) == 3:
+        return lambda row: (triple,) if (triple := pick(row)) in table else ()
+    found = labels.by(known).get
+    if len(known) == 1:
+        only = where[pattern[known[0]]]
+        return lambda row: found(row[only], ())
+    return lambda row: found(pick(row), ())
+
+
+def _picker(places: Sequence[int]) -> Callable[[Row], Any]:
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda row: tuple([row[place] for place in places])

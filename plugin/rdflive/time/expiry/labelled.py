@@ -1,0 +1,183 @@
+"""What a program of rules entails, with labels: paper 002, Section 4, its errata mended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rdflib.term import URIRef
+
+from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine.terms import TermTable
+from rdflive.entail.entailment import ExplicitGraph, IdTriple, Pattern, Triple
+from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.program import AUXILIARY, Program
+from rdflive.time.expiry.demand import Demand
+from rdflive.time.expiry.propagation import Propagation
+from rdflive.time.labels import Labels
+
+__all__ = ["Closure", "LabelledGraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledGraph:
+    """The explicit triples with their labels, as a closure reads them."""
+
+    dictionary: Dictionary
+    terms: TermTable
+    to_native: Callable[[Any], Any]
+    explicit: Callable[[Key], Iterable[tuple[IdTriple, int]]]
+    """Lists what matches, with labels, as of the last update; during one, as before it or after it."""
+
+
+class Closure:
+    """Keeps the labels of what is entailed by the rules and wanted, or needed for what is wanted.
+
+    The label of an explicit triple says when it arrived last; a derivation carries the lowest label of its
+    premises, and an entailed triple has the highest that is carried to it. A window that begins at b holds
+    the explicit triples with a label of b or more. It entails a triple if and only if that has a label of b
+    or more: some derivation from what the window holds carries one, as each of its premises does; and the
+    derivation that carries the label rests on premises of b or more, down to explicit ones. So one closure
+    serves windows of all ranges, and what falls behind all of them is dropped without another look.
+    """
+
+    def __init__(self, program: Program, graph: LabelledGraph) -> None:
+        self._program = program
+        self._graph = graph
+        self._wanted: Counter[Key] = Counter()
+        self._propagation = Propagation(graph.dictionary)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._demand = Demand(self._graph.dictionary, self._graph.explicit, self._propagation)
+        self._patterns: KeyIndex[Key] = KeyIndex()
+        self._whole: set[int] = set()
+        """The predicates all of whose triples are wanted by name, for a quick way."""
+        self._hidden: frozenset[int] = frozenset()
+        """The auxiliary predicates: no triple with one of them shows, in whichever place."""
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of explicit and derived triples; others may be there than those that are wanted."""
+        return self._propagation.labels
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to maintain what matches these patterns, with the rules that it takes.
+
+        If it raises, nothing is wanted that was not before.
+        """
+        before = Counter(self._wanted)
+        try:
+            self._want([self._key(pattern) for pattern in patterns])
+        except BaseException:
+            self._stop()
+            self._want(before.elements())
+            raise
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
+        shrinks = False
+        for pattern in patterns:
+            key = self._key(pattern)
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                shrinks = True
+                del self._wanted[key]
+                self._patterns.remove(key, key)
+                self._whole.discard(key.predicate)
+                self._graph.dictionary.drop(key[:3])
+        if not self._wanted:
+            self._stop()
+        elif shrinks:
+            self._demand.collect(self._wanted)
+
+    def concerns(self, triple: IdTriple) -> bool:
+        """Tell whether a triple matches what a query or a rule at work asks for."""
+        return self._demand.concerns(triple)
+
+    def update(self, changes: Mapping[IdTriple, int | None]) -> None:
+        """Give explicit triples other labels, None where they are explicit no more.
+
+        Triples that nobody asks for are passed over.
+        """
+        demand, propagation = self._demand, self._propagation
+        left = changes
+        while True:
+            relevant = {triple: label for triple, label in left.items() if demand.concerns(triple)}
+            gone = propagation.change(relevant)
+            demand.settle()
+            demand.close(gone)
+            # rules that have just come to work may ask for more
+            left = {triple: label for triple, label in left.items() if triple not in relevant}
+            if not any(map(demand.concerns, left)):
+                break
+        if demand.is_wasteful():
+            demand.collect(self._wanted)
+
+    def expire(self, below: int) -> None:
+        """Drop everything with a lower label: no window holds it any more."""
+        self._demand.close(self._propagation.drop(below))
+
+    def reset(self) -> None:
+        """Forget everything, with nothing wanted, as after an update that failed half-way."""
+        self._stop()
+
+    def is_wanted(self, triple: IdTriple) -> bool:
+        """Tell whether a triple matches a wanted pattern and is no auxiliary one of the rules."""
+        if self._hidden and not self._hidden.isdisjoint(triple):
+            return False
+        return triple[1] in self._whole or bool(self._patterns.matching(*triple))
+
+    def describe(self) -> list[str]:
+        """Tell how many rules are at work, and on how much."""
+        explicit, labels = self._propagation.explicit.table, self.labels.table
+        return [
+            f"{len(self._demand.at_work)} of {len(self._program.rules)} rules at work, "
+            f"as {self._demand.active} instances",
+            f"{len(explicit)} explicit and {len(labels) - len(explicit)} derived triples are kept, labelled",
+        ]
+
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets of what is kept, for measuring."""
+        return [*self.labels.containers(), *self._propagation.explicit.containers()]
+
+    def _want(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            if not self._wanted:
+                self._bind()
+            self._wanted[key] += 1
+            if self._wanted[key] == 1:
+                self._graph.dictionary.hold(key[:3])
+                self._patterns.add(key, key)
+                if key == (UNBOUND, key.predicate, UNBOUND, 0) and key.predicate:
+                    self._whole.add(key.predicate)
+                self._demand.ask(key)
+        self._demand.settle()
+
+    def _bind(self) -> None:
+        graph = self._graph
+        explicit = ExplicitGraph(_nothing, graph.dictionary, graph.terms, graph.to_native)
+        self._demand.bind(self._program, explicit)
+        heads = {pattern.predicate for rule in self._program.rules for pattern in rule.head}
+        hidden = (p for p in heads if isinstance(p, URIRef) and p.startswith(AUXILIARY))
+        self._hidden = frozenset(graph.dictionary.intern(graph.to_native(p)) for p in hidden)
+
+    def _stop(self) -> None:
+        for key in self._wanted:
+            self._graph.dictionary.drop(key[:3])
+        self._wanted.clear()
+        self._demand.release()
+        self._propagation.clear()
+        self._begin()
+
+    def _key(self, pattern: Pattern) -> Key:
+        intern = self._graph.dictionary.intern
+        s, p, o = (UNBOUND if term is None else intern(term) for term in pattern)
+        return Key(s, p, o)
+
+
+def _nothing(_: Pattern) -> Iterator[Triple]:
+    """List nothing: what rules are bound to is terms, not triples."""
+    return iter(())

@@ -1,0 +1,109 @@
+"""What a graph entails, worked out anew at each update: the naive way, to compare others with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Regime, Sign, Triple
+from rdflive.entail.proof import Proof
+
+__all__ = ["Recompute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """The entailment of a regime, begun anew at each update and compared with what was before."""
+
+    regime: Regime
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what works out the triples that a graph entails."""
+        return _Recomputed(self.regime, graph)
+
+    @property
+    def identity(self) -> str:
+        """Name the regime; how often it begins anew makes no difference to the answers."""
+        return self.regime.identity
+
+
+class _Recomputed:
+    """Keeps the wanted entailed triples of the last update, and the entailment that gave them."""
+
+    def __init__(self, regime: Regime, graph: ExplicitGraph) -> None:
+        self._regime = regime
+        self._graph = graph
+        self._wanted: Counter[Pattern] = Counter()
+        self._latest = regime.start(graph)
+        self._held: dict[IdTriple, None] = {}
+
+    def want(self, patterns: Iterable[Pattern]) -> None:
+        """Begin to work out what matches these patterns."""
+        patterns = list(patterns)
+        self._latest.want(patterns)
+        self._wanted.update(patterns)
+        self._compare()
+
+    def unwant(self, patterns: Iterable[Pattern]) -> None:
+        """Stop working out what nobody wants any more."""
+        patterns = list(patterns)
+        self._latest.unwant(patterns)
+        self._wanted -= Counter(patterns)
+        self._compare()
+
+    def check(self, patterns: Iterable[Pattern]) -> None:
+        """Raise an `RdfliveError` where the regime cannot work out wanted patterns as it was asked to."""
+        self._latest.check(patterns)
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change of the graph may change what is wanted."""
+        return self._latest.concerns(change)
+
+    def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
+        """Give the net changes of the wanted entailed triples, by how the graph is after the changes."""
+        if not changes:
+            return []
+        before, wanted = self._latest, list(self._wanted.elements())
+        latest = self._regime.start(self._graph)
+        latest.want(wanted)
+        self._latest = latest
+        before.unwant(wanted)
+        return self._compare()
+
+    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        return self._latest.triples(pattern)
+
+    def support(self, triple: Triple) -> int:
+        """Count the ways in which a triple is entailed, as the regime counts them."""
+        return self._latest.support(triple)
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give proofs of a triple."""
+        return self._latest.why(triple)
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is stored, for measuring."""
+        return [self._held, *self._latest.containers()]
+
+    def describe(self) -> list[str]:
+        """Tell how the wanted patterns are worked out."""
+        return ["worked out anew at each update", *self._latest.describe()]
+
+    def _compare(self) -> list[tuple[Sign, IdTriple]]:
+        """Note what is entailed now, and give how it differs from what was noted."""
+        dictionary, held = self._graph.dictionary, self._held
+        intern = dictionary.intern
+        now = {
+            (intern(s), intern(p), intern(o)): None
+            for pattern in self._wanted
+            for s, p, o in self._latest.triples(pattern)
+        }
+        changes: list[tuple[Sign, IdTriple]] = [(-1, triple) for triple in held if triple not in now]
+        changes += ((1, triple) for triple in now if triple not in held)
+        for sign, triple in changes:
+            (dictionary.hold if sign > 0 else dictionary.drop)(triple)
+        self._held = now
+        return changes

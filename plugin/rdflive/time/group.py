@@ -1,0 +1,148 @@
+"""The windows over one stream that share their labels, and the order of their reports."""
+
+from __future__ import annotations
+
+from bisect import insort
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from rdflive.dictionary import Dictionary
+from rdflive.entail.entailment import Sign, Triple
+from rdflive.time.labels import Labels
+from rdflive.time.pane import Pane
+from rdflive.time.windows import Axis
+
+__all__ = ["Element", "Group"]
+
+
+class Element(NamedTuple):
+    """What a stream was given at an instant: triples of the store's terms, to add or to take away."""
+
+    position: int
+    number: int
+    """Tells elements at one position apart, the first one first."""
+    sign: Sign
+    triples: tuple[Triple, ...]
+
+
+class Group:
+    """Labels what its windows hold, up to where the first of them has to report.
+
+    Windows of different ranges and steps share the labels (the maximal common sub-window of paper 002, and
+    more). Where elements may come late, only windows that report at the same instants do: a late element
+    is put into what they held at their last report, so labels must not be ahead of it.
+    """
+
+    def __init__(self, axis: Axis, dictionary: Dictionary, *, keeps_deletes: bool) -> None:
+        self.axis = axis
+        self.keeps_deletes = keeps_deletes
+        self.explicit = Labels(dictionary)
+        self.panes: dict[Pane, None] = {}
+        self.closures: dict[Any, Any] = {}
+        """What the labelled triples entail, by what is asked for; shared by the windows that ask for it."""
+        self._dictionary = dictionary
+        self._queue: list[Element] = []
+        """What came after the last report, in order; taken in before the next."""
+        self._deleted: dict[Triple, int] = {}
+        """The instants of deletes that elements may still come late for."""
+
+    @property
+    def is_eager(self) -> bool:
+        """True while some window reports every change at once."""
+        return any(pane.is_continuous for pane in self.panes)
+
+    def open(self, pane: Pane) -> None:
+        """Let a window begin with what the others hold."""
+        self.panes[pane] = None
+        position = pane.position()
+        if position is None:
+            return
+        if pane.is_continuous:
+            pane.report, pane.begin = position, pane.scope.begin(position)
+        elif self.explicit.table or self._queue:
+            pane.note(position)
+
+    def close(self, pane: Pane) -> None:
+        """Forget a window, and with the last one all labels."""
+        del self.panes[pane]
+        if not self.panes:
+            self.explicit.clear()
+            self._queue.clear()
+            self._deleted.clear()
+
+    def copy(self, other: Group) -> None:
+        """Begin with what another group on the same axis has."""
+        for triple, label in other.explicit.table.items():
+            self.explicit.put(triple, label)
+        self._queue = list(other._queue)
+        self._deleted = dict(other._deleted)
+
+    def arrive(self, element: Element) -> bool:
+        """Take an element that is next, or late; true where a commit must follow."""
+        position = element.position
+        late = [pane for pane in self.panes if pane.taken is not None and position <= pane.taken]
+        for pane in self.panes:
+            if pane not in late:
+                pane.note(position)
+        eager = self.is_eager
+        if not eager and not late:
+            insort(self._queue, element, key=itemgetter(0, 1))
+            return False
+        self._take(element)
+        for pane in self.panes:
+            if pane.is_continuous:
+                pane.move(position if pane.report is None else max(position, pane.report))
+            elif pane in late:
+                pane.correct()
+        return True
+
+    def due(self) -> int | None:
+        """Give the position that must be complete for the next report."""
+        dues = [due for pane in self.panes if (due := pane.due()) is not None]
+        return min(dues, default=None)
+
+    def report(self, position: int) -> int:
+        """Have the windows report that are due at a position; give the instant of the report."""
+        due = [pane for pane in self.panes if pane.due() == position]
+        taken = 0
+        while taken < len(self._queue) and self._queue[taken].position <= position:
+            self._take(self._queue[taken])
+            taken += 1
+        del self._queue[:taken]
+        for pane in due:
+            pane.move(position)
+        return max(position + pane.cadence.lag for pane in due)
+
+    def drop(self) -> None:
+        """Forget what no window holds any more."""
+        if all(pane.report is not None for pane in self.panes):
+            below = min((pane.begin for pane in self.panes), default=0)
+            self.explicit.drop(below)
+            for closure in self.closures.values():
+                closure.expire(below)
+
+    def forget(self, before: int) -> None:
+        """Forget deletes that nothing can come late for any more."""
+        if self._deleted:
+            self._deleted = {triple: at for triple, at in self._deleted.items() if at > before}
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is kept, for measuring."""
+        return [*self.explicit.containers(), self._queue, self._deleted]
+
+    def _take(self, element: Element) -> None:
+        intern, labels, position = self._dictionary.intern, self.explicit, element.position
+        deleted = self._deleted
+        for triple in element.triples:
+            s, p, o = triple
+            ids = intern(s), intern(p), intern(o)
+            label = labels.table.get(ids)
+            if element.sign < 0:
+                if label is not None and label <= position:
+                    labels.remove(ids)
+                if self.keeps_deletes:
+                    deleted[triple] = max(position, deleted.get(triple, position))
+            elif (label is None or label < position) and not (
+                deleted and deleted.get(triple, position) > position
+            ):
+                labels.put(ids, position)

@@ -1,0 +1,110 @@
+"""Instants and durations: what users write, as whole nanoseconds and back."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from rdflib import Literal
+from rdflib.xsd_datetime import parse_xsd_duration
+
+__all__ = ["DurationLike", "Instant", "InstantLike", "dated", "numbered", "to_duration", "to_instant"]
+
+Instant: TypeAlias = int
+"""Nanoseconds since 1970 (UTC), or since whenever the numbers of a stream begin."""
+InstantLike: TypeAlias = "int | float | Fraction | Decimal | datetime | str | Literal"
+DurationLike: TypeAlias = "int | float | Fraction | Decimal | timedelta | str"
+
+SECOND: Final = 10**9
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_UNITS: Final = {
+    "ms": SECOND // 1000,
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), SECOND),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60 * SECOND),
+    **dict.fromkeys(("h", "hour", "hours"), 3600 * SECOND),
+    **dict.fromkeys(("d", "day", "days"), 86400 * SECOND),
+}
+_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
+
+
+def to_instant(value: Any) -> Instant:
+    """Give an instant in nanoseconds: of a number of seconds, a time with a time zone, or its ISO text.
+
+    >>> to_instant(1.5), to_instant("1970-01-01T00:00:02Z")
+    (1500000000, 2000000000)
+    """
+    if isinstance(value, Literal):
+        value = value.toPython()
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is no instant: give seconds or an ISO 8601 date and time") from error
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone; give it one, as in datetime.now(timezone.utc)")
+        return (value - _EPOCH) // _MICROSECOND * 1000
+    return _nanoseconds(value, "an instant: give seconds, or a datetime with a time zone")
+
+
+def to_duration(value: Any) -> int:
+    """Give a duration, longer than none, in nanoseconds.
+
+    It is a number of seconds, a timedelta, or a text such as "10s", "500 ms", "1.5h" or "PT10S".
+
+    >>> to_duration("1.5m"), to_duration("PT1S")
+    (90000000000, 1000000000)
+    """
+    if isinstance(value, timedelta):
+        nanoseconds = value // _MICROSECOND * 1000
+    elif isinstance(value, str):
+        nanoseconds = _parse(value)
+    else:
+        nanoseconds = _nanoseconds(value, "a duration: give seconds, a timedelta, or a text such as '10s'")
+    if nanoseconds <= 0:
+        raise ValueError(f"the duration {value!r} must be longer than none")
+    return nanoseconds
+
+
+def numbered(instant: Instant) -> int | float:
+    """Give an instant or a duration in seconds, whole ones as an int.
+
+    >>> numbered(3_000_000_000), numbered(500_000_000)
+    (3, 0.5)
+    """
+    whole, rest = divmod(instant, SECOND)
+    return instant / SECOND if rest else whole
+
+
+def dated(instant: Instant) -> datetime:
+    """Give an instant as a time in UTC, to the microsecond."""
+    return _EPOCH + instant // 1000 * _MICROSECOND
+
+
+def _parse(text: str) -> int:
+    if text.lstrip().upper().startswith("P"):
+        try:
+            duration = parse_xsd_duration(text.strip().upper())
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{text!r} is no duration: write '10s', or ISO 8601 as 'PT10S'") from error
+        if isinstance(duration, timedelta):
+            return duration // _MICROSECOND * 1000
+        raise ValueError(f"the duration {text!r} has years or months, which are not equally long")
+    found = _AMOUNT.fullmatch(text.strip())
+    unit = None if found is None else _UNITS.get(found[2].lower())
+    if found is None or unit is None:
+        raise ValueError(f"{text!r} is no duration: write a number and one of ms, s, m, h, d, or 'PT10S'")
+    return int(Fraction(found[1]) * unit)
+
+
+def _nanoseconds(value: Any, wanted: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
+        raise TypeError(f"{value!r} is no {wanted.partition(' ')[2]}")
+    try:
+        return round(Fraction(value) * SECOND)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{value!r} is no {wanted.partition(' ')[2]}") from error

@@ -1,0 +1,210 @@
+"""Triples, each with the position on the stream's axis where it arrived last.
+
+Paper 002 labels a triple with when it expires; where several windows of different ranges share what they
+hold, the arrival says as much for all of them: a window holds what arrived at its begin or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from sortedcontainers import SortedDict
+
+from rdflive.dictionary import Dictionary
+from rdflive.entail.entailment import IdTriple
+from rdflive.entail.rules.keys import Key
+
+__all__ = ["Before", "Labels"]
+
+Pick: TypeAlias = Callable[[tuple[int, ...]], Any]
+_PICKS: Final[dict[tuple[int, ...], Pick]] = {
+    places: itemgetter(*places) for places in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+}
+"""What gives the ids of a triple in some places."""
+Before: TypeAlias = dict[IdTriple, "int | None"]
+"""The labels that triples had, None for those that had none, before they changed."""
+
+
+class Labels:
+    """Labels by triple and triples by label; the dictionary holds the terms of each triple.
+
+    >>> labels = Labels(Dictionary())
+    >>> before = labels.watch()
+    >>> labels.put((0, 0, 0), 7); labels.put((0, 0, 0), 9)
+    >>> list(labels.between(0, 8)), list(labels.between(8, 10)), before
+    ([], [(0, 0, 0)], {(0, 0, 0): None})
+    """
+
+    __slots__ = ("_by_label", "_dictionary", "_indexes", "_watching", "table")
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self.table: dict[IdTriple, int] = {}
+        """The label of each triple; do not change it."""
+        self._by_label: SortedDict[int, IdTriple | set[IdTriple]] = SortedDict()
+        """A lone triple stands bare."""
+        self._indexes: dict[tuple[int, ...], dict[Any, set[IdTriple]]] = {}
+        self._watching: list[Before] = []
+
+    def watch(self) -> Before:
+        """Have every change of a label noted, with what the label was first, until `unwatch`.
+
+        Whoever watches empties it when it has taken the changes.
+        """
+        before: Before = {}
+        self._watching.append(before)
+        return before
+
+    def unwatch(self, before: Before) -> None:
+        """Undo `watch`."""
+        self._watching = [other for other in self._watching if other is not before]
+
+    @contextmanager
+    def unnoted(self) -> Iterator[None]:
+        """Note no changes inside the block: not the triples change, but what of them is kept."""
+        watching, self._watching = self._watching, []
+        try:
+            yield
+        finally:
+            self._watching = watching
+
+    def put(self, triple: IdTriple, label: int) -> None:
+        """Give a triple a label, whether it had one or not."""
+        self.put_all((triple,), label)
+
+    def put_all(self, triples: Iterable[IdTriple], label: int) -> None:
+        """Give triples the same label, whether they had one or not."""
+        table, watching = self.table, self._watching
+        new, moved = [], []
+        for triple in triples:
+            old = table.get(triple)
+            if old == label:
+                continue
+            for before in watching:
+                before.setdefault(triple, old)
+            table[triple] = label
+            if old is None:
+                new.append(triple)
+            else:
+                moved.append(triple)
+                self._leave(old, triple)
+        self._dictionary.hold(chain.from_iterable(new))
+        for places, index in self._indexes.items():
+            _enter_all(index, _PICKS[places], new)
+        self._join(label, new + moved)
+
+    def remove(self, triple: IdTriple) -> None:
+        """Take a triple out."""
+        self.remove_all((triple,))
+
+    def remove_all(self, triples: Collection[IdTriple]) -> None:
+        """Take triples out, each of which has a label."""
+        for triple in triples:
+            old = self.table[triple]
+            for before in self._watching:
+                before.setdefault(triple, old)
+            self._leave(old, triple)
+        self._forget(triples)
+
+    def between(self, first: int, last: int) -> Iterator[IdTriple]:
+        """List the triples with a label from `first` on and before `last`, the lowest label first."""
+        for label in list(self._by_label.irange(first, last, inclusive=(True, False))):
+            there = self._by_label[label]
+            if isinstance(there, set):
+                yield from list(there)
+            else:
+                yield there
+
+    def drop(self, below: int) -> list[IdTriple]:
+        """Take out all triples with a lower label, and list them.
+
+        This is not noted: whoever watches knows what time has taken.
+        """
+        dropped: list[IdTriple] = []
+        while self._by_label and self._by_label.peekitem(0)[0] < below:
+            there = self._by_label.popitem(0)[1]
+            dropped += there if isinstance(there, set) else (there,)
+        self._forget(dropped)
+        return dropped
+
+    def lowest(self) -> int | None:
+        """Give the lowest label, None where there is none."""
+        return self._by_label.peekitem(0)[0] if self._by_label else None
+
+    def following(self, label: int) -> int | None:
+        """Give the lowest label from this one on, None where there is none."""
+        return next(iter(self._by_label.irange(label)), None)
+
+    def matching(self, key: Key) -> Iterable[IdTriple]:
+        """List the triples that match a pattern; do not change labels meanwhile."""
+        known = tuple(place for place in range(3) if key[place])
+        if not known:
+            return self.table
+        if len(known) == 3:
+            return (key[:3],) if key[:3] in self.table else ()
+        return self.by(known).get(_PICKS[known](key), ())
+
+    def by(self, places: tuple[int, ...]) -> Mapping[Any, Iterable[IdTriple]]:
+        """Give the triples by what stands in one place, an id, or in two, a pair; they change with these.
+
+        They are indexed from the first time on that they are asked for.
+        """
+        index = self._indexes.get(places)
+        if index is None:
+            index = self._indexes[places] = {}
+            _enter_all(index, _PICKS[places], self.table)
+        return index
+
+    def containers(self) -> list[Any]:
+        """List the dictionaries and sets in use, for measuring."""
+        return [self.table, *(found for index in self._indexes.values() for found in index.values())]
+
+    def clear(self) -> None:
+        """Take everything out, noted."""
+        self.remove_all(tuple(self.table))
+
+    def _join(self, label: int, triples: list[IdTriple]) -> None:
+        there = self._by_label.get(label)
+        if isinstance(there, set):
+            there.update(triples)
+        elif there is not None:
+            self._by_label[label] = {there, *triples}
+        elif len(triples) == 1:
+            self._by_label[label] = triples[0]
+        elif triples:
+            self._by_label[label] = set(triples)
+
+    def _leave(self, label: int, triple: IdTriple) -> None:
+        there = self._by_label[label]
+        if isinstance(there, set):
+            there.discard(triple)
+            if there:
+                return
+        del self._by_label[label]
+
+    def _forget(self, triples: Collection[IdTriple]) -> None:
+        for triple in triples:
+            del self.table[triple]
+        self._dictionary.drop(chain.from_iterable(triples))
+        for places, index in self._indexes.items():
+            pick = _PICKS[places]
+            for triple in triples:
+                key = pick(triple)
+                found = index[key]
+                found.discard(triple)
+                if not found:
+                    del index[key]
+
+
+def _enter_all(index: dict[Any, set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:
+    for triple in triples:
+        key = pick(triple)
+        found = index.get(key)
+        if found is None:
+            index[key] = {triple}
+        else:
+            found.add(triple)

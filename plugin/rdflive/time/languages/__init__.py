@@ -1,0 +1,13 @@
+"""The languages of continuous queries: RSP-QL and C-SPARQL, read as windows over streams and plain SPARQL."""
+
+from __future__ import annotations
+
+from rdflive.time.languages.continuous import (
+    ContinuousQuery,
+    Language,
+    looks_continuous,
+    parse_continuous,
+)
+from rdflive.time.languages.dataset import StreamWindow
+
+__all__ = ["ContinuousQuery", "Language", "StreamWindow", "looks_continuous", "parse_continuous"]

@@ -1,0 +1,153 @@
+"""One window as one view sees it: what it held at its last report, and when the next one is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from rdflive.entail.entailment import IdTriple
+from rdflive.entail.rules.keys import Key, matches
+from rdflive.time.labels import Labels
+from rdflive.time.windows import ALWAYS, Window
+
+if TYPE_CHECKING:
+    from rdflive.time.view import WindowView
+
+__all__ = ["Pane"]
+
+
+class Pane:
+    """Holds the triples whose label is `begin` or later, as they were at the last report.
+
+    Labels may be ahead of it: what has changed since the report is in `before`.
+    """
+
+    def __init__(
+        self,
+        window: Window,
+        labels: Labels,
+        view: WindowView,
+        *,
+        position: Callable[[], int | None],
+        every: bool,
+    ) -> None:
+        self.window = window
+        self.cadence, self.scope = window.cadence, window.scope
+        self.labels = labels
+        self.view = view
+        self.position = position
+        """Tells up to where the stream has come."""
+        self.every = every
+        """Whether reports that change nothing count too."""
+        self.before = labels.watch()
+        self.begin = ALWAYS
+        """The first position inside; nothing of the stream is, before the first report."""
+        self.report: int | None = None
+        """The last report."""
+        self.pending: int | None = None
+        """The position of the first change since the last report."""
+
+    @property
+    def is_continuous(self) -> bool:
+        """True where every change is reported at once."""
+        return self.cadence.step is None
+
+    @property
+    def taken(self) -> int | None:
+        """The last position that the last report took in."""
+        return None if self.report is None else self.report - self.cadence.lag
+
+    def holds(self, triple: IdTriple) -> bool:
+        """Tell whether a triple was in the window at the last report."""
+        label = self.before[triple] if triple in self.before else self.labels.table.get(triple)
+        return label is not None and label >= self.begin
+
+    def note(self, position: int) -> None:
+        """Remember that something changed."""
+        if self.pending is None or position < self.pending:
+            self.pending = position
+
+    def note_now(self) -> None:
+        """Remember that something changed beside the stream."""
+        if self.report is not None:
+            self.note(max(self.position() or 0, self.report - self.cadence.lag + 1))
+
+    def due(self) -> int | None:
+        """Give the position that must be complete for the next report that changes anything."""
+        reports = []
+        if not self.is_continuous and self.pending is not None:
+            reports.append(self._report(self.pending + self.cadence.lag))
+        if self.scope.reach is not None and self.begin < ALWAYS:
+            label = self.labels.following(self.begin)
+            if label is not None and label < ALWAYS:
+                reports.append(self._report(label + self.scope.reach + 1))
+        if self.every and self.report is not None and not self.is_continuous:
+            reports.append(self._report(self.report + 1))
+        return min(reports) - self.cadence.lag if reports else None
+
+    def move(self, position: int) -> None:
+        """Report all that is in at a position: the view takes it at the commit that follows."""
+        self.report = position + self.cadence.lag
+        self.pending = None
+        self.view.await_report(self)
+
+    def correct(self) -> None:
+        """Have what came late for the last report taken at the commit that follows."""
+        self.view.await_report(self)
+
+    def changes(self) -> Iterator[tuple[IdTriple, bool]]:
+        """List what came in (true) and went (false) by other things than time; all else is as before.
+
+        Each change is in effect when the next one is asked for.
+        """
+        table, begin, before = self.labels.table, self.begin, self.before
+        while before:
+            triple, old = before.popitem()
+            new = table.get(triple)
+            held = new is not None and new >= begin
+            if held is not (old is not None and old >= begin):
+                yield triple, held
+
+    def slide(self) -> Iterator[tuple[IdTriple, bool]]:
+        """List what time takes out (false), and in at the first report (true); it is done beforehand."""
+        assert self.report is not None  # noqa: S101 - only a reported pane slides
+        old, new = self.begin, self.scope.begin(self.report)
+        self.begin = new
+        if new >= old:
+            return ((triple, False) for triple in self.labels.between(old, new))
+        return ((triple, True) for triple in self.labels.between(new, old))
+
+    def matching(self, key: Key) -> Iterator[IdTriple]:
+        """List what was in the window at the last report and matches."""
+        for triple in self.labels.matching(key):
+            if self.holds(triple):
+                yield triple
+        table = self.labels.table
+        for triple in tuple(self.before):
+            if triple not in table and matches(key, triple) and self.holds(triple):
+                yield triple
+
+    def end(self, triple: IdTriple) -> int | None:
+        """Give the first report at which time will have taken a triple out that is in; None for never."""
+        label = self.labels.table[triple]
+        if self.scope.reach is None or label >= ALWAYS:
+            return None
+        return self._report(label + self.scope.reach + 1)
+
+    def describe(self) -> str:
+        """Tell what the window is and how much it holds, in a line for `explain()`."""
+        held = sum(self.holds(triple) for triple in self.labels.table)
+        return f"{self.window!r} holds {held} triples"
+
+    def close(self) -> None:
+        """Stop looking at the labels."""
+        self.labels.unwatch(self.before)
+
+    def _report(self, at: int) -> int:
+        """Give the first report at a position or later, and after the last one."""
+        if self.is_continuous:
+            return at
+        report = self.cadence.next_report(at - self.cadence.lag - 1)
+        return (
+            report if self.report is None or report > self.report else self.report + (self.cadence.step or 0)
+        )

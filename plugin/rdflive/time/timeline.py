@@ -1,0 +1,143 @@
+"""The course of one stream: what has come, up to where it is complete, and which report comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+
+from rdflive.dictionary import Dictionary
+from rdflive.entail.entailment import Sign, Triple
+from rdflive.time.group import Element, Group
+from rdflive.time.instants import Instant
+from rdflive.time.windows import Cadence
+
+__all__ = ["Timeline"]
+
+
+class Timeline:
+    """Puts elements in order and has windows report; all methods are called under the store's lock.
+
+    Elements may come `delay` out of order, and wait for those before them as long. An element is late if
+    all up to its instant was complete; one that is not more than `lateness` late is still put into what
+    windows held at their last report, any other is counted and dropped.
+    """
+
+    def __init__(self, *, delay: int, lateness: int, commit: Callable[[], None]) -> None:
+        self.delay = delay
+        self.lateness = lateness
+        self._commit = commit
+        self.groups: dict[Hashable, Group] = {}
+        self.done: Instant | None = None
+        """All up to here has come."""
+        self.latest: Instant | None = None
+        """The last instant of any element."""
+        self.current: Instant | None = None
+        """The instant of the last report."""
+        self.late = 0
+        """How many elements came too late."""
+        self._waiting: list[Element] = []
+        self._number = 0
+        self._elements = 0
+        self._triples = 0
+
+    def group(self, cadence: Cadence, dictionary: Dictionary) -> Group:
+        """Give the group that windows of a cadence belong to, or make it."""
+        key = (cadence.axis, cadence if self.lateness else None)
+        group = self.groups.get(key)
+        if group is None:
+            alike = [other for other in self.groups.values() if other.axis == cadence.axis]
+            group = self.groups[key] = Group(cadence.axis, dictionary, keeps_deletes=self.lateness > 0)
+            if alike:
+                group.copy(max(alike, key=lambda other: len(other.explicit.table)))
+        return group
+
+    def position(self, group: Group) -> int | None:
+        """Tell up to where the stream has come, on the axis of a group; None before its first element."""
+        if group.axis == "time":
+            return self.done if self.current is None or self.done is None else max(self.done, self.current)
+        return self._elements if group.axis == "elements" else self._triples
+
+    def release(self) -> None:
+        """Forget groups without windows."""
+        self.groups = {key: group for key, group in self.groups.items() if group.panes}
+
+    def insert(self, sign: Sign, triples: tuple[Triple, ...], instant: Instant) -> bool:
+        """Take an element; false where it is too late."""
+        if self.done is not None and instant < self.done - self.lateness:
+            self.late += 1
+            return False
+        self._number += 1
+        heappush(self._waiting, Element(instant, self._number, sign, triples))
+        self.latest = instant if self.latest is None else max(instant, self.latest)
+        complete = self.latest - self.delay
+        self._run(complete if self.done is None else max(complete, self.done), complete - 1)
+        return True
+
+    def advance(self, instant: Instant) -> None:
+        """Let all up to an instant be complete."""
+        self._run(instant, instant)
+
+    def next_due(self) -> Instant | None:
+        """Give the instant that must be complete for the next report of any window."""
+        dues = [
+            due for group in self.groups.values() if group.axis == "time" and (due := group.due()) is not None
+        ]
+        waiting = [self._waiting[0].position] if self._waiting else []
+        return min(dues + waiting, default=None)
+
+    def _run(self, released: Instant, complete: Instant) -> None:
+        while self._waiting and self._waiting[0].position <= released:
+            element = self._waiting[0]
+            self._report(element.position - 1)
+            self._arrive(element)
+            heappop(self._waiting)
+        self.done = complete if self.done is None else max(complete, self.done)
+        self._report(self.done)
+        for group in self.groups.values():
+            group.forget(self.done - self.lateness)
+
+    def _report(self, complete: Instant) -> None:
+        """Have all windows report that are due, those first that are due first."""
+        while True:
+            dues = {group: group.due() for group in self.groups.values() if group.axis == "time"}
+            due = min((at for at in dues.values() if at is not None), default=None)
+            if due is None or due > complete:
+                return
+            self.current = max(group.report(due) for group, at in dues.items() if at == due)
+            self._finish()
+
+    def _arrive(self, element: Element) -> None:
+        count = 1 if element.sign > 0 else 0
+        first_triple, first_element = self._triples + count, self._elements + count
+        self._elements += count
+        self._triples += count * len(element.triples)
+        changed = False
+        for group in self.groups.values():
+            if group.axis == "time":
+                changed |= group.arrive(element)
+        if changed:
+            self._tick(element)
+        for group in self.groups.values():
+            if group.axis == "elements":
+                self._count(group, element._replace(position=first_element), element)
+            elif group.axis == "triples":
+                for i, triple in enumerate(element.triples):
+                    at = first_triple + i * count
+                    self._count(group, element._replace(position=at, triples=(triple,)), element)
+
+    def _count(self, group: Group, counted: Element, element: Element) -> None:
+        """Take an element by its number, and have windows report that count."""
+        if group.arrive(counted):
+            self._tick(element)
+        while (due := group.due()) is not None and due <= counted.position:
+            group.report(due)
+            self._tick(element)
+
+    def _tick(self, element: Element) -> None:
+        self.current = element.position if self.current is None else max(element.position, self.current)
+        self._finish()
+
+    def _finish(self) -> None:
+        self._commit()
+        for group in self.groups.values():
+            group.drop()

@@ -1,0 +1,139 @@
+"""The view of windows: patterns are matched on what they hold, and perhaps entail, at their last reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, Literal
+
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.view import State, View
+from rdflive.entail.entailment import Pattern
+from rdflive.entail.rules.keys import Key
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.segment import Segment
+from rdflive.time.content import Content
+from rdflive.time.pane import Pane
+
+__all__ = ["WindowView"]
+
+
+class WindowView(View):
+    """Takes what its panes report, in two steps: what changed, then what time took."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state, lambda _: ())
+        self.content: Content
+        """What is matched; the maker of the view puts it there, once it has made the panes."""
+        self.on_release: Callable[[], object] = lambda: None
+        """Called when nobody uses the view any more."""
+        self._reporting: dict[Pane, None] = {}
+        self._moved: dict[Pane, None] = {}
+        self._wants: dict[SegmentState, list[Pattern]] = {}
+
+    def await_report(self, pane: Pane) -> None:
+        """Have what a pane reports taken at the next commit."""
+        self._reporting[pane] = None
+        self.state.await_flush(self)
+
+    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+        """Take one exact change of the graph beside the windows.
+
+        Windows that report every change take it with the commit; others do at their next report.
+        """
+        s, p, o = change
+        if not self.content.concerns((s, p, o)):
+            return False
+        self.content.note(sign, (s, p, o))
+        for pane in self.content.panes:
+            if not pane.is_continuous:
+                pane.note_now()
+        if all(pane.is_continuous for pane in self.content.panes):
+            self.state.await_flush(self)
+            return True
+        return False
+
+    def flush(self) -> None:
+        """Take what has changed since the last reports, time standing still."""
+        start = perf_counter()
+        self._moved, self._reporting = self._reporting, {}
+        for sign, ids in self.content.changes(self._moved):
+            self.seen += 1
+            self.take(sign, ids)
+        self.seconds += perf_counter() - start
+
+    @property
+    def expires(self) -> bool:
+        """True between `flush` and `expire` where the panes have moved."""
+        return bool(self._moved)
+
+    def expire(self) -> None:
+        """Take what time has changed."""
+        start = perf_counter()
+        moved, self._moved = self._moved, {}
+        for sign, ids in self.content.slide(moved):
+            self.seen += 1
+            self.take(sign, ids)
+        self.seconds += perf_counter() - start
+
+    def add(self, segment: Segment) -> SegmentState:
+        """Start maintaining a segment on what is held now."""
+        patterns = [self._wanted(pattern) for pattern in segment.patterns]
+        self.content.want(patterns)
+        try:
+            state = super().add(segment)
+        except BaseException:
+            self._unwant(patterns)
+            raise
+        self._wants[state] = patterns
+        return state
+
+    def remove(self, state: SegmentState) -> None:
+        """Stop maintaining a segment, and working out what only it wanted."""
+        super().remove(state)
+        self._unwant(self._wants.pop(state, ()))
+
+    def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
+        """List what is there and has these ids; 0 is any."""
+        return iter(self.content.matching(Key(*key)))
+
+    def end(self, triple: tuple[int, ...]) -> int | None:
+        """Give the first report without a triple if nothing but time changes; None for never."""
+        s, p, o = triple
+        return self.content.end((s, p, o))
+
+    def check(self, states: Iterable[SegmentState]) -> None:
+        """Raise where what segments match cannot be worked out as it was asked for."""
+        self.content.check([pattern for state in states for pattern in self._wants.get(state, ())])
+
+    def reset(self) -> None:
+        """Begin with new content, after the old one failed."""
+        for pane in self.content.panes:
+            pane.before.clear()
+        self.content.reset()
+        self._wants.clear()
+        self._reporting.clear()
+        self._moved.clear()
+
+    def release(self) -> None:
+        """Close the panes; nobody uses the view any more."""
+        self.on_release()
+
+    def describe(self) -> list[str]:
+        """Tell what the windows hold and how it is kept, in lines for `explain()`."""
+        return self.content.describe()
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is held and entailed."""
+        return self.content.containers()
+
+    def _unwant(self, patterns: Sequence[Pattern]) -> None:
+        try:
+            self.content.unwant(patterns)
+        except BaseException:
+            self.state.give_up(self)
+            raise
+
+    def _wanted(self, pattern: TriplePattern) -> Pattern:
+        s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
+        return s, p, o

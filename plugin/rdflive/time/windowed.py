@@ -1,0 +1,70 @@
+"""What a subscription to windows knows beside its query: where, when, and in which form it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.store_state import StoreState
+from rdflive.model import Terms
+from rdflive.time.endings import Endings
+from rdflive.time.instants import Instant
+from rdflive.time.opening import Windowing
+
+__all__ = ["Output", "Windowed"]
+
+Output: TypeAlias = Literal["delta", "istream", "dstream", "rstream"]
+"""What is reported: what came and went, one of both, or, at each report, the whole answer."""
+
+
+class Windowed:
+    """The windows of a subscription, its form of output, and how instants are written."""
+
+    def __init__(
+        self,
+        windowing: Windowing,
+        output: Output,
+        show: Callable[[Instant], Any],
+        endings: Endings | None,
+    ) -> None:
+        self.windowing = windowing
+        self.output = output
+        self._show = show
+        self._endings = endings
+        sources = [source for found in (windowing.default, *windowing.named.values()) for source in found]
+        self._timelines = [source.timeline for source in sources]
+        axes = {source.window.cadence.axis for source in sources}
+        if endings is not None and len(axes) > 1:
+            raise ValueError("expires=True needs windows that all go by time, or all count alike")
+        self._show_end = show if axes == {"time"} else int
+
+    def time(self) -> Any:
+        """Give the instant of the last report, None before the first one."""
+        instants = [t.current for t in self._timelines if t.current is not None]
+        return self._show(max(instants)) if instants else None
+
+    def shown(
+        self, weights: TermWeights, *, initial: bool, whole: Callable[[], TermWeights]
+    ) -> TermWeights | None:
+        """Give what is reported of a delta, None for nothing."""
+        if self.output == "delta":
+            return weights
+        if self.output == "rstream":
+            return (weights if initial else whole()) or None
+        sign = 1 if self.output == "istream" else -1
+        return {terms: weight for terms, weight in weights.items() if weight * sign > 0} or None
+
+    def ends(
+        self,
+        state: StoreState,
+        query: QueryState,
+        weights: Mapping[Terms, int],
+        expired: Mapping[Terms, int],
+    ) -> dict[Terms, Any] | None:
+        """Give when the solutions of a delta expire, or have expired, where that is asked for."""
+        if self._endings is None:
+            return None
+        ends = self._endings.of(state, query, weights)
+        shown = {terms: None if end is None else self._show_end(end) for terms, end in ends.items()}
+        return {**shown, **dict.fromkeys(expired, self.time())}

@@ -1,0 +1,252 @@
+"""The kinds of windows, and what each holds at which instant.
+
+A window looks at a stream along an *axis*: time, or the number of elements (or triples) so far. At each of
+its *reports* it holds what arrived within its scope; the answers of its queries stand until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+
+from rdflive.time.instants import DurationLike, Instant, InstantLike, numbered, to_duration, to_instant
+
+__all__ = [
+    "ALWAYS",
+    "Axis",
+    "Cadence",
+    "Closed",
+    "Count",
+    "Landmark",
+    "Scope",
+    "Sliding",
+    "Tumbling",
+    "Window",
+]
+
+Axis: TypeAlias = Literal["time", "elements", "triples"]
+Closed: TypeAlias = Literal["right", "left", "both", "neither"]
+"""Which ends of a window belong to it, as in pandas."""
+
+ALWAYS: Final = 1 << 200
+"""Where that stands on every axis which is always there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """When windows report: at every change, or every `step` from `start` on."""
+
+    axis: Axis
+    step: int | None = None
+    start: int = 0
+    lag: int = 0
+    """How far before a report lies the last position that it takes in: 0, or 1 where the end is open."""
+
+    def next_report(self, taken: int) -> int:
+        """Give the first report that takes in more than what stands at `taken` and before; with a step.
+
+        >>> Cadence("elements", 5).next_report(10)
+        15
+        """
+        assert self.step is not None  # noqa: S101 - without steps every change is reported
+        return self.start + ((taken + self.lag - self.start) // self.step + 1) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How far back a window reaches."""
+
+    reach: int | None
+    """The first position inside is the report less this; None where it is `first`."""
+    first: int = 0
+
+    def begin(self, report: int) -> int:
+        """Give the first position that belongs to the window at a report."""
+        return self.first if self.reach is None else report - self.reach
+
+
+@runtime_checkable
+class Window(Protocol):
+    """A kind of window with its measures; equal windows over one stream hold the same."""
+
+    @property
+    def cadence(self) -> Cadence:
+        """When it reports."""
+
+    @property
+    def scope(self) -> Scope:
+        """How far back it reaches."""
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Sliding:
+    """What arrived within the last `range`, reported every `step`, or at every change without one.
+
+    `range` and `step` are durations: seconds, a timedelta, "10s" or "PT10S"; they are kept in nanoseconds.
+    Reports are at the instant `start` and whole steps from there. `closed` says which ends belong to the
+    window: with "right" it is (now - range, now].
+
+    >>> Sliding("10s", step="1s")
+    Sliding(range=10, step=1)
+    """
+
+    range: int
+    step: int | None
+    start: Instant
+    closed: Closed
+
+    def __init__(
+        self,
+        range: DurationLike,  # noqa: A002 - the word of all stream languages
+        step: DurationLike | None = None,
+        *,
+        start: InstantLike = 0,
+        closed: Closed = "right",
+    ) -> None:
+        if closed not in get_args(Closed):
+            raise ValueError(f"closed must be one of {get_args(Closed)}, got {closed!r}")
+        if step is None and closed in ("left", "neither"):
+            raise ValueError(f"closed={closed!r} needs a step: without one the present always belongs to it")
+        steps = None if step is None else to_duration(step)
+        _fill(self, range=to_duration(range), step=steps, start=to_instant(start), closed=closed)
+
+    @property
+    def cadence(self) -> Cadence:
+        """When it reports."""
+        if self.step is None:
+            return Cadence("time")
+        return Cadence("time", self.step, self.start % self.step, int(self.closed in ("left", "neither")))
+
+    @property
+    def scope(self) -> Scope:
+        """How far back it reaches."""
+        return Scope(self.range - (self.closed in ("right", "neither")))
+
+    def __repr__(self) -> str:
+        return _show(self, numbered, {"closed": "right"})
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Tumbling:
+    """What arrived since the last multiple of `range` from `start`, reported at its end.
+
+    One window begins where the last one ends; that instant belongs to the new one, or with
+    `closed="right"` to the old one.
+
+    >>> Tumbling("1m").number(to_instant(90))
+    1
+    """
+
+    range: int
+    start: Instant
+    closed: Closed
+
+    def __init__(
+        self,
+        range: DurationLike,  # noqa: A002 - the word of all stream languages
+        *,
+        start: InstantLike = 0,
+        closed: Literal["left", "right"] = "left",
+    ) -> None:
+        if closed not in ("left", "right"):
+            raise ValueError(f"closed must be 'left' or 'right' where windows tumble, got {closed!r}")
+        _fill(self, range=to_duration(range), start=to_instant(start), closed=closed)
+
+    @property
+    def cadence(self) -> Cadence:
+        """When it reports."""
+        return Cadence("time", self.range, self.start % self.range, int(self.closed == "left"))
+
+    @property
+    def scope(self) -> Scope:
+        """How far back it reaches."""
+        return Scope(self.range - (self.closed == "right"))
+
+    def number(self, instant: Instant) -> int:
+        """Tell in which window an instant lies; the one that begins at `start` is number 0."""
+        return (instant - self.start - (self.closed == "right")) // self.range
+
+    def __repr__(self) -> str:
+        return _show(self, numbered, {"closed": "left"})
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Count:
+    """The last `size` elements of a stream, reported at every `step` of them.
+
+    An element is what one `Stream.add` takes, a triple or a graph; `of="triples"` counts triples.
+
+    >>> Count(100, step=10)
+    Count(size=100, step=10)
+    """
+
+    size: int
+    step: int
+    of: Literal["elements", "triples"]
+
+    def __init__(self, size: int, step: int = 1, *, of: Literal["elements", "triples"] = "elements") -> None:
+        for name, value in (("size", size), ("step", step)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")
+        if of not in ("elements", "triples"):
+            raise ValueError(f"of must be 'elements' or 'triples', got {of!r}")
+        _fill(self, size=size, step=step, of=of)
+
+    @property
+    def cadence(self) -> Cadence:
+        """When it reports."""
+        return Cadence(self.of, self.step)
+
+    @property
+    def scope(self) -> Scope:
+        """How far back it reaches."""
+        return Scope(self.size - 1)
+
+    def __repr__(self) -> str:
+        return _show(self, int, {"step": 1, "of": "elements"})
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Landmark:
+    """All that arrived from the instant `start` on, reported every `step`, or at every change without one.
+
+    >>> Landmark(start=100)
+    Landmark(start=100)
+    """
+
+    start: Instant
+    step: int | None
+
+    def __init__(self, start: InstantLike = 0, step: DurationLike | None = None) -> None:
+        _fill(self, start=to_instant(start), step=None if step is None else to_duration(step))
+
+    @property
+    def cadence(self) -> Cadence:
+        """When it reports."""
+        return Cadence("time") if self.step is None else Cadence("time", self.step, self.start % self.step)
+
+    @property
+    def scope(self) -> Scope:
+        """How far back it reaches."""
+        return Scope(None, self.start)
+
+    def __repr__(self) -> str:
+        return _show(self, numbered, {})
+
+
+def _fill(window: Any, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(window, name, value)
+
+
+def _show(window: Any, number: Callable[[int], float], usual: dict[str, Any]) -> str:
+    """Write a window as it would be made, without what is as usual."""
+    shown = []
+    for each in fields(window):
+        value = getattr(window, each.name)
+        if value != usual.get(each.name, None if each.name == "step" else 0):
+            shown.append(
+                f"{each.name}={value!r}" if isinstance(value, str) else f"{each.name}={number(value)}"
+            )
+    return f"{type(window).__name__}({', '.join(shown)})"

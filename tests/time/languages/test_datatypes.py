@@ -1,0 +1,61 @@
+"""A datatype without ^^, as Figure 2 of paper 002 has it."""
+
+from __future__ import annotations
+
+import pytest
+from rdflib.plugins.sparql import prepareQuery
+
+from rdflive.errors import QuerySyntaxError
+from rdflive.time.languages import parse_continuous
+
+FIGURE = """REGISTER QUERY Travellers COMPUTE EVERY 1sec AS
+PREFIX t: <http://example/travel/>{prefix}
+SELECT DISTINCT ?who ?kind ?where
+FROM <http://example/places.rdf>
+FROM STREAM <http://example/positions>
+[RANGE 10sec STEP 1sec]
+WHERE {{
+  ?who t:isIn ?where .
+  ?who a t:Traveller .
+  ?where a ?kind .
+  ?who t:left ?time .
+  FILTER (?time >= {literal} )
+}}"""
+XSD = " PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+
+
+def faulty(prefix: str, literal: str) -> QuerySyntaxError:
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_continuous(FIGURE.format(prefix=prefix, literal=literal))
+    return caught.value
+
+
+def test_datatype_without_carets_is_named() -> None:
+    """The form that the paper prints is refused at the datatype, with the literal as it should be."""
+    error = faulty(XSD, '"PT30M"xsd:duration')
+    assert (error.line, error.column) == (12, 27)
+    assert str(error).endswith('write "PT30M"^^xsd:duration')
+
+
+def test_datatype_without_its_prefix_is_named_too() -> None:
+    """Where the prefix is not declared either, the error says both."""
+    error = faulty("", '"PT30M"xsd:duration')
+    assert str(error).endswith(
+        'write "PT30M"^^xsd:duration, and declare PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>'
+    )
+    assert "declare PREFIX x: <...>" in str(faulty(XSD, "'PT30M'x:duration"))
+    assert "declare" not in str(faulty("", '"PT30M"<http://www.w3.org/2001/XMLSchema#duration>'))
+
+
+def test_corrected_figure_is_read() -> None:
+    """With ^^ the query of the paper is read, and rdflib reads what is left."""
+    query = parse_continuous(FIGURE.format(prefix=XSD, literal='"PT30M"^^xsd:duration'))
+    assert (query.name, query.every, query.language) == ("Travellers", 10**9, "C-SPARQL")
+    assert repr(query.windows[0].window) == "Sliding(range=10, step=1)"
+    assert len(prepareQuery(query.text).algebra.PV) == 3
+
+
+def test_names_beside_strings_are_left_where_sparql_allows_them() -> None:
+    """In VALUES a string and a name are two terms."""
+    text = 'ASK FROM STREAM <u:s> [RANGE 1s] { VALUES ?x { "a"xsd:string "b"<u:b> } }'
+    assert parse_continuous(text).text.endswith('{ VALUES ?x { "a"xsd:string "b"<u:b> } }')
