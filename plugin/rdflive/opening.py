@@ -21,7 +21,7 @@ from rdflive.store import Adapter
 from rdflive.stream import Stream
 from rdflive.subscription import Callback, OnError, Subscription
 from rdflive.time.endings import Endings
-from rdflive.time.expiry import Expiry
+from rdflive.time.expiry import Expiry, choose
 from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
@@ -56,6 +56,15 @@ class Windows:
         if len({id(stream.graph) for stream in self.streams}) > 1:
             raise ValueError(
                 "the streams of one query stand beside different graphs: make them with the same"
+            )
+
+    def check(self, regime: Regime) -> None:
+        """Raise ValueError where a regime's triples cannot expire as it was asked for."""
+        way = choose(self.expiry, regime, windows=max(len(self.default), 1))
+        if self.expires and way != "labels":
+            raise ValueError(
+                f"expires=True needs labels to tell when entailed triples go, got expiry={self.expiry!r}"
+                + (f" and {len(self.default)} windows that are one graph" if len(self.default) > 1 else "")
             )
 
     @property
@@ -109,6 +118,7 @@ def open_subscription(
         raise ValueError("resume= and provenance= need a graph: what a window held is not kept when it ends")
     if regime is not None:
         refuse_quads(plan)
+        windows.check(regime)
     with ExitStack() as undo:
         journal = None
         if resume is not None:

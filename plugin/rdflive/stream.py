@@ -158,7 +158,7 @@ class Stream:
             present = to_instant(self._wall())
             return present if self.timeline.latest is None else max(present, self.timeline.latest)
         if at is None:
-            raise ValueError("at= is missing: a stream with clock='event' needs the instant of each element")
+            raise ValueError("the instant is missing: with clock='event' the program says what time it is")
         if self.timeline.latest is None and self.timeline.done is None:
             self._dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
