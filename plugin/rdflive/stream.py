@@ -133,6 +133,10 @@ class Stream:
         if timer is not None:
             timer.stop()
 
+    def __repr__(self) -> str:
+        windows = sum(len(group.panes) for group in self.timeline.groups.values())
+        return f"<Stream at {self.now}, {windows} open windows{', closed' if self._closed else ''}>"
+
     def __enter__(self) -> Stream:
         return self
 

@@ -166,6 +166,8 @@ class Delta:
 
     def __repr__(self) -> str:
         kind = "initial, " if self.initial else ""
+        if self.time is not None:
+            kind += f"time={self.time!r}, "
         return f"Delta({kind}sequence={self.sequence}, added={self.added!r}, removed={self.removed!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -23,6 +23,8 @@ def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
     Terms are rdflib's, or the store's own. Raises TypeError for what is no triple or graph, and ValueError
     for a term that the store cannot hold.
     """
+    if type(element) is tuple and len(element) == 3 and type(element[0]) in _SUBJECTS:  # the common case
+        return (_native(element, adapter),)
     if isinstance(element, ConjunctiveGraph):  # a Dataset is one
         raise TypeError(f"an element is one graph, and {element!r} holds several: add each by itself")
     if isinstance(element, rdflib.Graph):
@@ -45,6 +47,8 @@ def _native(triple: Any, adapter: Adapter) -> Triple:
         s, p, o = triple
     except (TypeError, ValueError) as error:
         raise TypeError(f"{triple!r} is no triple: give a subject, a predicate and an object") from error
+    if type(s) in _SUBJECTS and type(p) is URIRef and type(o) in _OBJECTS:  # quicker than their base classes
+        return adapter.to_native(s), adapter.to_native(p), adapter.to_native(o)
     if isinstance(s, Node):
         if not (isinstance(s, _SUBJECTS) and isinstance(p, URIRef) and isinstance(o, _OBJECTS)):
             raise TypeError(f"{(s, p, o)!r} is no triple of RDF: see its subject and predicate")

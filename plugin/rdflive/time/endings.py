@@ -57,7 +57,6 @@ class Endings:
 def _check(plan: Plan) -> None:
     """Refuse a query whose solutions are not matches of its patterns, all at once."""
     passing = (algebra.Basic, algebra.Join, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
-    refuse_hidden(plan, "expires")
     for step in plan.steps:
         if not isinstance(step.node, passing):
             raise UnsupportedQueryError(
@@ -69,6 +68,7 @@ def _check(plan: Plan) -> None:
         raise UnsupportedQueryError(
             f"expires=True needs a SELECT: {plan.query.form} gives no solutions", construct="expires"
         )
+    refuse_hidden(plan, "expires")
 
 
 def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -> Iterator[Instant | None]:

@@ -37,6 +37,8 @@ def to_instant(value: Any) -> Instant:
     >>> to_instant(1.5), to_instant("1970-01-01T00:00:02Z")
     (1500000000, 2000000000)
     """
+    if type(value) is int:  # the common case
+        return value * SECOND
     if isinstance(value, Literal):
         value = value.toPython()
     if isinstance(value, str):
@@ -105,6 +107,6 @@ def _nanoseconds(value: Any, wanted: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
         raise TypeError(f"{value!r} is no {wanted.partition(' ')[2]}")
     try:
-        return round(Fraction(value) * SECOND)
+        return round(value * SECOND)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{value!r} is no {wanted.partition(' ')[2]}") from error

@@ -1,0 +1,63 @@
+"""Events, matched with a query one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from rdflib import Graph
+
+from rdflive.time.matching.events import EventError, events_of
+from rdflive.time.matching.match import Match
+from rdflive.time.matching.matcher import Matcher, MatchStats
+from rdflive.time.matching.workers import match_in_processes
+from rdflive.time.windows import Tumbling
+
+__all__ = ["EventError", "Match", "MatchStats", "Matcher", "match"]
+
+
+def match(
+    query: str,
+    events: Any,
+    *,
+    background: Graph | None = None,
+    workers: int = 1,
+    window: Tumbling | None = None,
+    lazy: bool = True,
+    initNs: Mapping[str, Any] | None = None,  # noqa: N803 - as rdflib calls it
+    initBindings: Mapping[str, Any] | None = None,  # noqa: N803 - as rdflib calls it
+) -> Iterator[Match]:
+    """Match a query with each event of a stream, lazily and in order.
+
+    An event is a small graph: an rdflib Graph, or an iterable of triples in terms of rdflib or pyoxigraph.
+    A stream is an iterable of events, a Dataset (each named graph is one), or a file of N-Quads, by path or
+    open in binary mode (each run of quads with the same graph name is one), which is read as it is needed.
+
+    `background` is a graph whose triples join those of every event, `workers` the number of processes. With
+    `window` events are pairs `(event, at)`, each an update that adds to its tumbling window, and each match
+    has what is new by it; `lazy=False` joins also while some pattern has no match in the window.
+
+    The query is read at once and raises as `Matcher` does. An event that cannot be matched raises
+    `EventError`; where `events` is an iterator, matching it again goes on with the event after that one.
+
+    >>> from rdflib import URIRef
+    >>> a, b, p = (URIRef(f"http://e/{name}") for name in "abp")
+    >>> for found in match("SELECT ?x { ?x <http://e/p> ?y }", [[(a, p, b)], [(b, p, a), (a, p, a)]]):
+    ...     print(found.number, len(found))
+    0 1
+    1 2
+    """
+    options: dict[str, Any] = {"initNs": initNs, "initBindings": initBindings}
+    make = partial(Matcher, query, background=background, window=window, lazy=lazy, **options)
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers is {workers!r}; give the number of processes, 1 or more")
+    if workers > 1 and window is not None:
+        raise ValueError(
+            f"workers={workers} and a window exclude each other: its updates build on each other"
+        )
+    matcher = make()
+    stream = events_of(events)
+    if workers > 1:
+        return match_in_processes(make, stream, workers)
+    return map(matcher.match, stream)
