@@ -19,6 +19,7 @@ from rdflive.errors import (
 from rdflive.hookspecs import hookimpl
 from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.manager import register_plugin, unregister_plugin
+from rdflive.matching import EventError, Match, Matcher, match
 from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
 from rdflive.query.explain import Explanation
@@ -40,12 +41,15 @@ __all__ = [
     "ClosedError",
     "Count",
     "Delta",
+    "EventError",
     "Explanation",
     "FeedError",
     "Landmark",
     "LiveDataset",
     "LiveGraph",
     "LiveStore",
+    "Match",
+    "Matcher",
     "Mirrored",
     "Origin",
     "PlanError",
@@ -76,6 +80,7 @@ __all__ = [
     "explain",
     "hookimpl",
     "install",
+    "match",
     "mirror",
     "reformulate",
     "register",

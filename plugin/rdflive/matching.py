@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ def match(
     query: str,
     events: Any,
     *,
-    background: Graph | None = None,
+    background: Graph | Sequence[Any] | None = None,
     workers: int = 1,
     window: Tumbling | None = None,
     lazy: bool = True,
@@ -48,14 +48,16 @@ def match(
     0 1
     1 2
     """
-    options: dict[str, Any] = {"initNs": initNs, "initBindings": initBindings}
-    make = partial(Matcher, query, background=background, window=window, lazy=lazy, **options)
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers is {workers!r}; give the number of processes, 1 or more")
     if workers > 1 and window is not None:
         raise ValueError(
             f"workers={workers} and a window exclude each other: its updates build on each other"
         )
+    options: dict[str, Any] = {"initNs": initNs, "initBindings": initBindings}
+    if workers > 1 and background is not None:
+        background = list(background)  # not every store can be sent to another process
+    make = partial(Matcher, query, background=background, window=window, lazy=lazy, **options)
     matcher = make()
     stream = events_of(events)
     if workers > 1:

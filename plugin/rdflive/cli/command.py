@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, thresholds, watch
+from rdflive.cli import explain, match, thresholds, watch
 from rdflive.cli.outputs import STDOUT
 from rdflive.cli.parser import Parser
 from rdflive.cli.watch_options import add_watch_options
@@ -78,6 +78,23 @@ examples:
   rdflive thresholds 'SELECT ?x { ?x a <http://e/Train> }' base.nt.gz schema.ttl --json"""
 
 
+_MATCH: Final = """\
+Match a query with each event of a file of N-Quads, by itself. An event is a small graph: what follows each
+other in the file with the same graph name. The file is read as it grows, and never as a whole.
+
+  --format text    a line for each solution: the number of the event, its graph, the bindings
+  --format ndjson  a line of JSON for each event that has solutions, with all of them"""
+
+_MATCH_EXAMPLES: Final = """\
+examples:
+  rdflive match 'SELECT ?house { ?house <http://e/location> ?where }' events.nq
+  tail -f events.nq | rdflive match overload.rq - --format ndjson
+  rdflive match overload.rq events.nq.gz --background houses.ttl --workers 2
+
+An event is done when the next one begins, or the file ends. Bad input ends the run with the number of the
+event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give the exit code: 0, 2 for bad input, 130 after Ctrl-C, 141 for a closed pipe."""
     _open_streams()
@@ -133,6 +150,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_watch(commands)
     _add_explain(commands)
+    _add_match(commands)
     _add_thresholds(commands)
     return parser
 
@@ -183,6 +201,28 @@ def _add_explain(commands: _Commands) -> None:
     picture = command.add_mutually_exclusive_group()
     picture.add_argument("--mermaid", action="store_true", help="print a Mermaid flowchart instead of text")
     picture.add_argument("--svg", metavar="FILE", help="write an SVG image to FILE instead")
+
+
+def _add_match(commands: _Commands) -> None:
+    command = _add(
+        commands, "match", "match a query with each event of a file", _MATCH, _MATCH_EXAMPLES, match.run
+    )
+    command.add_argument("query", metavar="QUERY", help="a file with the query, or its text")
+    command.add_argument("events", metavar="EVENTS", help="a file of N-Quads, also .gz; - is standard input")
+    command.add_argument(
+        "--background", metavar="FILE", action="append", help="an RDF file whose triples join every event"
+    )
+    command.add_argument("--format", choices=match.FORMATS, default="text", help="default: %(default)s")
+    command.add_argument(
+        "--workers", metavar="N", type=_count, default=1, help="spread the events over N processes"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes from 1 on")
+    return number
 
 
 def _add_thresholds(commands: _Commands) -> None:

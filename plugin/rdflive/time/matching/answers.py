@@ -1,0 +1,153 @@
+"""From the solutions of the basic graph patterns to those of the query: as they are, or by its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import Any, Protocol, TypeAlias
+
+from rdflive.dictionary import Dictionary
+from rdflive.engine.query import QueryState
+from rdflive.engine.terms import TermTable
+from rdflive.query import algebra
+from rdflive.query.plan import Plan
+from rdflive.time.matching.libraries import Library
+from rdflive.time.matching.views import Row
+
+__all__ = ["Answers", "Rows", "is_direct", "make_answers", "shown_terms"]
+
+Rows: TypeAlias = list[Row]
+
+
+class Answers(Protocol):
+    """What stands above the basic graph patterns, from one `begin` to the `end`."""
+
+    def begin(self, leaves: Sequence[Rows]) -> Rows:
+        """Take the solutions of each basic graph pattern and give those of the query."""
+
+    def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
+        """Take new solutions of each and give what appears and disappears in the answer."""
+
+    def end(self) -> None:
+        """Forget everything."""
+
+
+def is_direct(plan: Plan) -> bool:
+    """Tell whether the answer is that of one pattern with filters, projection and DISTINCT."""
+    first, *others = plan.steps
+    return (
+        first.basic is not None
+        and not plan.query.order
+        and plan.query.form != "CONSTRUCT"
+        and all(isinstance(step.node, algebra.Filter) and step.node.input is first.node for step in others)
+        and (not first.basic.distinct or len(set(plan.places) - {None}) == len(first.columns))
+    )
+
+
+def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
+    """Give what each basic graph pattern shows: of a direct plan the projection, else its columns.
+
+    What is no variable is put in as it is: a term that `initBindings` fixed, or None.
+    """
+    if not is_direct(plan):
+        return [step.columns for step in plan.steps if step.basic is not None]
+    preset = {name: library.to_native(term) for name, term in plan.query.preset.items()}
+    columns = plan.steps[-1].columns
+    return [
+        tuple(
+            preset.get(name) if place is None else columns[place]
+            for name, place in zip(plan.query.names, plan.places, strict=True)
+        )
+    ]
+
+
+def make_answers(plan: Plan, library: Library) -> Answers:
+    """Make what stands above the basic graph patterns."""
+    if not is_direct(plan):
+        return _Operated(plan, library)
+    basic = plan.steps[0].basic
+    return _Distinct() if basic is not None and basic.distinct else _Direct()
+
+
+class _Direct:
+    """The solutions of one pattern are the answer."""
+
+    __slots__ = ()
+
+    def begin(self, leaves: Sequence[Rows]) -> Rows:
+        return leaves[0]
+
+    def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
+        return leaves[0], []
+
+    def end(self) -> None:
+        """Nothing is kept."""
+
+
+class _Distinct:
+    """Each solution of one pattern once."""
+
+    __slots__ = ("_seen",)
+
+    def __init__(self) -> None:
+        self._seen: dict[Row, None] = {}
+
+    def begin(self, leaves: Sequence[Rows]) -> Rows:
+        self._seen = dict.fromkeys(leaves[0])
+        return list(self._seen)
+
+    def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
+        new = [row for row in dict.fromkeys(leaves[0]) if row not in self._seen]
+        self._seen.update(dict.fromkeys(new))
+        return new, []
+
+    def end(self) -> None:
+        self._seen = {}
+
+
+class _Operated:
+    """The operators of the engine, which take what is new as a delta."""
+
+    __slots__ = ("_dictionary", "_distinct", "_state")
+
+    def __init__(self, plan: Plan, library: Library) -> None:
+        self._dictionary = Dictionary()
+        table = TermTable(self._dictionary, library.to_native, library.to_rdflib)
+        self._state = QueryState(plan, self._dictionary, table, library.to_native)
+        self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
+
+    def begin(self, leaves: Sequence[Rows]) -> Rows:
+        rows = [d.begin([rows]) if d else rows for d, rows in zip(self._distinct, leaves, strict=True)]
+        return self._feed(rows, first=True)[0]
+
+    def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
+        rows = [d.advance([rows])[0] if d else rows for d, rows in zip(self._distinct, leaves, strict=True)]
+        return self._feed(rows, first=False)
+
+    def end(self) -> None:
+        for distinct in self._distinct:
+            if distinct is not None:
+                distinct.end()
+        self._state.clear()
+        self._dictionary.sweep()
+
+    def _feed(self, leaves: Sequence[Rows], *, first: bool) -> tuple[Rows, Rows]:
+        waiting = iter(leaves)
+        deltas = [
+            None if step.basic is None else self._weigh(next(waiting)) for step in self._state.plan.steps
+        ]
+        weights = self._state.feed(deltas, first=first)
+        self._dictionary.sweep()
+        return _repeated(weights, 1), _repeated(weights, -1)
+
+    def _weigh(self, rows: Rows) -> dict[tuple[int, ...], int]:
+        weights: dict[tuple[int, ...], int] = {}
+        intern = self._dictionary.intern
+        for row in rows:
+            ids = tuple(map(intern, row))
+            weights[ids] = weights.get(ids, 0) + 1
+        return weights
+
+
+def _repeated(weights: dict[Row, int], sign: int) -> Rows:
+    return list(chain.from_iterable(repeat(row, w * sign) for row, w in weights.items() if w * sign > 0))

@@ -1,0 +1,145 @@
+"""The TP-Join automaton of a basic graph pattern (paper 004, Definition 4.1) and the order of its states.
+
+Each state is a triple pattern. The edge to a state joins its view with what the states before gave; the
+automaton proceeds while that is not empty. The order of the states is chosen anew for each event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from rdflive.query.algebra import Condition
+from rdflive.query.bgp import BGP, TriplePattern, Variable
+
+__all__ = ["Automaton", "Cluster", "Comparison", "make_automaton"]
+
+Order: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A complex filter `left operator right` between variables of different patterns (Definition 3.2)."""
+
+    left: Variable
+    operator: str
+    right: Variable
+    condition: Condition
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Patterns that are joined next to each other (Section 3.4): around one subject, or one after another."""
+
+    kind: Literal["star", "chain"]
+    patterns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """The states of one basic graph pattern, and what their transitions test."""
+
+    patterns: tuple[TriplePattern, ...]
+    variables: tuple[Variable, ...]
+    joining: frozenset[Variable]
+    """The variables of several patterns, on which views are joined by hash."""
+    clusters: tuple[Cluster, ...]
+    filters: tuple[tuple[Condition, ...], ...]
+    """Per pattern the conditions over its variables only: they run before a triple enters the view."""
+    comparisons: tuple[Comparison, ...]
+    conditions: tuple[Condition, ...]
+    """The other conditions: each runs in the state where the last of its variables is bound."""
+
+    def order(self, sizes: Sequence[int], first: int | None = None) -> Order:
+        """Order the states: what is linked to what is bound, small views first, one cluster at a time.
+
+        Sizes within one power of two count as equal, so that the orders of similar events are the same.
+        With `first` the automaton starts there.
+        """
+        home = {pattern: cluster for cluster in self.clusters for pattern in cluster.patterns}
+        left = dict.fromkeys(range(len(self.patterns)))
+        chosen: list[int] = []
+        bound: set[Variable] = set()
+
+        def rank(pattern: int) -> tuple[int, bool, int, int]:
+            moves = bool(chosen) and home[pattern] is not home[chosen[-1]]
+            return self._distance(pattern, bound), moves, sizes[pattern].bit_length(), pattern
+
+        while left:
+            pattern = min(left, key=rank) if first is None or chosen else first
+            del left[pattern]
+            chosen.append(pattern)
+            bound.update(self.patterns[pattern].variables)
+        return tuple(chosen)
+
+    def _distance(self, pattern: int, bound: set[Variable]) -> int:
+        """Tell how a pattern is linked to what is bound: 0 by a variable, 1 by a comparison, 2 not at all."""
+        own = self.patterns[pattern].variables
+        if not bound or not bound.isdisjoint(own) or not own:
+            return 0
+        pairs = ({c.left, c.right} for c in self.comparisons)
+        return 1 if any(pair & bound and pair.intersection(own) for pair in pairs) else 2
+
+
+def make_automaton(
+    patterns: Iterable[TriplePattern], conditions: Iterable[Condition], comparisons: Iterable[Comparison]
+) -> Automaton:
+    """Cluster the patterns and give each condition its place.
+
+    >>> a, b, c = map(Variable, "abc")
+    >>> chain = make_automaton([TriplePattern(a, "p", b), TriplePattern(b, "q", c)], [], [])
+    >>> [str(v) for v in chain.joining], chain.clusters
+    (['?b'], (Cluster(kind='chain', patterns=(0, 1)),))
+    """
+    bgp = BGP(patterns)
+    own = [{v.name for v in p.variables if v.readable} for p in bgp.patterns]
+    readable = {v.name for v in bgp.variables if v.readable}
+    filters = tuple(
+        tuple(c for c in conditions if reads(c, readable) and reads(c, readable) <= names) for names in own
+    )
+    pushed = {c for found in filters for c in found}
+    between = tuple(c for c in comparisons if c.condition not in pushed)
+    compared = {c.condition for c in between}
+    return Automaton(
+        bgp.patterns,
+        bgp.variables,
+        frozenset(v for v in bgp.variables if sum(v in p.variables for p in bgp.patterns) > 1),
+        tuple(_clusters(bgp.patterns)),
+        filters,
+        between,
+        tuple(c for c in conditions if c not in pushed and c not in compared),
+    )
+
+
+def reads(condition: Condition, names: set[str]) -> set[str]:
+    """Give those of the names that a condition reads."""
+    return names.intersection(condition.variables)
+
+
+def _clusters(patterns: tuple[TriplePattern, ...]) -> Iterable[Cluster]:
+    """Gather patterns of one subject as stars; of the others those that lead on to each other as chains."""
+    subjects: dict[Any, list[int]] = {}
+    for i, pattern in enumerate(patterns):
+        subjects.setdefault(pattern.subject, []).append(i)
+    alone: list[int] = []
+    for members in subjects.values():
+        if len(members) > 1:
+            yield Cluster("star", tuple(members))
+        else:
+            alone += members
+    while alone:
+        chain = [alone.pop(0)]
+        while (linked := next((i for i in alone if _leads_on(patterns, chain, i)), None)) is not None:
+            alone.remove(linked)
+            chain.append(linked)
+        yield Cluster("chain", tuple(sorted(chain)))
+
+
+def _leads_on(patterns: tuple[TriplePattern, ...], chain: list[int], other: int) -> bool:
+    """Tell whether the object of one is the subject of the other."""
+    one = patterns[other]
+    return any(one.subject == patterns[i].object or one.object == patterns[i].subject for i in chain)

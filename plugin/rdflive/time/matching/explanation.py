@@ -1,0 +1,61 @@
+"""How a query is matched, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rdflive.time.matching.automaton import Automaton
+
+if TYPE_CHECKING:
+    from rdflive.time.matching.machine import Machine
+    from rdflive.time.matching.matcher import MatchStats
+
+__all__ = ["explain"]
+
+
+def explain(
+    automata: Sequence[Automaton], machine: Machine | None, stats: MatchStats, *, is_lazy: bool
+) -> str:
+    """Describe the automata, their states in the order last taken, and what was joined."""
+    lines: list[str] = []
+    for i, automaton in enumerate(automata):
+        order = machine.orders[i] if machine is not None else ()
+        sizes = machine.sizes[i] if machine is not None else None
+        lines += _automaton(i + 1, automaton, order, sizes, is_lazy=is_lazy)
+    if not automata:
+        lines.append("no triple pattern: every event has the same answer")
+    if machine is not None:
+        lines.append(
+            f"{stats.events:,} events of {stats.triples:,} triples: {stats.rows:,} rows in views, "
+            f"{stats.joins:,} joins, {stats.solutions:,} solutions"
+        )
+    return "\n".join(lines)
+
+
+def _automaton(
+    number: int, automaton: Automaton, order: tuple[int, ...], sizes: Sequence[int] | None, *, is_lazy: bool
+) -> Iterator[str]:
+    shapes = ", ".join(_plural(c.kind, len(c.patterns)) for c in automaton.clusters)
+    yield f"[{number}] {shapes}, in the order last taken:"
+    for i in order or range(len(automaton.patterns)):
+        size = "" if sizes is None else f": {sizes[i]:,} rows"
+        yield f"    {automaton.patterns[i]}{size}"
+        yield from (f"        pushed filter: {c.text}" for c in automaton.filters[i])
+    yield from (f"    sort-merge join: {c}" for c in automaton.comparisons)
+    yield from (f"    filter of the join: {c.text}" for c in automaton.conditions)
+    if sizes is None:
+        yield "    nothing joined yet"
+    elif not order:
+        empty = [str(p) for p, size in zip(automaton.patterns, sizes, strict=True) if not size]
+        yield (
+            f"    not joined: nothing matches {' nor '.join(empty)}"
+            if empty
+            else "    not joined: nothing new"
+        )
+    elif not is_lazy:
+        yield "    eager: joined whether or not all views have rows"
+
+
+def _plural(kind: str, count: int) -> str:
+    return f"{kind} of {count} pattern{'s' * (count != 1)}"

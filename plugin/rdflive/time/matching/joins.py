@@ -1,0 +1,230 @@
+"""The run of a TP-Join automaton (paper 004, Algorithm 2), written as code per order of its states.
+
+Each state joins what the states before gave with the view of its pattern: by a hash index on the variables
+that both bind. A complex filter between the two is a sort-merge join inside each key of the index. The
+run ends at the first state that gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from rdflive.engine.source import Source
+from rdflive.query.bgp import Variable
+from rdflive.time.matching.automaton import Automaton, Comparison
+from rdflive.time.matching.filters import make_test, own_variables
+from rdflive.time.matching.libraries import Library
+from rdflive.time.matching.ranks import LookUp, probe
+from rdflive.time.matching.views import Row, View
+
+__all__ = ["Indexes", "Join", "Run", "Tally", "compile_run"]
+
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+Tally: TypeAlias = list[int]
+"""One number, to which a run adds the joins that it makes."""
+Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
+"""Gives the solutions: the terms of the variables shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """How a state joins its pattern: which of the view's variables are bound, which new."""
+
+    pattern: int
+    key: tuple[Variable, ...]
+    new: tuple[Variable, ...]
+    merge: Comparison | None
+    """The complex filter by which the view is sorted."""
+
+
+class Indexes(Protocol):
+    """Gives indexes that are kept: a view by some of its variables."""
+
+    def index(self, join: Join) -> dict[Any, Any]:
+        """Give the rows of a view by the key of a join, as lists of what is new.
+
+        For a sort-merge join they are pairs, with the rdflib term that is compared in front.
+        """
+
+    def look_up(self, join: Join) -> LookUp:
+        """Give the look-up of a sort-merge join."""
+
+
+def compile_run(
+    automaton: Automaton,
+    order: Sequence[int],
+    shown: Sequence[Any],
+    library: Library,
+    indexes: Indexes | None = None,
+) -> Run:
+    """Write and compile the run through the states in one order.
+
+    `shown` are the variables of a solution; other terms are put in as they are. With `indexes` only the
+    view of the first state is given, and the others are looked up there.
+    """
+    return _Writer(automaton, order, shown, library, indexes).write()
+
+
+class _Writer:
+    def __init__(
+        self,
+        automaton: Automaton,
+        order: Sequence[int],
+        shown: Sequence[Any],
+        library: Library,
+        indexes: Indexes | None,
+    ) -> None:
+        self.automaton = automaton
+        self.order = order
+        self.shown = shown
+        self.library = library
+        self.indexes = indexes
+        self.source = Source("def run(views, tally):")
+        self.names = {v: f"x{i}" for i, v in enumerate(automaton.variables)}
+        self.bound: list[Variable] = []
+        self.row: tuple[Variable, ...] = ()
+        """The variables of the rows so far."""
+        self.open = [*(c.condition for c in automaton.comparisons), *automaton.conditions]
+
+    def write(self) -> Run:
+        source = self.source
+        for step, pattern in enumerate(self.order):
+            last = step == len(self.order) - 1
+            if not step:
+                self._start(pattern, last=last)
+            else:
+                self._join(self._plan(pattern), step, last=last)
+            if not last:
+                with source.block("if not r:"):
+                    source.line(f"tally[0] += {step}")
+                    source.line("return r")
+        if not self.order:
+            source.line("r = [()]")
+        source.line(f"tally[0] += {max(0, len(self.order) - 1)}")
+        source.line("return r")
+        run: Run = source.function("run")
+        return run
+
+    def _start(self, pattern: int, *, last: bool) -> None:
+        own = self.automaton.patterns[pattern].variables
+        self.bound += own
+        tests = self._tests()
+        out = self._out(0, last=last)
+        self.source.line(f"r = views[{pattern}]")
+        row = self._tuple(own)
+        if tests or out != row:
+            self.source.line(f"r = [{out} for {row} in r{self._if(tests)}]")
+
+    def _plan(self, pattern: int) -> Join:
+        own = self.automaton.patterns[pattern].variables
+        key = tuple(v for v in own if v in self.bound)
+        new = tuple(v for v in own if v not in self.bound)
+        merges = (self._faced(c, new) for c in self.automaton.comparisons if c.condition in self.open)
+        return Join(pattern, key, new, next((c for c in merges if c is not None), None))
+
+    def _faced(self, comparison: Comparison, new: tuple[Variable, ...]) -> Comparison | None:
+        """Turn a comparison such that its left side is bound and its right side is new; None if it cannot."""
+        c = comparison
+        if c.left in self.bound and c.right in new:
+            return c
+        if c.right in self.bound and c.left in new:
+            return Comparison(c.right, _MIRRORED[c.operator], c.left, c.condition)
+        return None
+
+    def _join(self, join: Join, step: int, *, last: bool) -> None:
+        source = self.source
+        row = self._tuple(self.row)
+        self.bound += join.new
+        if join.merge is not None:
+            self.open.remove(join.merge.condition)
+        tests = self._tests()
+        out = self._out(step, last=last)
+        if self.indexes is not None:
+            source.line(f"i = {source.name(self.indexes.index(join))}")
+            self._look_up(join, row, out, tests)
+            return
+        source.line(f"v = views[{join.pattern}]")
+        own = self.automaton.patterns[join.pattern].variables
+        if len(own) != 2 or join.key != own[:1] or not join.new or join.merge is not None:
+            self._fill(join)
+            self._look_up(join, row, out, tests)
+            return
+        source.line("i = dict(v)")
+        with source.block("if len(i) == len(v):"):  # one row for each key
+            found = f"({self._new(join)} := i.get({self._key(join)})) is not None"
+            source.line(f"r = [{out} for {row} in r{self._if([found, *tests])}]")
+        with source.block("else:"):
+            self._fill(join)
+            self._look_up(join, row, out, tests)
+
+    def _fill(self, join: Join) -> None:
+        """Make the index of a view."""
+        source = self.source
+        view = self._tuple(self.automaton.patterns[join.pattern].variables)
+        key, new = self._key(join), self._new(join)
+        if not join.new:
+            source.line(f"i = {{{key} for {view} in v}}")
+            return
+        if join.merge is not None:
+            new = f"({self._value(join.merge.right)}, {new})"
+        source.line("i = {}; list_of = i.get")
+        with source.block(f"for {view} in v:"):
+            source.line(f"l = list_of({key})")
+            source.line(f"if l is None: i[{key}] = [{new}]")
+            source.line(f"else: l.append({new})")
+
+    def _look_up(self, join: Join, row: str, out: str, tests: list[str]) -> None:
+        key = self._key(join)
+        if not join.new:
+            self.source.line(f"r = [{out} for {row} in r{self._if([f'{key} in i', *tests])}]")
+            return
+        found = f"list_of({key}, ())"
+        if join.merge is not None:
+            made = probe(join.merge.operator) if self.indexes is None else self.indexes.look_up(join)
+            look_up = self.source.name(made)
+            found = f"{look_up}(i, {key}, {self._value(join.merge.left)})"
+        else:
+            self.source.line("list_of = i.get")
+        self.source.line(f"r = [{out} for {row} in r for {self._new(join)} in {found}{self._if(tests)}]")
+
+    def _tests(self) -> list[str]:
+        """Write the conditions whose variables are all bound by now; then they are done with."""
+        texts = []
+        for condition in tuple(self.open):
+            variables = own_variables(condition, self.automaton.variables)
+            if all(v in self.bound for v in variables):
+                self.open.remove(condition)
+                test = self.source.name(make_test(condition, variables, self.library))
+                texts.append(f"{test}(({''.join(f'{self.names[v]}, ' for v in variables)}))")
+        return texts
+
+    def _out(self, step: int, *, last: bool) -> str:
+        """Write the row that a state gives: what is read later, or the solution."""
+        if last:
+            parts = [self.names[v] if isinstance(v, Variable) else self.source.name(v) for v in self.shown]
+            return f"({''.join(f'{part}, ' for part in parts)})"
+        later = {v for pattern in self.order[step + 1 :] for v in self.automaton.patterns[pattern].variables}
+        later.update(v for v in self.shown if isinstance(v, Variable))
+        later.update(v for c in self.open for v in own_variables(c, self.automaton.variables))
+        self.row = tuple(v for v in self.bound if v in later)
+        return self._tuple(self.row)
+
+    def _tuple(self, variables: Sequence[Variable]) -> str:
+        return f"({''.join(f'{self.names[v]}, ' for v in variables)})"
+
+    def _key(self, join: Join) -> str:
+        return self.names[join.key[0]] if len(join.key) == 1 else self._tuple(join.key)
+
+    def _new(self, join: Join) -> str:
+        return self.names[join.new[0]] if len(join.new) == 1 else self._tuple(join.new)
+
+    def _value(self, variable: Variable) -> str:
+        """Write the rdflib term that a variable has in a row."""
+        term = self.names[variable]
+        return term if self.library.to_rdflib is None else f"{self.source.name(self.library.value)}({term})"
+
+    def _if(self, tests: list[str]) -> str:
+        return f" if {' and '.join(tests)}" if tests else ""

@@ -1,0 +1,133 @@
+"""The libraries of terms that events come in: rdflib's, and pyoxigraph's where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Final, NoReturn
+
+from rdflib import BNode, Literal, URIRef
+
+from rdflive import manager
+from rdflive.query.terms import foreign
+
+__all__ = ["RDFLIB", "Library", "Table", "library_of", "pyoxigraph"]
+
+_MEMORY: Final = 4096
+"""Converted terms of pyoxigraph that are remembered."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Library:
+    """How to read, compare and convert the terms of one library."""
+
+    name: str
+    predicates: frozenset[type]
+    subjects: frozenset[type]
+    terms: frozenset[type]
+    triples: tuple[type, ...]
+    """What a triple is: a tuple, or one of the classes with `subject`, `predicate` and `object`."""
+    to_native: Callable[[Any], Any]
+    """Turns an rdflib term of the query into a term of the library."""
+    to_rdflib: Callable[[Any], Any] | None
+    """Turns a term of the library into rdflib's; None where they are the same."""
+    value: Callable[[Any], Any]
+    """As `to_rdflib`, for expressions: what rdflib cannot hold gets a stand-in."""
+
+    @property
+    def has_parts(self) -> bool:
+        """True where the parts of a triple are attributes."""
+        return tuple not in self.triples
+
+    def check(self, triple: Any) -> None:
+        """Raise `ValueError` unless this is a triple of the library's terms, if need be of subclasses."""
+        if self.has_parts:
+            if not isinstance(triple, self.triples):
+                _refuse(f"{triple!r} is no {self.name} triple, as the triples before it")
+            return
+        try:
+            subject, predicate, object_ = triple
+        except (TypeError, ValueError):
+            _refuse(f"{triple!r} is no triple; give three terms of {self.name}")
+        for term, role, types in (
+            (subject, "subject", self.subjects),
+            (predicate, "predicate", self.predicates),
+            (object_, "object", self.terms),
+        ):
+            if not isinstance(term, tuple(types)):
+                wanted = " or ".join(sorted(kind.__name__ for kind in types))
+                _refuse(f"the {role} of a triple is {term!r}; give a {wanted} of {self.name}")
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ValueError(reason)
+
+
+class Table:
+    """Terms as expressions read them: a row holds the terms themselves (see `rdflive.query.expressions`)."""
+
+    __slots__ = ("intern", "value")
+
+    def __init__(self, library: Library) -> None:
+        self.value = library.value
+        self.intern = library.to_native
+
+
+def _same(term: Any) -> Any:
+    return term
+
+
+RDFLIB: Final = Library(
+    "rdflib",
+    frozenset({URIRef}),
+    frozenset({URIRef, BNode}),
+    frozenset({URIRef, BNode, Literal}),
+    (tuple,),
+    _same,
+    None,
+    _same,
+)
+"""rdflib's terms."""
+
+
+def library_of(triple: Any) -> Library:
+    """Tell the library, and the form, that a triple is written in.
+
+    >>> library_of((BNode(), URIRef("http://e/p"), Literal(1))).name
+    'rdflib'
+    """
+    if type(triple).__module__ == "pyoxigraph":
+        return pyoxigraph(parts=True)
+    if isinstance(triple, tuple) and triple and type(triple[0]).__module__ == "pyoxigraph":
+        return pyoxigraph(parts=False)
+    return RDFLIB
+
+
+@cache
+def pyoxigraph(*, parts: bool) -> Library:
+    """Make the library of pyoxigraph's terms, in its own triples or in tuples; pyoxigraph is installed."""
+    from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
+
+    live = manager.plugin_manager().hook.rdflive_wrap(store=Store())
+    with manager.locked(live) as adapter:  # it knows how terms are spelled
+        to_native, to_rdflib = adapter.to_native, adapter.to_rdflib() or _same
+
+    @lru_cache(_MEMORY)
+    def value(term: Any) -> Any:
+        try:
+            return to_rdflib(term)
+        except ValueError:
+            return foreign(term)
+
+    resources = frozenset({NamedNode, BlankNode})
+    return Library(
+        "pyoxigraph",
+        frozenset({NamedNode}),
+        resources,
+        resources | {Literal, Triple},
+        (Triple, Quad) if parts else (tuple,),
+        to_native,
+        to_rdflib,
+        value,
+    )

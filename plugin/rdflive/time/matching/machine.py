@@ -1,0 +1,169 @@
+"""What a query becomes for the terms of one library: views, automata and what stands above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from rdflive.query import algebra
+from rdflive.query.plan import Plan
+from rdflive.time.matching.answers import Answers, Rows, is_direct, make_answers, shown_terms
+from rdflive.time.matching.automaton import Automaton, make_automaton
+from rdflive.time.matching.filters import comparisons_of
+from rdflive.time.matching.joins import Run, Tally, compile_run
+from rdflive.time.matching.libraries import Library
+from rdflive.time.matching.maintained import Maintained
+from rdflive.time.matching.shapes import Shapes
+from rdflive.time.matching.views import View, compile_partition
+
+__all__ = ["EventMachine", "KeepingMachine", "Machine", "automata_of"]
+
+_RUNS: Final = 4096
+"""Sizes of views for which the run is remembered, and orders that are kept as code."""
+
+
+def automata_of(plan: Plan) -> list[Automaton]:
+    """Make the automaton of each basic graph pattern of a plan."""
+    nodes = [step.node for step in plan.steps if isinstance(step.node, algebra.Basic)]
+    return [make_automaton(n.patterns, n.conditions, comparisons_of(n.conditions)) for n in nodes]
+
+
+class Machine(Protocol):
+    """Matches events whose triples are in one library's terms."""
+
+    sizes: list[tuple[int, ...]]
+    """Of each automaton the sizes of the views that it last had."""
+    orders: list[tuple[int, ...]]
+    """The states in the order last taken; empty where nothing was joined."""
+
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
+        """Give what appears and disappears; adds joins and rows of views to the tally."""
+
+    def forget(self) -> None:
+        """End the window."""
+
+
+class EventMachine:
+    """Matches each event by itself."""
+
+    def __init__(self, plan: Plan, automata: Sequence[Automaton], library: Library) -> None:
+        self._automata = automata
+        self._library = library
+        self._shown = shown_terms(plan, library)
+        self._partition = Shapes(automata, library, compile_partition(automata, library)).partition
+        self._answers: Answers = make_answers(plan, library)
+        self._runs: list[dict[tuple[int, ...], tuple[Run, tuple[int, ...]]]] = [{} for _ in automata]
+        self._by_order: dict[tuple[int, tuple[int, ...]], Run] = {}
+        self._ends = _ends(automata)
+        self._is_direct = is_direct(plan) and not plan.basics[0].distinct
+        self.sizes: list[tuple[int, ...]] = [(0,) * len(a.patterns) for a in automata]
+        self.orders: list[tuple[int, ...]] = [()] * len(automata)
+
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
+        """Partition, join, and answer."""
+        views = self._partition(triples)
+        if self._is_direct:
+            return self._join(0, views, tally), []
+        leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
+        try:
+            return self._answers.begin(leaves), []
+        finally:
+            self._answers.end()
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+    def _join(self, i: int, views: Sequence[View], tally: Tally) -> Rows:
+        sizes = self.sizes[i] = tuple(map(len, views))
+        tally[1] += sum(sizes)
+        if not all(sizes):
+            self.orders[i] = ()
+            return []
+        run, self.orders[i] = self._runs[i].get(sizes) or self._find(i, sizes)
+        return run(views, tally)
+
+    def _find(self, i: int, sizes: tuple[int, ...]) -> tuple[Run, tuple[int, ...]]:
+        """Order the states, and write the run where that order is new."""
+        order = self._automata[i].order(sizes)
+        run = self._by_order.get((i, order))
+        if run is None:
+            if len(self._by_order) >= _RUNS:
+                self._by_order.clear()
+            run = compile_run(self._automata[i], order, self._shown[i], self._library)
+            self._by_order[i, order] = run
+        if len(self._runs[i]) >= _RUNS:
+            self._runs[i].clear()
+        found = self._runs[i][sizes] = run, order
+        return found
+
+
+class KeepingMachine:
+    """Matches events over a background, or as updates of a window; views are kept."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        automata: Sequence[Automaton],
+        library: Library,
+        *,
+        background: Iterable[Any],
+        is_window: bool,
+        is_lazy: bool,
+    ) -> None:
+        shown = shown_terms(plan, library)
+        self._partition: Callable[..., tuple[View, ...]] = compile_partition(automata, library)
+        self._answers = make_answers(plan, library)
+        self._is_window = is_window
+        self._ends = _ends(automata)
+        self._kept = [
+            Maintained(automaton, columns, library, is_lazy=is_lazy)
+            for automaton, columns in zip(automata, shown, strict=True)
+        ]
+        self.orders: list[tuple[int, ...]] = [()] * len(automata)
+        self._base = self._add(background, [0, 0])
+        for kept in self._kept:
+            kept.settle()
+        if is_window:
+            self._answers.begin(self._base)
+
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
+        """Add the event to what is kept; without a window it is taken out again."""
+        if self._is_window:
+            return self._answers.advance(self._add(triples, tally))
+        try:
+            found = self._add(triples, tally)
+            return self._answers.begin([[*b, *f] for b, f in zip(self._base, found, strict=True)]), []
+        finally:
+            self._answers.end()
+            self._undo()
+
+    def forget(self) -> None:
+        """Drop everything but the background."""
+        self._undo()
+        self._answers.end()
+        self._answers.begin(self._base)
+
+    def _add(self, triples: Iterable[Any], tally: Tally) -> list[Rows]:
+        views = self._partition(triples)
+        tally[1] += sum(map(len, views))
+        leaves = []
+        for i, (kept, (a, b)) in enumerate(zip(self._kept, self._ends, strict=True)):
+            kept.order = ()
+            leaves.append(kept.add(views[a:b], tally))
+            self.orders[i] = kept.order
+        self.sizes: list[tuple[int, ...]] = [tuple(kept.sizes) for kept in self._kept]
+        return leaves
+
+    def _undo(self) -> None:
+        for kept in self._kept:
+            kept.undo()
+
+
+def _ends(automata: Sequence[Automaton]) -> list[tuple[int, int]]:
+    """Give where each automaton's views begin and end among all."""
+    ends = []
+    start = 0
+    for automaton in automata:
+        ends.append((start, start + len(automaton.patterns)))
+        start += len(automaton.patterns)
+    return ends

@@ -1,0 +1,212 @@
+"""Views that are kept while updates add to them, and the delta join over them (paper 004, Section 5).
+
+The paper empties the views of matched triples and asks the old matches only where new views do not join,
+which loses solutions (Theorem 5.1). Here every row stays: the new solutions of an update are, one pattern
+after the other, its new rows joined with the old rows of the patterns that are still to come and with all
+rows of those that had their turn. Everything is undone in reverse order, so a static background under the
+views costs nothing when an event has been answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from rdflive.query.bgp import Variable
+from rdflive.time.matching.automaton import Automaton
+from rdflive.time.matching.joins import Join, Run, Tally, compile_run
+from rdflive.time.matching.libraries import Library
+from rdflive.time.matching.ranks import Entry, LookUp, Ranked, probe_kept
+from rdflive.time.matching.views import Row, View
+
+__all__ = ["Maintained"]
+
+_RUNS: Final = 512
+"""Orders of states that are kept as code."""
+
+Key: TypeAlias = tuple[tuple[Variable, ...], Variable | None]
+"""The variables that are looked up, and the one that is compared."""
+Reader: TypeAlias = Callable[[Row], Any]
+
+
+@dataclass(slots=True)
+class _Index:
+    """A view by some of its variables."""
+
+    key: Reader
+    new: Reader
+    rows: dict[Any, list[Any]] = field(default_factory=dict)
+    sorted: dict[Any, tuple[Entry, Ranked]] = field(default_factory=dict)
+    """What sort-merge joins remember."""
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Put rows in."""
+        key, new, found = self.key, self.new, self.rows
+        for row in rows:
+            found.setdefault(key(row), []).append(new(row))
+
+    def drop(self, row: Row) -> None:
+        """Take out the row that was put in last."""
+        key = self.key(row)
+        found = self.rows[key]
+        found.pop()
+        self.sorted.pop(key, None)
+        if not found:
+            del self.rows[key]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The rows of one view, in the order in which they came."""
+
+    variables: tuple[Variable, ...]
+    rows: dict[Row, None] = field(default_factory=dict)
+    waiting: View = field(default_factory=list)
+    """The last of the rows, which no index has yet."""
+    base: int = 0
+    """How many stay for good."""
+    indexes: dict[Key, _Index] = field(default_factory=dict)
+
+    @property
+    def joined(self) -> int:
+        """How many rows are in the indexes."""
+        return len(self.rows) - len(self.waiting)
+
+    def take(self, view: View) -> None:
+        """Add the rows that are new; they wait."""
+        new = [row for row in view if row not in self.rows]
+        self.rows.update(dict.fromkeys(new))
+        self.waiting += new
+
+    def put(self) -> None:
+        """Put the waiting rows into the indexes."""
+        for index in self.indexes.values():
+            index.fill(self.waiting)
+        self.waiting = []
+
+    def undo(self) -> None:
+        """Take out again what does not stay."""
+        joined = self.joined
+        self.waiting = []
+        while len(self.rows) > self.base:
+            row = self.rows.popitem()[0]
+            if len(self.rows) < joined:
+                for index in self.indexes.values():
+                    index.drop(row)
+
+
+class Maintained:
+    """The views of one automaton while a window lasts, or over a background."""
+
+    def __init__(
+        self, automaton: Automaton, shown: Sequence[Any], library: Library, *, is_lazy: bool = True
+    ) -> None:
+        self._automaton = automaton
+        self._shown = shown
+        self._library = library
+        self._is_lazy = is_lazy
+        self._kept = [_Kept(pattern.variables) for pattern in automaton.patterns]
+        self._runs: dict[tuple[int, ...], tuple[tuple[int, ...], Run]] = {}
+        self._by_order: dict[tuple[int, ...], Run] = {}
+        self.order: tuple[int, ...] = ()
+        """The states of the last run, in its order."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of the views."""
+        return [len(kept.rows) for kept in self._kept]
+
+    def index(self, join: Join) -> dict[Any, Any]:
+        """Give the index of a view by the key of a join, which is kept up to date from now on."""
+        return self._index(join).rows
+
+    def look_up(self, join: Join) -> LookUp:
+        """Give the look-up of a sort-merge join."""
+        assert join.merge is not None  # noqa: S101 - the caller has one
+        return probe_kept(join.merge.operator, self._index(join).sorted)
+
+    def _index(self, join: Join) -> _Index:
+        kept = self._kept[join.pattern]
+        compared = None if join.merge is None else join.merge.right
+        index = kept.indexes.get((join.key, compared))
+        if index is None:
+            new = _reader(kept.variables, join.new)
+            if compared is not None:
+                new = _paired(kept.variables.index(compared), new, self._library)
+            index = _Index(_reader(kept.variables, join.key), new)
+            index.fill(islice(kept.rows, kept.joined))
+            kept.indexes[join.key, compared] = index
+        return index
+
+    def add(self, views: Sequence[View], tally: Tally) -> list[Row]:
+        """Add the rows of an update and give the solutions that are new by it.
+
+        Lazy evaluation joins nothing while some view is empty; the rows wait.
+        """
+        for kept, view in zip(self._kept, views, strict=True):
+            kept.take(view)
+        sizes = self.sizes
+        if self._is_lazy and not all(sizes):
+            return []
+        return self._join_waiting(sizes, tally)
+
+    def settle(self) -> None:
+        """Let all rows stay for good: they are the background."""
+        for kept in self._kept:
+            kept.put()
+            kept.base = len(kept.rows)
+
+    def undo(self) -> None:
+        """Forget everything that does not stay."""
+        for kept in self._kept:
+            kept.undo()
+
+    def _join_waiting(self, sizes: list[int], tally: Tally) -> list[Row]:
+        """Give the patterns their turns, the largest view first: it waits longest for the others."""
+        solutions: list[Row] = []
+        for pattern in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+            kept = self._kept[pattern]
+            if not kept.waiting:
+                continue
+            others = (other.joined for i, other in enumerate(self._kept) if i != pattern)
+            if not self._is_lazy or all(others):
+                solutions += self._run(pattern, sizes)([kept.waiting] * len(sizes), tally)
+            kept.put()
+        return solutions
+
+    def _run(self, first: int, sizes: list[int]) -> Run:
+        """Find or write the run that starts at a pattern; without lazy evaluation empty views come last."""
+        ranks = sizes if self._is_lazy else [size or 1 << 62 for size in sizes]
+        key = (first, *[size.bit_length() for size in ranks])
+        found = self._runs.get(key)
+        if found is None:
+            order = self._automaton.order(ranks, first)
+            run = self._by_order.get(order) or self._write(order)
+            if len(self._runs) >= _RUNS:
+                self._runs.clear()
+            found = self._runs[key] = order, run
+        self.order, run = found
+        return run
+
+    def _write(self, order: tuple[int, ...]) -> Run:
+        if len(self._by_order) >= _RUNS:
+            self._by_order.clear()
+        run = compile_run(self._automaton, order, self._shown, self._library, self)
+        self._by_order[order] = run
+        return run
+
+
+def _reader(variables: tuple[Variable, ...], wanted: tuple[Variable, ...]) -> Reader:
+    """Make what reads some values of a row, a single one bare."""
+    if not wanted:
+        return lambda _: ()
+    return itemgetter(*[variables.index(v) for v in wanted])
+
+
+def _paired(place: int, new: Reader, library: Library) -> Reader:
+    """Put the rdflib term that is compared in front."""
+    value = library.value
+    return lambda row: (value(row[place]), new(row))

@@ -1,0 +1,79 @@
+"""What one event gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rdflive.model import Header, Solution
+
+__all__ = ["Match"]
+
+
+class Match:
+    """The solutions of a query over one event; true where there is any.
+
+    `number` counts events from 0, `name` is the IRI of the event's graph (None without one) and `at` the
+    instant that came with the event. Solutions are made when they are read.
+
+    >>> found = Match(Header("SELECT", ("x",)), 0, [("a",), ("a",)])
+    >>> bool(found), found.solutions
+    (True, (Solution(x='a'), Solution(x='a')))
+    """
+
+    __slots__ = ("_header", "_removed", "_rows", "at", "name", "number")
+
+    def __init__(
+        self,
+        header: Header,
+        number: int,
+        rows: Sequence[tuple[Any, ...]],
+        removed: Sequence[tuple[Any, ...]] = (),
+        name: Any = None,
+        at: Any = None,
+    ) -> None:
+        self._header = header
+        self.number = number
+        self._rows = rows
+        self._removed = removed
+        self.name = name
+        self.at = at
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order, also those that no solution binds; else none."""
+        return self._header.names if self._header.form == "SELECT" else ()
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The solutions, each as often as it is one; none for CONSTRUCT."""
+        return () if self._header.form == "CONSTRUCT" else self._shown(self._rows)
+
+    @property
+    def removed(self) -> tuple[Any, ...]:
+        """In a window what the update took from the answer: solutions, or triples of CONSTRUCT."""
+        return self._shown(self._removed)
+
+    @property
+    def triples(self) -> tuple[tuple[Any, Any, Any], ...]:
+        """The triples that a CONSTRUCT query makes; none for other queries."""
+        return self._shown(self._rows) if self._header.form == "CONSTRUCT" else ()
+
+    @property
+    def answer(self) -> bool | None:
+        """What an ASK query answers; None for other queries."""
+        return bool(self._rows) if self._header.form == "ASK" else None
+
+    def _shown(self, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        return tuple(map(self._header.solution, rows))
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        name = f" {self.name}" if self.name is not None else ""
+        removed = f", {len(self._removed)} removed" if self._removed else ""
+        return f"<Match {self.number}{name}: {len(self._rows)} found{removed}>"

@@ -1,0 +1,224 @@
+"""A query compiled once, and matched with event after event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rdflib import Graph
+
+from rdflive.errors import UnsupportedQueryError
+from rdflive.model import Header
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import make_plan
+from rdflive.time.instants import Instant, numbered, to_instant
+from rdflive.time.matching.events import EventError, read_event
+from rdflive.time.matching.explanation import explain
+from rdflive.time.matching.joins import Tally
+from rdflive.time.matching.libraries import RDFLIB, Library, library_of
+from rdflive.time.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
+from rdflive.time.matching.match import Match
+from rdflive.time.windows import Tumbling
+from rdflive.tokens import tokenize
+
+__all__ = ["MatchStats", "Matcher"]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStats:
+    """What a matcher has done."""
+
+    events: int
+    triples: int
+    """Triples of the events."""
+    rows: int
+    """Rows of views: a triple counts once per pattern that it matches."""
+    joins: int
+    """Joins of a view with what other views gave."""
+    solutions: int
+
+
+class Matcher:
+    """A query, compiled for matching small graphs, each by itself or as updates of a tumbling window.
+
+    With `background`, a graph or a list of triples, the query is answered over each event and it together,
+    as it was when the matcher was made, or when `refresh` was called last. With `window` the events
+    come with instants and add up until the window ends. Raises `QuerySyntaxError` and
+    `UnsupportedQueryError` as `subscribe` does; GRAPH and FROM are refused, as an event is one graph.
+
+    >>> from rdflib import URIRef
+    >>> matcher = Matcher("SELECT ?x { ?x <http://e/p> ?y . ?y <http://e/q> ?z }")
+    >>> a, b, p, q = (URIRef(f"http://e/{name}") for name in "abpq")
+    >>> matcher.match([(a, p, b), (b, q, a)]).solutions, matcher.match([(a, p, b)]).solutions
+    ((Solution(x=rdflib.term.URIRef('http://e/a')),), ())
+    """
+
+    def __init__(
+        self,
+        query: str,
+        *,
+        background: Graph | Sequence[Any] | None = None,
+        window: Tumbling | None = None,
+        lazy: bool = True,
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803 - as rdflib calls it
+        initBindings: Mapping[str, Any] | None = None,  # noqa: N803 - as rdflib calls it
+    ) -> None:
+        if window is not None and not isinstance(window, Tumbling):
+            raise TypeError(f"window is {window!r}; matching takes Tumbling, subscribe takes other windows")
+        parsed = parse_query(query, init_ns=initNs, init_bindings=initBindings)
+        _refuse_graphs(query)
+        self._plan = make_plan(parsed)
+        self._automata = automata_of(self._plan)
+        self._header = Header(parsed.form, parsed.names)
+        self._shown: Header | None = None
+        self._background = background
+        self._window = window
+        self._is_lazy = lazy
+        self._machines: dict[Library, Machine] = {}
+        self._last: Library = RDFLIB
+        self._number = 0
+        self._triples = 0
+        self._solutions = 0
+        self._tally: Tally = [0, 0]
+        self._now: Instant | None = None
+        self._is_open = False
+        self.refresh()
+
+    @property
+    def stats(self) -> MatchStats:
+        """What has been matched so far, the events that could not be matched left out."""
+        joins, rows = self._tally
+        return MatchStats(self._number, self._triples, rows, joins, self._solutions)
+
+    def refresh(self) -> None:
+        """Read the background anew; a window that is open ends."""
+        self._static = [] if self._background is None else list(self._background)
+        self._machines.clear()
+        self._is_open = False
+
+    def match(self, event: Any, *, at: Any = None) -> Match:
+        """Match one event; in a window add it, and give what is new by it.
+
+        An event is an rdflib Graph, or an iterable of triples in terms of rdflib or pyoxigraph. Its instant
+        is `at`, or the second of a pair. Raises `EventError`; then the
+        event is left out.
+        """
+        if type(event) is list and self._window is None:
+            triples: Sequence[Any] = event
+            name, header = None, self._header
+        else:
+            read = read_event(event, self._number)
+            triples, name, at = read.triples, read.name, read.at if at is None else at
+            header = self._header
+            if read.as_rdflib:
+                header = self._rdflib_header(library_of(triples[0]))
+        library = library_of(triples[0]) if triples else self._last
+        if self._window is not None:
+            self._enter(at, library)
+        machine = self._machines.get(library) or self._make(library)
+        try:
+            added, removed = machine.match(triples, self._tally)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise self._explained(error, triples, library) from error
+        self._last = library
+        self._is_open = True
+        number = self._number
+        self._number = number + 1
+        self._triples += len(triples)
+        self._solutions += len(added)
+        return Match(header, number, added, removed, name, at)
+
+    def explain(self) -> str:
+        """Say how the query is matched, and how the last event was.
+
+        >>> print(Matcher("SELECT * { ?x <http://e/p> ?y ; <http://e/q> ?z FILTER(?y < ?z) }").explain())
+        [1] star of 2 patterns, in the order last taken:
+            ?x <http://e/p> ?y
+            ?x <http://e/q> ?z
+            sort-merge join: ?y < ?z
+            nothing joined yet
+        """
+        machine = self._machines.get(self._last)
+        return explain(self._automata, machine, self.stats, is_lazy=self._window is None or self._is_lazy)
+
+    def _rdflib_header(self, library: Library) -> Header:
+        """Make the header of solutions that are shown in rdflib's terms."""
+        if self._shown is None or self._shown.convert is not library.to_rdflib:
+            self._shown = Header(self._header.form, self._header.names, library.to_rdflib)
+        return self._shown
+
+    def _make(self, library: Library) -> Machine:
+        machine: Machine
+        if self._window is None and self._background is None:
+            machine = EventMachine(self._plan, self._automata, library)
+        else:
+            machine = KeepingMachine(
+                self._plan,
+                self._automata,
+                library,
+                background=_in_terms_of(library, self._static),
+                is_window=self._window is not None,
+                is_lazy=self._is_lazy,
+            )
+        self._machines[library] = machine
+        return machine
+
+    def _enter(self, at: Any, library: Library) -> None:
+        """Go to the window of an event's instant; what the last one held is dropped."""
+        assert self._window is not None  # noqa: S101 - the caller asks
+        if at is None:
+            raise EventError(self._number, "it has no instant; in a window give (event, at)")
+        try:
+            instant = to_instant(at)
+        except (TypeError, ValueError) as error:
+            raise EventError(self._number, str(error)) from error
+        if self._now is not None and instant < self._now:
+            raise EventError(
+                self._number,
+                f"its instant {numbered(instant)} lies before {numbered(self._now)}, that of the one before; "
+                "give the events of windows in the order of time",
+            )
+        if self._now is not None and self._window.number(instant) != self._window.number(self._now):
+            self._close()
+        elif self._is_open and library is not self._last:
+            raise EventError(
+                self._number, "its triples are in another form than those of the window; give all alike"
+            )
+        self._now = instant
+
+    def _close(self) -> None:
+        for machine in self._machines.values():
+            machine.forget()
+        self._is_open = False
+
+    def _explained(self, error: Exception, triples: Sequence[Any], library: Library) -> Exception:
+        """Blame the first triple that is none; else what went wrong was not the event."""
+        for triple in triples:
+            try:
+                library.check(triple)
+            except ValueError as found:
+                return EventError(self._number, str(found))
+        return error
+
+
+def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
+    """Spell the triples of an rdflib graph in the terms of a library."""
+    if library.to_rdflib is None:
+        return triples
+    spelled = [tuple(map(library.to_native, triple)) for triple in triples]
+    return [library.triples[0](*triple) for triple in spelled] if library.has_parts else spelled
+
+
+def _refuse_graphs(query: str) -> None:
+    """Refuse clauses that look at several graphs."""
+    for token in tokenize(query):
+        if token.kind == "word" and token.text.upper() in ("GRAPH", "FROM"):
+            name = token.text.upper()
+            raise UnsupportedQueryError(
+                f"{name} (line {token.line}, column {token.column}) cannot be matched: an event is one "
+                f"graph; leave {name} out, and match each graph as an event of its own",
+                construct=name,
+                line=token.line,
+                column=token.column,
+            )

@@ -1,0 +1,142 @@
+"""Sort-merge joins on complex filters (paper 004, Section 4): rows sorted by a value, found by bisection."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, time
+from typing import Any, Final, TypeAlias
+
+from rdflib import Literal
+
+from rdflive.query.expressions.numbers import to_float
+from rdflive.query.expressions.values import compare, known
+
+__all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept", "rank"]
+
+Entry: TypeAlias = tuple[Any, Any]
+"""The rdflib term that is compared, and what the join adds to a row."""
+LookUp: TypeAlias = Callable[[dict[Any, Any], Any, Any], Iterable[Any]]
+"""Gives what the entries of an index add, by a key and the term that they are compared with."""
+
+_FEW: Final = 8
+"""So many entries are compared one by one."""
+_TOTAL: Final = frozenset({"number", "string", "boolean"})
+"""The spaces in which whatever ranks lower is less."""
+
+
+def rank(term: Any) -> tuple[str, Any] | None:
+    """Give the space of a literal's value and a key: what is less there never has the greater key.
+
+    None stands for what no comparison holds of.
+
+    >>> rank(Literal(2)), rank(Literal("b", lang="en"))
+    (('number', 2.0), ('lang en', 'b'))
+    """
+    value = known(term) if isinstance(term, Literal) else None
+    if value is None:
+        return None
+    space, content = value
+    if space == "number":
+        key: Any = to_float(content)
+        return None if key != key else (space, key)  # NaN
+    if space == "duration":
+        return None
+    if isinstance(content, time):
+        content = datetime.combine(datetime(1972, 12, 31), content)
+    if isinstance(content, datetime):
+        # without a time zone it is at most 14 hours off, and within these there is no order
+        local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
+        return space, local
+    return space, content
+
+
+class Ranked:
+    """Entries sorted by the ranks of their terms, to be asked for those on one side of a term.
+
+    >>> entries = [(Literal(n), n) for n in (5, 1, 3)]
+    >>> list(Ranked(entries).beyond("<", Literal(2)))
+    [3, 5]
+    """
+
+    __slots__ = ("_spaces", "_unranked")
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._spaces: dict[str, tuple[list[Any], list[Entry]]] = {}
+        self._unranked: list[Entry] = []
+        ranks: dict[str, list[tuple[Any, Entry]]] = {}
+        for entry in entries:
+            place = rank(entry[0])
+            if place is None:
+                self._unranked.append(entry)
+            else:
+                ranks.setdefault(place[0], []).append((place[1], entry))
+        for space, found in ranks.items():
+            found.sort(key=_first)
+            self._spaces[space] = [key for key, _ in found], [entry for _, entry in found]
+
+    def beyond(self, operator: str, term: Any) -> Iterable[Any]:
+        """List what the entries add for which `term operator entry` holds."""
+        place = rank(term)
+        if place is None:
+            return _compared(self._unranked, operator, term)
+        space, key = place
+        if space not in self._spaces:
+            return ()
+        keys, entries = self._spaces[space]
+        left, right = bisect_left(keys, key), bisect_right(keys, key)
+        ties = _compared(entries[left:right], operator, term)
+        sure = entries[right:] if operator[0] == "<" else entries[:left]
+        if space in _TOTAL or space.startswith("lang "):
+            return [*ties, *(rest for _, rest in sure)]
+        return [*ties, *_compared(sure, operator, term)]
+
+
+def probe(operator: str) -> LookUp:
+    """Make the look-up of a join: the entries under a key for which `term operator entry` holds.
+
+    A list of entries that is looked up is sorted the first time, where it is long.
+    """
+
+    def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:
+        entries = index.get(key, ())
+        if type(entries) is list:
+            if len(entries) <= _FEW:
+                return _compared(entries, operator, term)
+            entries = index[key] = Ranked(entries)
+        return entries.beyond(operator, term) if entries else ()
+
+    return look_up
+
+
+def probe_kept(operator: str, memory: dict[Any, tuple[Entry, Ranked]]) -> LookUp:
+    """Make the look-up as `probe` does, for lists that grow and shrink at their end.
+
+    What was sorted is remembered with its last entry: while that is the last, the list is the same.
+    """
+
+    def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:
+        entries = index.get(key, ())
+        if len(entries) <= _FEW:
+            return _compared(entries, operator, term)
+        known = memory.get(key)
+        if known is None or known[0] is not entries[-1]:
+            known = memory[key] = entries[-1], Ranked(entries)
+        return known[1].beyond(operator, term)
+
+    return look_up
+
+
+def _compared(entries: Sequence[Entry], operator: str, term: Any) -> list[Any]:
+    return [rest for other, rest in entries if _holds(operator, term, other)]
+
+
+def _holds(operator: str, one: Any, other: Any) -> bool:
+    try:
+        return compare(operator, one, other) is True
+    except Exception:  # noqa: BLE001 - the error of an expression is no match
+        return False
+
+
+def _first(pair: tuple[Any, Entry]) -> Any:
+    return pair[0]

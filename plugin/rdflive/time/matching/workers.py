@@ -1,0 +1,90 @@
+"""Events spread over processes, in batches, with the order kept."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from rdflive.time.matching.events import Event, EventError, read_event
+from rdflive.time.matching.match import Match
+from rdflive.time.matching.matcher import Matcher
+
+__all__ = ["match_in_processes"]
+
+_BATCH: Final = 256
+"""Events that travel together; a slow stream is matched sooner by one process."""
+_AHEAD: Final = 2
+"""Batches per process that are read ahead."""
+
+Batch: TypeAlias = list[Event]
+Outcome: TypeAlias = "tuple[list[Match], EventError | None]"
+
+_matcher: Matcher | None = None
+"""The matcher of a worker process."""
+
+
+def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], workers: int) -> Iterator[Match]:
+    """Match events in so many processes; `make` must be picklable.
+
+    An event that cannot be matched raises its error in its turn, behind the matches of those before it.
+    """
+    pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(make,))
+    waiting: deque[tuple[int, Future[Outcome]]] = deque()
+    number = 0
+    broken: EventError | None = None
+    try:
+        while True:
+            while broken is None and len(waiting) < workers * _AHEAD:
+                batch, broken = _read(events, number)
+                if not batch:
+                    break
+                waiting.append((number, pool.submit(_match, batch)))
+                number += len(batch)
+            if not waiting:
+                break
+            start, future = waiting.popleft()
+            yield from _placed(start, *future.result())
+        if broken is not None:
+            raise broken
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _read(events: Iterator[Any], number: int) -> tuple[Batch, EventError | None]:
+    """Read a batch, as far as the events can be read."""
+    batch: Batch = []
+    try:
+        for event in islice(events, _BATCH):
+            batch.append(read_event(event, number + len(batch)))
+    except EventError as error:
+        return batch, error
+    return batch, None
+
+
+def _placed(start: int, matches: list[Match], error: EventError | None) -> Iterator[Match]:
+    for number, match in enumerate(matches, start):
+        match.number = number
+        yield match
+    if error is not None:
+        raise EventError(start + len(matches), error.reason) from error
+
+
+def _begin(make: Callable[[], Matcher]) -> None:
+    global _matcher  # what a process keeps between batches
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this
+    _matcher = make()
+
+
+def _match(batch: Batch) -> Outcome:
+    assert _matcher is not None  # noqa: S101 - the process began with it
+    matches: list[Match] = []
+    for event in batch:
+        try:
+            matches.append(_matcher.match(event))
+        except EventError as error:
+            return matches, error
+    return matches, None

@@ -1,0 +1,122 @@
+"""`rdflive match`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rdflive.cli import main
+
+EVENTS = """\
+<http://e/h1> <http://e/power> <http://e/p1> <http://e/g1> .
+<http://e/p1> <http://e/value> "50" <http://e/g1> .
+<http://e/h2> <http://e/power> <http://e/p1> <http://e/g2> .
+<http://e/h1> <http://e/power> <http://e/p2> .
+<http://e/p2> <http://e/value> "60"@en .
+"""
+QUERY = "SELECT ?h ?v { ?h <http://e/power> ?p . ?p <http://e/value> ?v }"
+LINES = ['0 <http://e/g1> ?h=<http://e/h1> ?v="50"', '2 ?h=<http://e/h1> ?v="60"@en']
+
+
+@pytest.fixture(autouse=True)
+def written(folder: Path) -> None:
+    """Write events: two named graphs, and a run in the default graph."""
+    Path("events.nq").write_text(EVENTS)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["alone", "workers"])
+def test_solutions_are_printed_per_event(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each line begins with the number and the name of its event."""
+    assert main(["match", QUERY, "events.nq", *options]) == 0
+    assert capsys.readouterr().out.splitlines() == LINES
+
+
+def test_ndjson_has_an_object_per_event_with_solutions(capsys: pytest.CaptureFixture[str]) -> None:
+    """An event without solutions has no line."""
+    assert main(["match", QUERY, "events.nq", "--format", "ndjson"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["event"], one["name"]) for one in found] == [(0, "http://e/g1"), (2, None)]
+    assert found[0]["solutions"] == [
+        {"h": {"type": "uri", "value": "http://e/h1"}, "v": {"type": "literal", "value": "50"}}
+    ]
+
+
+def test_ask_and_construct_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """ASK answers for every event; CONSTRUCT prints triples."""
+    assert main(["match", "ASK { ?p <http://e/value> ?v }", "events.nq"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["0 <http://e/g1> true", "1 <http://e/g2> false", "2 true"]
+    query = "CONSTRUCT { ?v <http://e/of> ?h . ?h <http://e/has> ?v } WHERE" + QUERY.partition("?v ")[2]
+    assert main(["match", query, "events.nq"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        '0 <http://e/g1> <http://e/h1> <http://e/has> "50" .',
+        '2 <http://e/h1> <http://e/has> "60"@en .',
+    ]
+
+
+def test_a_background_joins(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its triples count in every event."""
+    Path("static.ttl").write_text('<http://e/p1> <http://e/value> "70" .')
+    assert main(["match", QUERY, "events.nq", "--background", "static.ttl"]) == 0
+    assert '1 <http://e/g2> ?h=<http://e/h2> ?v="70"' in capsys.readouterr().out.splitlines()
+
+
+def test_bad_input_ends_with_the_event_and_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """What came before it is printed; the exit code is 2."""
+    Path("bad.nq").write_text(EVENTS.replace('"60"@en', "oops"))
+    assert main(["match", QUERY, "bad.nq"]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines() == LINES[:1]
+    assert err.startswith("rdflive: error: event 2: bad.nq, line 5: ")
+    assert main(["match", QUERY, "absent.nq"]) == 2
+    assert capsys.readouterr().err == "rdflive: error: absent.nq: No such file or directory\n"
+
+
+def test_a_bad_query_is_placed(capsys: pytest.CaptureFixture[str]) -> None:
+    """GRAPH is refused with its place."""
+    assert main(["match", "SELECT * { GRAPH ?g { ?s ?p ?o } }", "events.nq"]) == 2
+    assert capsys.readouterr().err.startswith("rdflive: error: the query, line 1, column 12: GRAPH cannot be")
+
+
+def test_workers_are_counted() -> None:
+    """None, and what is no number, are refused."""
+    with pytest.raises(SystemExit):
+        main(["match", QUERY, "events.nq", "--workers", "0"])
+
+
+def test_a_pipe_is_matched_as_it_comes_and_ctrl_c_ends_it() -> None:
+    """An event is printed when the next one begins; Ctrl-C ends with 130 and no traceback."""
+    command = [sys.executable, "-m", "rdflive", "match", QUERY, "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdin.write("".join(EVENTS.splitlines(keepends=True)[:3]))
+        program.stdin.flush()
+        assert program.stdout.readline() == LINES[0] + "\n"
+        program.send_signal(signal.SIGINT)
+        assert program.wait(30) == 130
+        assert program.stderr.read() == ""
+
+
+def test_a_closed_pipe_ends_the_run() -> None:
+    """Who reads no more ends the program quietly."""
+    with open("many.nq", "w", encoding="utf-8") as stream:
+        for number in range(20_000):
+            stream.write(f"<http://e/h> <http://e/power> <http://e/p> <http://e/g{number}> .\n")
+    command = [sys.executable, "-m", "rdflive", "match", "SELECT * { ?s ?p ?o }", "many.nq"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.readline()
+        program.stdout.close()
+        assert program.wait(30) == 141
+        assert program.stderr.read() == ""

@@ -1,0 +1,88 @@
+"""The cases of paper 004 (SPECTRA): a filtered view, a shared predicate, and what Theorem 5.1 loses."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from rdflib import URIRef
+
+from rdflive.matching import Matcher
+from rdflive.time.windows import Tumbling
+from support.shared import SHARED, shared
+
+pytestmark = pytest.mark.shared
+
+EX = "urn:example:"
+
+
+def load() -> dict[str, dict[str, Any]]:
+    path = SHARED / "vectors" / "vectors.json"
+    if not path.exists():
+        return {}
+    vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
+    return {v["id"]: v for v in vectors if v["id"].startswith("SP-") and v["provenance"] != "missing"}
+
+
+VECTORS = load()
+
+
+def text(patterns: list[list[str]], conditions: str = "") -> str:
+    def term(name: str) -> str:
+        return name if name.startswith("?") else f"<{EX}{name}>"
+
+    return f"SELECT * {{ {' . '.join(' '.join(map(term, p)) for p in patterns)} {conditions} }}"
+
+
+def triples(rows: list[list[str]]) -> list[tuple[URIRef, ...]]:
+    return [tuple(URIRef(EX + name) for name in row) for row in rows]
+
+
+def rows(found: Any, names: list[str]) -> Counter[tuple[str, ...]]:
+    return Counter(
+        tuple(solution[name[1:]].removeprefix(EX) for name in names) for solution in found.solutions
+    )
+
+
+def test_vectors_are_there() -> None:
+    """The three cases whose figures are not missing are run below."""
+    shared("vectors", "vectors.json")
+    assert set(VECTORS) == {"SP-ex1", "SP-thm51", "SP-shared-predicate"}
+
+
+def test_a_filter_is_pushed_into_the_view() -> None:
+    """Example 1: the view of the pattern has one row with the filter, and two without."""
+    vector = VECTORS["SP-ex1"]
+    ((name, value),) = vector["filter"].items()
+    for condition, expected in (
+        ("", vector["expected_unfiltered"]),
+        (f"FILTER({name} = <{EX}{value}>)", vector["expected"]),
+        (f"FILTER(sameTerm({name}, <{EX}{value}>))", vector["expected"]),
+    ):
+        matcher = Matcher(text([vector["pattern"]], condition))
+        found = matcher.match(triples(vector["triples"]))
+        assert rows(found, ["?h", "?o1"]) == Counter(map(tuple, expected))
+        assert matcher.stats.rows == len(expected)
+
+
+def test_a_triple_enters_every_view_that_it_matches() -> None:
+    """Definition 3.4 calls views disjoint; patterns with one predicate share its triples."""
+    vector = VECTORS["SP-shared-predicate"]
+    matcher = Matcher(text(vector["query"]))
+    found = matcher.match(triples(vector["triples"]))
+    assert rows(found, vector["vars"]) == Counter(map(tuple, vector["expected"]))
+    assert matcher.stats.rows == 4
+
+
+@pytest.mark.parametrize("is_lazy", [True, False], ids=["lazy", "eager"])
+def test_matched_triples_stay_in_the_views(is_lazy: bool) -> None:
+    """The second update of the counterexample to Theorem 5.1 gives all three new solutions."""
+    vector = VECTORS["SP-thm51"]
+    matcher = Matcher(text(vector["query"]), window=Tumbling("1h"), lazy=is_lazy)
+    for at, (batch, expected) in enumerate(
+        zip(vector["batches"], vector["expected_batch_deltas"], strict=True)
+    ):
+        found = matcher.match((triples([change["t"] for change in batch]), at))
+        assert rows(found, vector["vars"]) == Counter(tuple(row) for _, row in expected)

@@ -1,0 +1,258 @@
+"""Matches against SPARQL by the book, and against every assignment tried: events, windows, backgrounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rdflib import Graph, Literal, URIRef
+
+from rdflive.errors import UnsupportedQueryError
+from rdflive.matching import Matcher, match
+from rdflive.query.expressions.values import compare
+from rdflive.time.matching.libraries import pyoxigraph
+from rdflive.time.windows import Tumbling
+from support.evaluate import answer
+from support.queries import make_quad, make_query
+from support.solutions import folded_row, row
+from support.syntax import Query
+
+EX = "urn:example:"
+WINDOW = Tumbling(10)
+OPERATORS = ("<", "<=", ">", ">=", "!=", "=")
+
+Triple = tuple[Any, Any, Any]
+EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+# the oracle of patterns: no joins, no views, no code of the matcher
+
+NODES = [URIRef(EX + name) for name in "abcd"]
+PREDICATES = [URIRef(EX + name) for name in "pqr"]
+VALUES = [Literal(n) for n in (1, 2, 3)] + [Literal(2.5), Literal("x"), Literal("b", lang="en"), Literal("y")]
+
+
+def brute(
+    patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]], triples: set[Triple]
+) -> Counter[Any]:
+    """Try every combination of triples, one per pattern."""
+    found: Counter[Any] = Counter()
+    for chosen in product(triples, repeat=len(patterns)):
+        row: dict[str, Any] = {}
+        fits = all(
+            row.setdefault(part, term) == term if isinstance(part, str) and part[0] == "?" else part == term
+            for pattern, triple in zip(patterns, chosen, strict=True)
+            for part, term in zip(pattern, triple, strict=True)
+        )
+        if fits and all(holds(row, *condition) for condition in filters):
+            found[tuple(sorted(row.items()))] += 1
+    return found
+
+
+def holds(row: dict[str, Any], left: str, operator: str, right: Any) -> bool:
+    other = row[right] if isinstance(right, str) and right[0] == "?" else right
+    return compare(operator, row[left], other) is True
+
+
+def text_of(patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]]) -> str:
+    def term(part: Any) -> str:
+        return part if isinstance(part, str) and part[0] == "?" else part.n3()
+
+    lines = [" ".join(map(term, pattern)) + " ." for pattern in patterns]
+    lines += [f"FILTER({left} {operator} {term(right)})" for left, operator, right in filters]
+    return f"SELECT * {{ {' '.join(lines)} }}"
+
+
+@st.composite
+def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[str, str, Any]]]:
+    """Stars, chains, cycles and what else falls out of few variables; some filters between patterns."""
+    random: Random = draw(st.randoms(use_true_random=False))
+    variables = [f"?v{i}" for i in range(random.choice((2, 3, 4, 5)))]
+    patterns = []
+    for _ in range(random.choice((1, 2, 2, 3, 3))):
+        subject = random.choice(NODES) if random.random() < 0.1 else random.choice(variables)
+        predicate = random.choice(variables) if random.random() < 0.1 else random.choice(PREDICATES)
+        value = random.choice(NODES + VALUES) if random.random() < 0.15 else random.choice(variables)
+        patterns.append((subject, predicate, value))
+    used = sorted(
+        {part for pattern in patterns for part in pattern if isinstance(part, str) and part[0] == "?"}
+    )
+    filters = []
+    for _ in range(random.choice((0, 1, 1, 2))):
+        if used:
+            right = random.choice(used) if random.random() < 0.75 else random.choice(VALUES)
+            filters.append((random.choice(used), random.choice(OPERATORS), right))
+    return list(dict.fromkeys(patterns)), filters
+
+
+@st.composite
+def events(draw: st.DrawFn, *, most: int = 8) -> list[Triple]:
+    """A few triples, some of them twice."""
+    random: Random = draw(st.randoms(use_true_random=False))
+    subjects, objects = NODES[:3], [*NODES, *VALUES]
+    return [
+        (random.choice(subjects), random.choice(PREDICATES), random.choice(objects))
+        for _ in range(random.randint(0, most))
+    ]
+
+
+def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
+    solutions = found.removed if removed else found.solutions
+    return Counter(tuple(sorted((f"?{name}", term) for name, term in s.items())) for s in solutions)
+
+
+def to_oxigraph(triples: list[Triple]) -> list[Any]:
+    library = pyoxigraph(parts=True)
+    return [library.triples[0](*map(library.to_native, triple)) for triple in triples]
+
+
+def from_oxigraph(rows: Counter[Any]) -> Counter[Any]:
+    convert = pyoxigraph(parts=True).to_rdflib
+    assert convert is not None
+    return Counter({tuple((name, convert(term)) for name, term in row): n for row, n in rows.items()})
+
+
+@EXAMPLES
+@given(pattern_queries(), st.lists(events(), min_size=1, max_size=6))
+def test_patterns_equal_every_assignment_tried(query: Any, stream: list[list[Triple]]) -> None:
+    """In both libraries a matcher finds for each event what trying every assignment finds."""
+    text = text_of(*query)
+    matcher, native = Matcher(text), Matcher(text)
+    for event in [*stream, *[stream[0]] * 5]:  # the last ones have a known shape
+        expected = brute(*query, set(event))
+        assert counted(matcher.match(event)) == expected
+        assert from_oxigraph(counted(native.match(to_oxigraph(event)))) == expected
+
+
+@EXAMPLES
+@given(pattern_queries(), events(), st.lists(events(most=6), min_size=1, max_size=4))
+def test_a_background_joins_every_event(query: Any, static: list[Triple], stream: list[list[Triple]]) -> None:
+    """The answer is that over the union; an event leaves nothing to the next."""
+    background = Graph()
+    for triple in static:
+        background.add(triple)
+    matcher = Matcher(text_of(*query), background=background)
+    for event in stream:
+        assert counted(matcher.match(event)) == brute(*query, set(event) | set(static))
+    assert counted(matcher.match([])) == brute(*query, set(static))
+
+
+@pytest.mark.parametrize("is_lazy", [True, False], ids=["lazy", "eager"])
+@EXAMPLES
+@given(
+    query=pattern_queries(), stream=st.lists(events(most=5), min_size=1, max_size=8), static=events(most=3)
+)
+def test_updates_give_what_is_new(
+    is_lazy: bool, query: Any, stream: list[list[Triple]], static: list[Triple]
+) -> None:
+    """Each update gives the union's answer less the one before; a window leaves nothing to the next."""
+    background = Graph()
+    for triple in static:
+        background.add(triple)
+    matcher = Matcher(text_of(*query), window=WINDOW, lazy=is_lazy, background=background)
+    held = set(static)
+    for at, update in enumerate(stream * 2):
+        if at % 10 == 0:
+            held = set(static)
+        new = held | set(update)
+        expected = brute(*query, new)
+        expected.subtract(brute(*query, held))
+        assert counted(matcher.match((update, at))) == +expected
+        held = new
+    matcher.match(([], 10 * at + 10))
+    (machine,) = matcher._machines.values()
+    sizes = [tuple(len(kept._kept[i].rows) for i in range(len(kept._kept))) for kept in machine._kept]
+    fresh = Matcher(text_of(*query), window=WINDOW, background=background)
+    fresh.match(([], 0))
+    assert [tuple(s) for s in fresh._machines[next(iter(fresh._machines))].sizes] == sizes
+
+
+@st.composite
+def nested_queries(draw: st.DrawFn) -> Query:
+    random: Random = draw(st.randoms(use_true_random=False))
+    return make_query(random, graphs=False, depth=random.choice((1, 1, 2, 2)))
+
+
+@st.composite
+def plain_events(draw: st.DrawFn) -> list[Triple]:
+    random: Random = draw(st.randoms(use_true_random=False))
+    return [make_quad(random, graphs=False)[:3] for _ in range(random.choice((0, 3, 6, 10)))]
+
+
+def by_the_book(query: Query, triples: set[Triple]) -> Counter[Any]:
+    found = answer(query, [(*triple, None) for triple in triples])
+    if isinstance(found, bool):
+        return Counter([folded_row(row(()))] * found)
+    return Counter(folded_row(row(solution.items())) for solution in found)
+
+
+def folded(found: Any, *, removed: bool = False) -> Counter[Any]:
+    solutions = found.removed if removed else found.solutions
+    return Counter(folded_row(row(solution.items())) for solution in solutions)
+
+
+def compiled(query: Query, **options: Any) -> Matcher | None:
+    try:
+        return Matcher(str(query), **options)
+    except UnsupportedQueryError:
+        return None
+
+
+@settings(EXAMPLES, max_examples=100)
+@given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=3), plain_events())
+def test_all_operators_equal_sparql_by_the_book(
+    query: Query, stream: list[list[Triple]], static: list[Triple]
+) -> None:
+    """OPTIONAL, MINUS, UNION, subqueries, paths, aggregates and slices are evaluated per event."""
+    matcher = compiled(query)
+    if matcher is None:
+        return
+    for event in [*stream, stream[0]]:
+        assert folded(matcher.match(event)) == by_the_book(query, set(event))
+    background = Graph()
+    for triple in static:
+        background.add(triple)
+    over = compiled(query, background=background)
+    assert over is not None
+    for event in stream:
+        assert folded(over.match(event)) == by_the_book(query, set(event) | set(static))
+
+
+@settings(EXAMPLES, max_examples=60)
+@given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=4))
+def test_windows_of_all_operators_equal_sparql_by_the_book(query: Query, stream: list[list[Triple]]) -> None:
+    """In a window what appears and what disappears add up to the answer over all updates."""
+    matcher = compiled(query, window=WINDOW)
+    if matcher is None:
+        return
+    for start in (0, 10):
+        held: set[Triple] = set()
+        state = by_the_book(query, held)
+        for at, update in enumerate(stream, start):
+            held |= set(update)
+            found = matcher.match((update, at))
+            state.update(folded(found))
+            state.subtract(folded(found, removed=True))
+            assert +state == by_the_book(query, held)
+            assert not -state
+
+
+@settings(EXAMPLES, max_examples=5)
+@given(pattern_queries(), st.lists(events(), min_size=1, max_size=20))
+def test_workers_change_nothing(query: Any, stream: list[list[Triple]]) -> None:
+    """Two processes give the matches of one, in order."""
+    text = text_of(*query)
+    alone = [(found.number, counted(found)) for found in match(text, stream)]
+    assert [(found.number, counted(found)) for found in match(text, stream, workers=2)] == alone
+    background = Graph()
+    for triple in stream[0]:
+        background.add(triple)
+    over = [
+        [counted(found) for found in match(text, stream, background=background, workers=n)] for n in (1, 2)
+    ]
+    assert over[0] == over[1]
