@@ -19,10 +19,12 @@ from bench import (
     section_adds,
     section_engine,
     section_entail,
+    section_expiry,
     section_feeds,
     section_fresh,
     section_load,
     section_masks,
+    section_match,
     section_memory,
     section_operators,
     section_paths,
@@ -47,6 +49,8 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "spark": section_spark.run,
     "entail": section_entail.run,
     "thresholds": section_thresholds.run,
+    "match": section_match.run,
+    "expiry": section_expiry.run,
 }
 
 

@@ -1,4 +1,4 @@
-"""Draw what the section `thresholds` measured.
+"""Draw what the sections `thresholds` and `expiry` measured.
 
 PYTHONPATH=tests python -m bench.figures build/bench.json docs
 """
@@ -14,7 +14,7 @@ from typing import Any
 from bench.plots import bars, lines
 from rdflive.thresholds import MOST_MEMBERS
 
-__all__ = ["draw", "main"]
+__all__ = ["draw", "draw_expiry", "main"]
 
 UPDATES = ("instance insert", "instance delete", "schema insert", "schema delete")
 THRESHOLDS = {
@@ -65,6 +65,20 @@ def draw(rows: list[dict[str, Any]]) -> dict[str, str]:
     }  # fmt: skip
 
 
+def draw_expiry(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Make Figure 7 of paper 002 of the section's rows, once for each kind of data."""
+    series = {"labels": "labels", "DRed": "dred", "keep all": "keep-all", "recompute": "recompute"}
+    pictures = {}
+    for what in dict.fromkeys(row["what"] for row in rows):
+        points = [row for row in rows if row["what"] == what]
+        pictures[f"expiry-{what.lower().replace(' ', '-')}.svg"] = lines(
+            f"Time per slide of a window: {what}", "ms", "% of the background that arrives at a slide",
+            {label: [(row["rate"], row[key]) for row in points] for label, key in series.items()},
+            f"{min(row['held'] for row in points):,} explicit and entailed triples at the least.",
+        )  # fmt: skip
+    return pictures
+
+
 def _members(count: int | None) -> str:
     return f"> {MOST_MEMBERS:,}" if count is None else f"{count:,}"
 
@@ -72,10 +86,12 @@ def _members(count: int | None) -> str:
 def main(arguments: list[str]) -> None:
     """Read a report of the benchmarks and write the figures."""
     report: Mapping[str, Any] = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    (section,) = (section for section in report["sections"] if section["name"] == "thresholds")
-    for name, picture in draw(section["rows"]).items():
-        Path(arguments[1], name).write_text(picture, encoding="utf-8")
-        print(Path(arguments[1], name))
+    drawings = {"thresholds": draw, "expiry": draw_expiry}
+    for section in report["sections"]:
+        drawing = drawings.get(section["name"])
+        for name, picture in drawing(section["rows"]).items() if drawing else ():
+            Path(arguments[1], name).write_text(picture, encoding="utf-8")
+            print(Path(arguments[1], name))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,14 @@ class Sizes:
     """(k) Changes in a stream."""
     entailed: tuple[int, ...]
     """(l) Instance triples in the graph."""
+    expiring: int
+    """(n) Triples that are background or pass through a window."""
+    events: int
+    """(p) Events of 10 to 15 triples."""
+    event_triples: tuple[int, ...]
+    """(p) Triples of one event."""
+    window_triples: tuple[int, ...]
+    """(p) Triples that pass through one window."""
     repeat: int = 5
 
 
@@ -66,6 +74,10 @@ FULL = Sizes(
     batches=3_000,
     spark=200_000,
     entailed=(100_000, 1_000_000),
+    expiring=20_000,
+    events=4_000,
+    event_triples=(100, 1_000, 10_000, 100_000, 1_000_000),
+    window_triples=(50_000, 200_000),
 )
 QUICK = Sizes(
     updates=4_000,
@@ -85,5 +97,9 @@ QUICK = Sizes(
     batches=100,
     spark=2_000,
     entailed=(1_000, 3_000),
+    expiring=2_000,
+    events=200,
+    event_triples=(100, 1_000, 10_000),
+    window_triples=(2_000,),
     repeat=2,
 )

@@ -40,6 +40,10 @@ TINY = replace(
     batches=20,
     spark=400,
     entailed=(300,),
+    expiring=300,
+    events=40,
+    event_triples=(50, 200),
+    window_triples=(300,),
     repeat=1,
 )
 
@@ -49,7 +53,7 @@ def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
     if name == "queries":
         shared("data", "trainbenchmark")
-    if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds"):
+    if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match"):
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
     if name == "spark":
         pytest.importorskip("pyspark", reason="the environment spark runs it")
@@ -59,7 +63,18 @@ def test_every_section_gives_figures(name: str) -> None:
         assert set(row) <= set(section.columns)
         assert all(figure >= 0 for figure in row.values() if isinstance(figure, int | float))
     ratios = [key for key in section.columns if key.startswith(("ratio", "over_", "of_"))]
-    if name in ("engine", "adds", "fresh", "masks", "operators", "queries", "paths", "feeds", "entail"):
+    if name in (
+        "engine",
+        "adds",
+        "fresh",
+        "masks",
+        "operators",
+        "queries",
+        "paths",
+        "feeds",
+        "entail",
+        "expiry",
+    ):
         assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)
 
@@ -77,6 +92,17 @@ def test_figures_are_drawn_of_what_was_measured(tmp_path: Path) -> None:
         picture = ElementTree.parse(tmp_path / f"entailment-{name}.svg").getroot()
         hints = [*picture.iter("{http://www.w3.org/2000/svg}title")]
         assert len(hints or [*picture.iter("{http://www.w3.org/2000/svg}circle")]) == count
+
+
+def test_figures_of_expiry_have_a_point_for_every_figure(tmp_path: Path) -> None:
+    """Each kind of data has a picture with a point for each way at each rate."""
+    section = SECTIONS["expiry"](TINY)
+    write_json(tmp_path / "bench.json", [section])
+    figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
+    for what in {str(row["what"]) for row in section.rows}:
+        path = tmp_path / f"expiry-{what.lower().replace(' ', '-')}.svg"
+        circles = ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}circle")
+        assert len([*circles]) == 4 * sum(row["what"] == what for row in section.rows)
 
 
 def test_dred_entails_what_the_rules_do() -> None:

@@ -62,6 +62,8 @@ class StoreState:
         self.seconds += perf_counter() - start
         if untimed is not None:
             self._emit_timed(sequence, untimed, deltas)
+        elif self._reported:
+            self._emit_timed(sequence, deltas, {})
         else:
             for query, (delta, initial) in deltas.items():
                 if initial or (delta and query not in self._every):
@@ -108,9 +110,10 @@ class StoreState:
         waiting, self._unflushed = self._unflushed, {}
         interrupt = self._each(waiting, lambda view: view.flush())
         moved = [view for view in waiting if view.expires and view not in self._broken]
+        if self._every:
+            self._reported.update(view for view in waiting if view.reports)
         if moved:
             self._untimed = self._deltas()
-            self._reported.update(moved)
             interrupt = self._each(moved, lambda view: view.expire()) or interrupt
         if self._broken:
             self._mend(sequence)

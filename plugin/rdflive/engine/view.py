@@ -60,6 +60,8 @@ class View:
         """How many queries look at this graph."""
         self.seen = 0
         """How many changes of the graph came by."""
+        self.reports = False
+        """Whether the last `flush` was a report of windows."""
         self.seconds = 0.0
         """Time spent on the changes that matched some pattern."""
 

@@ -58,7 +58,7 @@ class SharedClosure:
             for view in self.views:
                 self._state.give_up(view)
             raise
-        self._before.clear()
+        self._group.explicit.forget(self._before)
         self._clear_noted()
 
     def expire(self, below: int) -> None:
@@ -69,7 +69,7 @@ class SharedClosure:
         """Begin anew, with nothing wanted, after a failure."""
         with self.closure.labels.unnoted():
             self.closure.reset()
-        self._before.clear()
+        self._group.explicit.forget(self._before)
         self._clear_noted()
 
     def close(self) -> None:

@@ -38,6 +38,8 @@ class Group:
         self.keeps_deletes = keeps_deletes
         self.explicit = Labels(dictionary)
         self.panes: dict[Pane, None] = {}
+        self.is_eager = False
+        """True while some window reports every change at once."""
         self.closures: dict[Any, Any] = {}
         """What the labelled triples entail, by what is asked for; shared by the windows that ask for it."""
         self._dictionary = dictionary
@@ -46,25 +48,25 @@ class Group:
         self._deleted: dict[Triple, int] = {}
         """The instants of deletes that elements may still come late for."""
 
-    @property
-    def is_eager(self) -> bool:
-        """True while some window reports every change at once."""
-        return any(pane.is_continuous for pane in self.panes)
-
-    def open(self, pane: Pane) -> None:
-        """Let a window begin with what the others hold."""
+    def open(self, pane: Pane, reached: int | None) -> None:
+        """Let a window begin with what the others hold; `reached` is the last instant of the stream."""
         self.panes[pane] = None
-        position = pane.position()
-        if position is None:
-            return
+        self.is_eager |= pane.is_continuous
+        ahead = pane.ahead()
         if pane.is_continuous:
-            pane.report, pane.begin = position, pane.scope.begin(position)
-        elif self.explicit.table or self._queue:
-            pane.note(position)
+            if reached is not None:
+                self._take_until(reached)
+                for closure in self.closures.values():
+                    closure.sync()
+                pane.labels.forget(pane.before)
+                pane.report, pane.begin = reached, pane.scope.begin(reached)
+        elif ahead is not None and (self.explicit.table or self._queue):
+            pane.note(ahead)
 
     def close(self, pane: Pane) -> None:
         """Forget a window, and with the last one all labels."""
         del self.panes[pane]
+        self.is_eager = any(pane.is_continuous for pane in self.panes)
         if not self.panes:
             self.explicit.clear()
             self._queue.clear()
@@ -80,12 +82,13 @@ class Group:
     def arrive(self, element: Element) -> bool:
         """Take an element that is next, or late; true where a commit must follow."""
         position = element.position
-        late = [pane for pane in self.panes if pane.taken is not None and position <= pane.taken]
+        late = []
         for pane in self.panes:
-            if pane not in late:
+            if pane.report is not None and position <= pane.report - pane.cadence.lag:
+                late.append(pane)
+            else:
                 pane.note(position)
-        eager = self.is_eager
-        if not eager and not late:
+        if not self.is_eager and not late:
             insort(self._queue, element, key=itemgetter(0, 1))
             return False
         self._take(element)
@@ -104,13 +107,11 @@ class Group:
     def report(self, position: int) -> int:
         """Have the windows report that are due at a position; give the instant of the report."""
         due = [pane for pane in self.panes if pane.due() == position]
-        taken = 0
-        while taken < len(self._queue) and self._queue[taken].position <= position:
-            self._take(self._queue[taken])
-            taken += 1
-        del self._queue[:taken]
+        self._take_until(position)
         for pane in due:
             pane.move(position)
+            if self._queue:
+                pane.note(self._queue[0].position)
         return max(position + pane.cadence.lag for pane in due)
 
     def drop(self) -> None:
@@ -129,6 +130,13 @@ class Group:
     def containers(self) -> list[Any]:
         """List the containers of what is kept, for measuring."""
         return [*self.explicit.containers(), self._queue, self._deleted]
+
+    def _take_until(self, position: int) -> None:
+        taken = 0
+        while taken < len(self._queue) and self._queue[taken].position <= position:
+            self._take(self._queue[taken])
+            taken += 1
+        del self._queue[:taken]
 
     def _take(self, element: Element) -> None:
         intern, labels, position = self._dictionary.intern, self.explicit, element.position

@@ -25,8 +25,20 @@ _PICKS: Final[dict[tuple[int, ...], Pick]] = {
     places: itemgetter(*places) for places in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
 }
 """What gives the ids of a triple in some places."""
-Before: TypeAlias = dict[IdTriple, "int | None"]
-"""The labels that triples had, None for those that had none, before they changed."""
+
+
+class Before(dict[IdTriple, "int | None"]):
+    """The labels that triples had, None for those that had none, before they changed.
+
+    Take what is in it with `Labels.take`, or all with `Labels.forget`.
+    """
+
+    __slots__ = ("gone",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone: set[IdTriple] = set()
+        """The triples that were taken out, whose terms the dictionary holds for whoever takes them."""
 
 
 class Labels:
@@ -55,13 +67,29 @@ class Labels:
 
         Whoever watches empties it when it has taken the changes.
         """
-        before: Before = {}
+        before = Before()
         self._watching.append(before)
         return before
 
     def unwatch(self, before: Before) -> None:
         """Undo `watch`."""
+        self.forget(before)
         self._watching = [other for other in self._watching if other is not before]
+
+    def take(self, before: Before) -> tuple[IdTriple, int | None]:
+        """Take one change out of what was noted; its terms are good until the next commit."""
+        triple, old = before.popitem()
+        if triple in before.gone:
+            before.gone.remove(triple)
+            self._dictionary.drop(triple)
+        return triple, old
+
+    def forget(self, before: Before) -> None:
+        """Take all changes out of what was noted."""
+        for triple in before.gone:
+            self._dictionary.drop(triple)
+        before.gone.clear()
+        before.clear()
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:
@@ -107,6 +135,9 @@ class Labels:
             old = self.table[triple]
             for before in self._watching:
                 before.setdefault(triple, old)
+                if triple not in before.gone:
+                    before.gone.add(triple)
+                    self._dictionary.hold(triple)
             self._leave(old, triple)
         self._forget(triples)
 
@@ -137,6 +168,9 @@ class Labels:
 
     def following(self, label: int) -> int | None:
         """Give the lowest label from this one on, None where there is none."""
+        lowest = self.lowest()
+        if lowest is None or lowest >= label:  # the common case, and quicker
+            return lowest
         return next(iter(self._by_label.irange(label)), None)
 
     def matching(self, key: Key) -> Iterable[IdTriple]:

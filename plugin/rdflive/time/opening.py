@@ -78,13 +78,13 @@ def _pane(
         source.window,
         group.explicit if labels is None else labels,
         view,
-        position=partial(source.timeline.position, group),
+        ahead=partial(source.timeline.ahead, group),
         every=windowing.every,
     )
     undo.callback(source.timeline.release)
     undo.callback(group.close, pane)
     undo.callback(pane.close)
-    group.open(pane)
+    group.open(pane, source.timeline.reached)
     return pane
 
 

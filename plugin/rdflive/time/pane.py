@@ -28,15 +28,17 @@ class Pane:
         labels: Labels,
         view: WindowView,
         *,
-        position: Callable[[], int | None],
+        ahead: Callable[[], int | None],
         every: bool,
     ) -> None:
         self.window = window
         self.cadence, self.scope = window.cadence, window.scope
+        self.is_continuous = self.cadence.step is None
+        """True where every change is reported at once."""
         self.labels = labels
         self.view = view
-        self.position = position
-        """Tells up to where the stream has come."""
+        self.ahead = ahead
+        """Gives the first position that is not complete, None before the stream's first."""
         self.every = every
         """Whether reports that change nothing count too."""
         self.before = labels.watch()
@@ -46,11 +48,15 @@ class Pane:
         """The last report."""
         self.pending: int | None = None
         """The position of the first change since the last report."""
+        self._due: int | None = None
+        self._knows_due = False
+        self._first = ahead()
+        """No report takes in less than this, for it would be one of before the window was opened."""
 
     @property
-    def is_continuous(self) -> bool:
-        """True where every change is reported at once."""
-        return self.cadence.step is None
+    def has_begun(self) -> bool:
+        """True from the first report on."""
+        return self.begin < ALWAYS
 
     @property
     def taken(self) -> int | None:
@@ -59,40 +65,42 @@ class Pane:
 
     def holds(self, triple: IdTriple) -> bool:
         """Tell whether a triple was in the window at the last report."""
-        label = self.before[triple] if triple in self.before else self.labels.table.get(triple)
+        label = self._label(triple)
         return label is not None and label >= self.begin
 
     def note(self, position: int) -> None:
         """Remember that something changed."""
+        position = position if self._first is None else max(position, self._first)
         if self.pending is None or position < self.pending:
             self.pending = position
+            self.refresh()
 
     def note_now(self) -> None:
         """Remember that something changed beside the stream."""
-        if self.report is not None:
-            self.note(max(self.position() or 0, self.report - self.cadence.lag + 1))
+        ahead = self.ahead()
+        if ahead is not None:
+            self.note(ahead if self.taken is None else max(ahead, self.taken + 1))
 
     def due(self) -> int | None:
         """Give the position that must be complete for the next report that changes anything."""
-        reports = []
-        if not self.is_continuous and self.pending is not None:
-            reports.append(self._report(self.pending + self.cadence.lag))
-        if self.scope.reach is not None and self.begin < ALWAYS:
-            label = self.labels.following(self.begin)
-            if label is not None and label < ALWAYS:
-                reports.append(self._report(label + self.scope.reach + 1))
-        if self.every and self.report is not None and not self.is_continuous:
-            reports.append(self._report(self.report + 1))
-        return min(reports) - self.cadence.lag if reports else None
+        if not self._knows_due:
+            self._due, self._knows_due = self._find_due(), True
+        return self._due
+
+    def refresh(self) -> None:
+        """Have the next report worked out again; it is asked for with every element."""
+        self._knows_due = False
 
     def move(self, position: int) -> None:
         """Report all that is in at a position: the view takes it at the commit that follows."""
         self.report = position + self.cadence.lag
         self.pending = None
+        self.refresh()
         self.view.await_report(self)
 
     def correct(self) -> None:
         """Have what came late for the last report taken at the commit that follows."""
+        self.refresh()
         self.view.await_report(self)
 
     def changes(self) -> Iterator[tuple[IdTriple, bool]]:
@@ -102,17 +110,28 @@ class Pane:
         """
         table, begin, before = self.labels.table, self.begin, self.before
         while before:
-            triple, old = before.popitem()
+            triple, old = self.labels.take(before)
             new = table.get(triple)
             held = new is not None and new >= begin
             if held is not (old is not None and old >= begin):
                 yield triple, held
+
+    def slides(self) -> bool:
+        """Tell whether time takes anything out at the last report; where it does not, it is done."""
+        assert self.report is not None  # noqa: S101 - only a reported pane slides
+        begin = self.scope.begin(self.report)
+        first = self.labels.following(self.begin)
+        if begin < self.begin or (first is not None and first < begin):
+            return True
+        self.begin = begin
+        return False
 
     def slide(self) -> Iterator[tuple[IdTriple, bool]]:
         """List what time takes out (false), and in at the first report (true); it is done beforehand."""
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         old, new = self.begin, self.scope.begin(self.report)
         self.begin = new
+        self.refresh()
         if new >= old:
             return ((triple, False) for triple in self.labels.between(old, new))
         return ((triple, True) for triple in self.labels.between(new, old))
@@ -129,8 +148,8 @@ class Pane:
 
     def end(self, triple: IdTriple) -> int | None:
         """Give the first report at which time will have taken a triple out that is in; None for never."""
-        label = self.labels.table[triple]
-        if self.scope.reach is None or label >= ALWAYS:
+        label = self._label(triple)
+        if self.scope.reach is None or label is None or label >= ALWAYS:
             return None
         return self._report(label + self.scope.reach + 1)
 
@@ -142,6 +161,22 @@ class Pane:
     def close(self) -> None:
         """Stop looking at the labels."""
         self.labels.unwatch(self.before)
+
+    def _find_due(self) -> int | None:
+        reports = []
+        if not self.is_continuous and self.pending is not None:
+            reports.append(self._report(self.pending + self.cadence.lag))
+        if self.scope.reach is not None and self.has_begun:
+            label = self.labels.following(self.begin)
+            if label is not None and label < ALWAYS:
+                reports.append(self._report(label + self.scope.reach + 1))
+        if self.every and self.report is not None and not self.is_continuous:
+            reports.append(self._report(self.report + 1))
+        return min(reports) - self.cadence.lag if reports else None
+
+    def _label(self, triple: IdTriple) -> int | None:
+        """Give the label that a triple had at the last report."""
+        return self.before[triple] if triple in self.before else self.labels.table.get(triple)
 
     def _report(self, at: int) -> int:
         """Give the first report at a position or later, and after the last one."""

@@ -9,7 +9,7 @@ from rdflive.dictionary import Dictionary
 from rdflive.entail.entailment import Sign, Triple
 from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
-from rdflive.time.windows import Cadence
+from rdflive.time.windows import Axis, Cadence
 
 __all__ = ["Timeline"]
 
@@ -35,6 +35,8 @@ class Timeline:
         """The instant of the last report."""
         self.late = 0
         """How many elements came too late."""
+        self._arrived: Instant | None = None
+        """The last instant of an element that does not wait any more."""
         self._waiting: list[Element] = []
         self._number = 0
         self._elements = 0
@@ -51,11 +53,17 @@ class Timeline:
                 group.copy(max(alike, key=lambda other: len(other.explicit.table)))
         return group
 
-    def position(self, group: Group) -> int | None:
-        """Tell up to where the stream has come, on the axis of a group; None before its first element."""
+    def ahead(self, group: Group) -> int | None:
+        """Give the first position, on the axis of a group, that is not complete; None before the first."""
         if group.axis == "time":
-            return self.done if self.current is None or self.done is None else max(self.done, self.current)
-        return self._elements if group.axis == "elements" else self._triples
+            return None if self.done is None else self.done + 1
+        return (self._elements if group.axis == "elements" else self._triples) + 1
+
+    @property
+    def reached(self) -> Instant | None:
+        """The last instant that is complete or has elements in windows; None before the first."""
+        known = [at for at in (self.done, self._arrived) if at is not None]
+        return max(known, default=None)
 
     def release(self) -> None:
         """Forget groups without windows."""
@@ -93,22 +101,31 @@ class Timeline:
             heappop(self._waiting)
         self.done = complete if self.done is None else max(complete, self.done)
         self._report(self.done)
-        for group in self.groups.values():
-            group.forget(self.done - self.lateness)
+        if self.lateness:
+            for group in self.groups.values():
+                group.forget(self.done - self.lateness)
 
     def _report(self, complete: Instant) -> None:
         """Have all windows report that are due, those first that are due first."""
         while True:
-            dues = {group: group.due() for group in self.groups.values() if group.axis == "time"}
-            due = min((at for at in dues.values() if at is not None), default=None)
-            if due is None or due > complete:
+            groups = [group for group in self.groups.values() if group.axis == "time"]
+            reported = self._report_first(groups, complete)
+            if reported is None:
                 return
-            self.current = max(group.report(due) for group, at in dues.items() if at == due)
+            self.current = reported
             self._finish()
 
+    def _report_first(self, groups: list[Group], complete: int) -> int | None:
+        """Have the windows of some groups report that are due first; give that report, None for none."""
+        dues = {group: group.due() for group in groups}
+        due = min((at for at in dues.values() if at is not None), default=None)
+        if due is None or due > complete:
+            return None
+        return max(group.report(due) for group, at in dues.items() if at == due)
+
     def _arrive(self, element: Element) -> None:
+        self._arrived = element.position if self._arrived is None else max(element.position, self._arrived)
         count = 1 if element.sign > 0 else 0
-        first_triple, first_element = self._triples + count, self._elements + count
         self._elements += count
         self._triples += count * len(element.triples)
         changed = False
@@ -117,20 +134,23 @@ class Timeline:
                 changed |= group.arrive(element)
         if changed:
             self._tick(element)
-        for group in self.groups.values():
-            if group.axis == "elements":
-                self._count(group, element._replace(position=first_element), element)
-            elif group.axis == "triples":
-                for i, triple in enumerate(element.triples):
-                    at = first_triple + i * count
-                    self._count(group, element._replace(position=at, triples=(triple,)), element)
+        axes = {group.axis for group in self.groups.values()}
+        if "elements" in axes:
+            self._count("elements", element._replace(position=self._elements), element)
+        if "triples" not in axes or not element.triples:
+            return
+        if element.sign < 0:
+            self._count("triples", element._replace(position=self._triples), element)
+        else:
+            for at, triple in enumerate(element.triples, self._triples - len(element.triples) + 1):
+                self._count("triples", element._replace(position=at, triples=(triple,)), element)
 
-    def _count(self, group: Group, counted: Element, element: Element) -> None:
+    def _count(self, axis: Axis, counted: Element, element: Element) -> None:
         """Take an element by its number, and have windows report that count."""
-        if group.arrive(counted):
+        groups = [group for group in self.groups.values() if group.axis == axis]
+        if any([group.arrive(counted) for group in groups]):  # all of them, whatever the first says
             self._tick(element)
-        while (due := group.due()) is not None and due <= counted.position:
-            group.report(due)
+        while self._report_first(groups, counted.position) is not None:
             self._tick(element)
 
     def _tick(self, element: Element) -> None:

@@ -12,7 +12,7 @@ from rdflive.entail.entailment import Pattern
 from rdflive.entail.rules.keys import Key
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
-from rdflive.time.content import Content
+from rdflive.time.content import Changes, Content
 from rdflive.time.pane import Pane
 
 __all__ = ["WindowView"]
@@ -57,9 +57,12 @@ class WindowView(View):
         """Take what has changed since the last reports, time standing still."""
         start = perf_counter()
         self._moved, self._reporting = self._reporting, {}
-        for sign, ids in self.content.changes(self._moved):
-            self.seen += 1
-            self.take(sign, ids)
+        self._take_all(self.content.changes(self._moved))
+        first = [pane for pane in self._moved if not pane.has_begun]
+        if first:  # what a window begins with has come: time takes nothing
+            self._take_all(self.content.slide(first))
+        self.reports = bool(self._moved)
+        self._moved = {pane: None for pane in self._moved if pane.slides()}
         self.seconds += perf_counter() - start
 
     @property
@@ -71,9 +74,7 @@ class WindowView(View):
         """Take what time has changed."""
         start = perf_counter()
         moved, self._moved = self._moved, {}
-        for sign, ids in self.content.slide(moved):
-            self.seen += 1
-            self.take(sign, ids)
+        self._take_all(self.content.slide(moved))
         self.seconds += perf_counter() - start
 
     def add(self, segment: Segment) -> SegmentState:
@@ -109,7 +110,7 @@ class WindowView(View):
     def reset(self) -> None:
         """Begin with new content, after the old one failed."""
         for pane in self.content.panes:
-            pane.before.clear()
+            pane.labels.forget(pane.before)
         self.content.reset()
         self._wants.clear()
         self._reporting.clear()
@@ -126,6 +127,11 @@ class WindowView(View):
     def containers(self) -> list[Any]:
         """List the containers of what is held and entailed."""
         return self.content.containers()
+
+    def _take_all(self, changes: Changes) -> None:
+        for sign, ids in changes:
+            self.seen += 1
+            self.take(sign, ids)
 
     def _unwant(self, patterns: Sequence[Pattern]) -> None:
         try:

@@ -21,7 +21,14 @@ Expiry: TypeAlias = Literal["auto"] | Way
 def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
     """Choose how a regime's triples expire; all ways give the same answers.
 
-    Labels of several windows that are merged are on several axes, which cannot be compared.
+    "auto" takes labels. With them an expiry costs no more than forgetting, and windows of all ranges share
+    one closure. Over 12,000 triples of background and a window of 4,000, a slide takes two thirds to a
+    quarter of what deleting and deriving again does under a transitive rule, and about a quarter of what
+    keeping all derivations does. Under RDFS it takes a sixth of the former, and up to half as much again as
+    counting supports, which tells nobody how long an entailed triple lasts
+    (`python tests/bench --only expiry`). Where all that would expire arrives again, labels lose: they move,
+    and others see no change; there "dred" is five times faster. Labels of several windows that are merged
+    are on several axes, which cannot be compared.
 
     >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
     ('labels', 'keep-all')

@@ -20,7 +20,7 @@ Source: TypeAlias = tuple[Places, Labels]
 Conclusion: TypeAlias = tuple[Places, Test | None]
 """A head of a rule, with what must be tested before it is a triple."""
 Finder: TypeAlias = Callable[[Row], Iterable[IdTriple]]
-Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple]]
+Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple], Callable[[Row], bool] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,9 @@ class Plan:
         self.heads = tuple((_picker([where[place] for place in head]), test) for head, test in heads)
         """What gives the conclusions of a match, and what must be tested before."""
         self.quick: Quick | None = None
-        """The only look-up of a plan with one conclusion and no tests."""
+        """The only look-up of a plan with one conclusion, and what makes and tests that."""
         if len(steps) == 1 == len(self.heads) and not tests and not steps[0].same:
-            pick, test = self.heads[0]
-            self.quick = None if test else (steps[0].find, steps[0].table, pick)
+            self.quick = steps[0].find, steps[0].table, self.heads[0][0], self._check(self.heads[0][1])
 
     def rows(self, row: Row, label: int) -> Iterator[tuple[Row, int]]:
         """List the matches, each with its lowest label, `label` of what it begins with included."""
@@ -84,10 +83,11 @@ class Plan:
     def conclusions(self, row: Row, label: int) -> Iterator[tuple[IdTriple, int]]:
         """List what follows from the matches, each with the label that is carried to it."""
         if self.quick is not None:
-            find, table, conclude = self.quick
+            find, table, conclude, check = self.quick
             for triple in find(row):
-                below = table[triple]
-                yield conclude(row + triple), below if below < label else label
+                below, match = table[triple], row + triple
+                if check is None or check(match):
+                    yield conclude(match), below if below < label else label
             return
         for match, least in self.rows(row, label):
             for pick, test in self.heads:
@@ -97,6 +97,10 @@ class Plan:
     def values(self, row: Row) -> Values:
         """Give what a match binds, as the rule orders it; only the ids that the plan knows are right."""
         return self._values(row)
+
+    def _check(self, test: Test | None) -> Callable[[Row], bool] | None:
+        values = self._values
+        return None if test is None else lambda row: test(values(row))
 
     def _passes(self, row: Row) -> bool:
         values = self._values(row)

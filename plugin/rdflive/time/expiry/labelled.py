@@ -54,7 +54,7 @@ class Closure:
         self._demand = Demand(self._graph.dictionary, self._graph.explicit, self._propagation)
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._whole: set[int] = set()
-        """The predicates all of whose triples are wanted by name, for a quick way."""
+        """The predicates of which all triples are wanted, `UNBOUND` for all predicates: a quick way."""
         self._hidden: frozenset[int] = frozenset()
         """The auxiliary predicates: no triple with one of them shows, in whichever place."""
 
@@ -86,7 +86,8 @@ class Closure:
                 shrinks = True
                 del self._wanted[key]
                 self._patterns.remove(key, key)
-                self._whole.discard(key.predicate)
+                if _is_whole(key):
+                    self._whole.discard(key.predicate)
                 self._graph.dictionary.drop(key[:3])
         if not self._wanted:
             self._stop()
@@ -128,7 +129,8 @@ class Closure:
         """Tell whether a triple matches a wanted pattern and is no auxiliary one of the rules."""
         if self._hidden and not self._hidden.isdisjoint(triple):
             return False
-        return triple[1] in self._whole or bool(self._patterns.matching(*triple))
+        whole = self._whole
+        return triple[1] in whole or UNBOUND in whole or bool(self._patterns.matching(*triple))
 
     def describe(self) -> list[str]:
         """Tell how many rules are at work, and on how much."""
@@ -151,7 +153,7 @@ class Closure:
             if self._wanted[key] == 1:
                 self._graph.dictionary.hold(key[:3])
                 self._patterns.add(key, key)
-                if key == (UNBOUND, key.predicate, UNBOUND, 0) and key.predicate:
+                if _is_whole(key):
                     self._whole.add(key.predicate)
                 self._demand.ask(key)
         self._demand.settle()
@@ -181,3 +183,7 @@ class Closure:
 def _nothing(_: Pattern) -> Iterator[Triple]:
     """List nothing: what rules are bound to is terms, not triples."""
     return iter(())
+
+
+def _is_whole(key: Key) -> bool:
+    return key.subject == UNBOUND == key.object

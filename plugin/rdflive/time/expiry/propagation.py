@@ -178,15 +178,15 @@ class Propagation:
             for triple in triples:
                 self._carry_on(trigger, fixed + triple, label)
             return
-        find, table, conclude = quick
+        find, table, conclude, check = quick
         for triple in triples:
             row = fixed + triple
             for other in find(row):
-                below = table[other]
+                below, match = table[other], row + other
                 least = below if below < label else label
-                head = conclude(row + other)
+                head = conclude(match)
                 old = known(head)
-                if old is None or old < least:
+                if (old is None or old < least) and (check is None or check(match)):
                     self._carry(head, least)
 
     def _carry_on(self, trigger: Trigger, row: Row, label: int) -> None:

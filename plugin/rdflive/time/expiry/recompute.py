@@ -15,7 +15,12 @@ __all__ = ["Recompute"]
 
 @dataclass(frozen=True, slots=True)
 class Recompute:
-    """The entailment of a regime, begun anew at each update and compared with what was before."""
+    """The entailment of a regime, begun anew at each update and compared with what was before.
+
+    >>> from rdflive.entail.rdfs import Rdfs
+    >>> Recompute(Rdfs()).identity
+    'rdfs'
+    """
 
     regime: Regime
 

@@ -1,0 +1,253 @@
+"""(p) Events matched one by one, beside a store per event; large events; windows, lazily and eagerly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import Any, Final
+
+import pyoxigraph
+from rdflib import Graph, Literal, URIRef
+from rdflib.plugins.sparql import prepareQuery
+
+from bench.clock import interleave, ratio, timed
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX
+from rdflive.matching import Matcher
+from rdflive.time.windows import Tumbling
+
+__all__ = ["run"]
+
+LOCATION, POWER, KIND, VALUE, NOISE = (
+    URIRef(EX + name) for name in ("location", "powerS", "appType", "value", "noise")
+)
+QUERIES: Final = {
+    "star": "?h :location ?l ; :powerS ?p ; :value ?total",
+    "chain": "?h :powerS ?p . ?p :appType ?a . ?a :value ?v",
+    "complex": "?h :location ?l ; :powerS ?p ; :value ?total . ?p :appType ?a . ?a :value ?v FILTER(?v > 90)",
+}
+WINDOW_QUERY: Final = "?post :location ?l ; :powerS ?p ; :appType ?a ; :value ?v"
+RDFLIB_SHARE: Final = 20
+"""rdflib evaluates one event of so many; it takes milliseconds for each."""
+REEVALUATIONS: Final = 3
+
+Triple = tuple[Any, Any, Any]
+
+
+def run(sizes: Sizes) -> Section:
+    """Measure the three experiments of paper 004's Section 6."""
+    section = Section(
+        "match",
+        f"{sizes.events:,} events of 10 to 15 triples, events of other sizes, and windows",
+        sizes.events,
+        SEED,
+        sizes.repeat,
+        {
+            "experiment": "experiment",
+            "case": "case",
+            "way": "way",
+            "matching": "% of events that match",
+            "rate": "events per second",
+            "faster": "× faster than the faster peer",
+            "triple": "ns per triple",
+            "update": "µs per update",
+            "joins": "joins per update",
+        },
+    )
+    for name, pattern in QUERIES.items():
+        section.rows += _events(name, _query(pattern), sizes)
+    for size in sizes.event_triples:
+        section.rows += _large(size, sizes.repeat)
+    for size in sizes.window_triples:
+        for late in (False, True):
+            section.rows += _windows(size, sizes.repeat, late=late)
+    section.notes += [
+        "A house with a location, a total and two or three power sockets, each with an appliance and its "
+        "value, and other triples. Every way counts the solutions of every event, and all agree.",
+        "Peers: a pyoxigraph store per event, filled with quads and asked the text of the query; an rdflib "
+        "graph per event, asked a prepared query, on a sample of the events.",
+        "Matcher, rdflib: lists of tuples of rdflib terms, whose predicates are constants of the program. "
+        "Parsed: each term is an object of its own, as parsers make them.",
+        "Windows: updates of 10 to 50 triples for a star of four patterns. Late: the triples of one pattern "
+        "come in the last tenth of the window. Again: the whole window matched anew after an update.",
+    ]
+    return section
+
+
+def _query(pattern: str) -> str:
+    return f"PREFIX : <{EX}> SELECT * {{ {pattern} }}"
+
+
+def _house(rng: random.Random, number: int) -> list[Triple]:
+    """Make one event of 10 to 15 triples; in half of them something lacks."""
+    house = URIRef(f"{EX}house{number}")
+    event: list[Triple] = [(house, LOCATION, URIRef(f"{EX}place{rng.randrange(50)}"))]
+    if rng.random() < 0.7:
+        event.append((house, VALUE, Literal(rng.randrange(300))))
+    for i in range(rng.randint(2, 3)):
+        socket, appliance = URIRef(f"{EX}socket{number}-{i}"), URIRef(f"{EX}appliance{number}-{i}")
+        event += [(house, POWER, socket), (socket, KIND, appliance)]
+        if rng.random() < 0.8:
+            event.append((appliance, VALUE, Literal(rng.randrange(100))))
+    while len(event) < 10 + number % 6:
+        event.append((house, NOISE, Literal(f"note {len(event)}")))
+    return event
+
+
+def _parsed(term: Any) -> Any:
+    return URIRef(str(term)) if isinstance(term, URIRef) else Literal(str(term), datatype=term.datatype)
+
+
+def _native(term: Any) -> Any:
+    if isinstance(term, URIRef):
+        return pyoxigraph.NamedNode(str(term))
+    datatype = None if term.datatype is None else pyoxigraph.NamedNode(str(term.datatype))
+    return pyoxigraph.Literal(str(term), datatype=datatype)
+
+
+def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
+    rng = random.Random(SEED)
+    events = [_house(rng, number) for number in range(sizes.events)]
+    native = [[pyoxigraph.Triple(*map(_native, triple)) for triple in event] for event in events]
+    quads = [[pyoxigraph.Quad(*triple) for triple in event] for event in native]
+    sample = events[::RDFLIB_SHARE]
+    prepared = prepareQuery(query)
+
+    def ask_store(event: Sequence[Any]) -> int:
+        store = pyoxigraph.Store()
+        store.extend(event)
+        solutions: Any = store.query(query)
+        return len(list(solutions))
+
+    def ask_graph(event: Sequence[Triple]) -> int:
+        graph = Graph()
+        for triple in event:
+            graph.add(triple)
+        return len(list(graph.query(prepared)))
+
+    def matching() -> Callable[[Any], int]:
+        matcher = Matcher(query)
+        return lambda event: len(matcher.match(event))
+
+    ways: dict[str, tuple[Callable[[Any], int], Sequence[Any]]] = {
+        "peer: pyoxigraph store": (ask_store, quads),
+        "peer: rdflib graph": (ask_graph, sample),
+        "matcher, rdflib": (matching(), events),
+        "matcher, rdflib parsed": (matching(), [[tuple(map(_parsed, t)) for t in event] for event in events]),
+        "matcher, pyoxigraph": (matching(), native),
+        "matcher, rdflib graphs": (matching(), [_graph(event) for event in events]),
+    }
+    counts = {way: [count(event) for event in given] for way, (count, given) in ways.items()}
+    for way, found in counts.items():
+        expected = counts["matcher, rdflib"]
+        if found != (expected[::RDFLIB_SHARE] if way == "peer: rdflib graph" else expected):
+            raise AssertionError(f"{case}: {way} finds other numbers of solutions")
+    share = 100 * sum(map(bool, counts["matcher, rdflib"])) / len(events)
+    runs = {way: _timing(count, given) for way, (count, given) in ways.items()}
+    seconds = interleave(runs, sizes.repeat)
+    peer = min((way for way in ways if way.startswith("peer")), key=lambda way: median(seconds[way]))
+    for way, found_in in seconds.items():
+        yield {
+            "experiment": "10 to 15 triples", "case": case, "way": way, "matching": share,
+            "rate": 1 / median(found_in), "faster": ratio(seconds[peer], found_in),
+        }  # fmt: skip
+
+
+def _graph(triples: Sequence[Triple]) -> Graph:
+    graph = Graph()
+    for triple in triples:
+        graph.add(triple)
+    return graph
+
+
+def _timing(count: Callable[[Any], int], events: Sequence[Any]) -> Callable[[int], float]:
+    """Make a run that gives the seconds per event."""
+
+    def work() -> None:
+        for event in events:
+            count(event)
+
+    return lambda _: timed(work)[0] / len(events)
+
+
+def _large(size: int, repeat: int) -> Iterator[dict[str, Cell]]:
+    """One event of many houses, so many triples."""
+    rng = random.Random(SEED)
+    triples: list[Triple] = []
+    number = 0
+    while len(triples) < size:
+        triples += _house(rng, number)
+        number += 1
+    triples = triples[:size]
+    for case, pattern in QUERIES.items():
+        matcher = Matcher(_query(pattern))
+        matcher.match(triples)
+        seconds = median(timed(lambda: matcher.match(triples))[0] for _ in range(repeat))  # noqa: B023
+        yield {
+            "experiment": "large events", "case": f"{case}, {size:,} triples", "way": "matcher, rdflib",
+            "triple": 1e9 * seconds / size,
+        }  # fmt: skip
+
+
+def _posts(size: int, *, late: bool) -> list[list[Triple]]:
+    """Updates of 10 to 50 triples about posts; a post's triples come in several updates."""
+    rng = random.Random(SEED)
+    predicates = (LOCATION, POWER, KIND, VALUE)
+    triples = [
+        (URIRef(f"{EX}post{i // 4}"), predicates[i % 4], URIRef(f"{EX}value{rng.randrange(1000)}"))
+        for i in range(size)
+    ]
+    if late:
+        cut = len(triples) * 9 // 10
+        head = [triple for triple in triples if triple[1] != VALUE]
+        tail = [triple for triple in triples if triple[1] == VALUE][: len(triples) - cut]
+        triples = head + tail
+    else:
+        for start in range(0, len(triples), 200):
+            block = triples[start : start + 200]
+            rng.shuffle(block)
+            triples[start : start + 200] = block
+    updates = []
+    start = 0
+    while start < len(triples):
+        length = rng.randint(10, 50)
+        updates.append(triples[start : start + length])
+        start += length
+    return updates
+
+
+def _windows(size: int, repeat: int, *, late: bool) -> Iterator[dict[str, Cell]]:
+    updates = _posts(size, late=late)
+    found: dict[str, list[int]] = {}
+    joins: dict[str, int] = {}
+    query = _query(WINDOW_QUERY)
+
+    def follow(way: str, *, lazy: bool) -> Callable[[int], float]:
+        def one(_: int) -> float:
+            matcher = Matcher(query, window=Tumbling("1h"), lazy=lazy)
+            counts: list[int] = []
+            seconds, _ = timed(lambda: counts.extend(len(matcher.match((update, 0))) for update in updates))
+            found[way], joins[way] = counts, matcher.stats.joins
+            return seconds / len(updates)
+
+        return one
+
+    def again(_: int) -> float:
+        matcher = Matcher(query)
+        held = [triple for update in updates for triple in update]
+        moments = [len(held) * (i + 1) // REEVALUATIONS for i in range(REEVALUATIONS)]
+        return median(timed(lambda: matcher.match(held[:moment]))[0] for moment in moments)  # noqa: B023
+
+    runs = {way: follow(way, lazy=way == "lazy") for way in ("lazy", "eager")}
+    seconds = interleave({**runs, "again": again}, min(repeat, 3))
+    total = len(Matcher(query).match([triple for update in updates for triple in update]))
+    if found["lazy"] != found["eager"] or sum(found["lazy"]) != total:
+        raise AssertionError(f"a window of {size} triples: lazy, eager and anew differ")
+    for way, each in seconds.items():
+        yield {
+            "experiment": "window", "case": f"{size:,} triples{', one pattern late' * late}", "way": way,
+            "update": 1e6 * median(each), "joins": joins[way] / len(updates) if way in joins else None,
+        }  # fmt: skip

@@ -1,0 +1,430 @@
+"""Worlds of streams, windows and a graph beside them, followed by subscriptions and by the book.
+
+    PYTHONPATH=tests python -m support.window_runs --operations 20000 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from random import Random
+from time import perf_counter
+from typing import Any
+
+import pyoxigraph as ox
+from rdflib import URIRef
+
+import rdflive
+from rdflive.opening import Windows, open_subscription
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import make_plan
+from rdflive.time.windows import Window
+from support.streams import (
+    EX, SECOND, Close, Course, Followed, Label, Pane, Told, Triple, View, evaluate, iri, second, spelled,
+)  # fmt: skip
+from support.worlds import KINDS, Face
+
+__all__ = ["QUERIES", "STORES", "WINDOWS", "Entailing", "Opened", "Query", "World", "make_operations", "play"]
+
+STORES = ("graph", "oxigraph graph", "live store")
+NODES, PREDICATES = "abcd", "pq"
+WINDOWS: Sequence[Window] = (
+    *(rdflive.Sliding(size, closed=closed) for size, closed in ((3, "right"), (6, "right"), (4, "both"))),
+    *(
+        rdflive.Sliding(size, step, start=start, closed=closed)
+        for size, step, start, closed in (
+            (5, 2, 0, "right"), (5, 2, 1, "left"), (4, 3, 0, "both"), (3, 1, 0, "neither"), (2, 5, 0, "right"),
+        )
+    ),
+    rdflive.Tumbling(4),
+    rdflive.Tumbling(3, start=1, closed="right"),
+    rdflive.Landmark(0),
+    rdflive.Landmark(4),
+    rdflive.Landmark(0, step=3),
+    rdflive.Count(3),
+    rdflive.Count(5, 2),
+    rdflive.Count(2, 3),
+    rdflive.Count(4, 2, of="triples"),
+    rdflive.Count(2, of="triples"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query, with its patterns where its solutions are their matches."""
+
+    text: str
+    patterns: tuple[Triple, ...] = ()
+
+
+P, Q = iri("p"), iri("q")
+QUERIES = (
+    Query(f"SELECT * {{ ?x {P} ?y . ?y {Q} ?z }}", (("?x", "p", "?y"), ("?y", "q", "?z"))),
+    Query(f"SELECT DISTINCT ?x {{ ?x {P} ?y . ?y ?r ?z }}", (("?x", "p", "?y"), ("?y", "?r", "?z"))),
+    Query(f"SELECT * {{ ?x {P} ?y OPTIONAL {{ ?y {Q} ?z }} }}"),
+    Query(f"SELECT * {{ ?x {P} ?y MINUS {{ ?y {Q} ?x }} }}"),
+    Query(f"SELECT ?x (COUNT(?y) AS ?n) {{ ?x {P} ?y }} GROUP BY ?x"),
+    Query(f"SELECT * {{ {{ ?x {P} ?y }} UNION {{ ?y {Q} ?x . ?x {P} ?z }} }}"),
+)
+
+
+@dataclass(eq=False)
+class Opened:
+    """A subscription, and what it is to be told."""
+
+    sources: tuple[tuple[int, Window], ...]
+    query: Query
+    view: View
+    told: Told
+    followed: Followed
+    output: str
+    expires: bool
+
+
+@dataclass(frozen=True)
+class Entailing:
+    """A regime, and what it entails by the book."""
+
+    name: str
+    regime: Any
+    close: Close
+    labels: Label | None = None
+
+
+@dataclass
+class World:
+    """Streams beside one graph, and the subscriptions to windows over them."""
+
+    kind: str
+    delay: int = 0
+    lateness: int = 0
+    beside: bool = True
+    streams: int = 1
+    opened: list[Opened] = field(default_factory=list)
+    checks: int = 0
+
+    def __post_init__(self) -> None:
+        self.face = Face(KINDS[self.kind]())
+        graph = self.face.graph if self.beside else None
+        self.views: list[View] = []
+        options = {"delay": self.delay or None, "lateness": self.lateness or None}
+        self.live = [rdflive.Stream(graph, **options) for _ in range(self.streams)]
+        delay, lateness = self.delay * SECOND, self.lateness * SECOND
+        self.courses = [Course(self.views, delay, lateness) for _ in range(self.streams)]
+        self.present: set[Triple] = set()
+        self._keys: dict[Any, View] = {}
+
+    def add(self, triples: Sequence[Triple], at: int, *, sign: int = 1, stream: int = 0) -> None:
+        """Put an element into a stream, and compare."""
+        exact = self._put(triples, at, sign=sign, stream=stream)
+        self.check(exact=exact)
+
+    def _put(self, triples: Sequence[Triple], at: int, *, sign: int = 1, stream: int = 0) -> bool:
+        course, live = self.courses[stream], self.live[stream]
+        exact = course.done is None or at * SECOND > course.done
+        element: Any = [tuple(URIRef(spelled(name)) for name in triple) for triple in triples]
+        taken = (live.add if sign > 0 else live.remove)(element, at=at)
+        assert taken == course.put(sign, triples, at * SECOND)
+        assert live.late == course.late
+        return exact
+
+    def advance(self, at: int, *, stream: int = 0) -> None:
+        """Advance a stream, and compare."""
+        self.live[stream].advance_to(at)
+        self.courses[stream].advance(at * SECOND)
+        self.check()
+
+    def write(self, writes: Iterable[tuple[int, Triple]], *puts: Any, single: bool = False) -> None:
+        """Change the graph in one commit, with elements put into streams before its end, and compare."""
+        with ExitStack() as stack:
+            if not single:
+                stack.enter_context(rdflive.batch(self.face.graph))
+            for sign, triple in writes:
+                (self.present.add if sign > 0 else self.present.discard)(triple)
+                self._write(sign, triple)
+            for triples, at, sign, stream in puts:
+                self._put(triples, at, sign=sign, stream=stream)
+        now = frozenset(self.present)
+        if self.beside and now != self.courses[0].background:
+            for course in self.courses:
+                course.background = now
+            for view in self.views:
+                if view.beside and all(pane.window.cadence.step is None for pane in view.panes):
+                    view.commit([], 0, None, now)
+        self.check(exact=not puts)
+
+    def _write(self, sign: int, triple: Triple) -> None:
+        graph = self.face.graph
+        if self.face.native:
+            quad = ox.Quad(*(ox.NamedNode(spelled(name)) for name in triple))
+            (graph.add if sign > 0 else graph.remove)(quad)
+        else:
+            terms = tuple(URIRef(spelled(name)) for name in triple)
+            (graph.add if sign > 0 else graph.remove)(terms)
+
+    def open(
+        self,
+        query: Query,
+        *sources: tuple[int, Window],
+        output: str = "delta",
+        expires: bool = False,
+        entailing: Entailing | None = None,
+        expiry: str = "auto",
+    ) -> Opened | None:
+        """Subscribe; None where the windows reach back farther than those that there are."""
+        if not all(self._may_open(stream, window) for stream, window in sources):
+            return None
+        key = sources, output == "rstream", entailing and entailing.name, expiry
+        view = self._keys.get(key)
+        if view is None:
+            view = self._keys[key] = self._view(sources, output == "rstream", entailing)
+        told = Told(query.text, query.patterns if expires else ())
+        view.told.append(told)
+        windows = Windows(
+            default=tuple((self.live[stream], window) for stream, window in sources),
+            output=output, expires=expires, expiry=expiry,
+        )  # fmt: skip
+        followed = Followed(self._subscribe, query.text, windows, entailing)
+        opened = Opened(sources, query, view, told, followed, output, expires)
+        self.opened.append(opened)
+        deltas, expected = followed.taken(), evaluate(query.text, view.triples())
+        if output != "delta" and (output == "dstream" or not expected):
+            assert not deltas
+        else:
+            (first,) = deltas
+            assert first.initial
+            assert first.net == expected
+        return opened
+
+    def _subscribe(
+        self, text: str, windows: Windows, entailing: Entailing | None, callback: Any, on_error: Any
+    ) -> Any:
+        return open_subscription(
+            self.live[0].graph, make_plan(parse_query(text), "auto"), windows=windows, callback=callback,
+            initial=True, name=None, resume=None, on_error=on_error,
+            regime=None if entailing is None else entailing.regime, provenance=False,
+        )  # fmt: skip
+
+    def _view(self, sources: Any, every: bool, entailing: Entailing | None) -> View:
+        close = (lambda triples: triples) if entailing is None else entailing.close
+        panes: list[Pane] = []
+        view = View(panes, self.beside, every, close, None if entailing is None else entailing.labels)
+        panes += [self.courses[stream].pane(window) for stream, window in sources]
+        view.background = self.courses[0].background if self.beside else frozenset()
+        self.views.append(view)
+        for pane in panes:
+            pane.opened(view)
+        return view
+
+    def _axis(self, stream: int, window: Window) -> list[Opened]:
+        axis = window.cadence.axis
+        return [
+            each for each in self.opened
+            if any(other == stream and w.cadence.axis == axis for other, w in each.sources)
+        ]  # fmt: skip
+
+    def _may_open(self, stream: int, window: Window) -> bool:
+        """Tell whether a window reaches back no farther than the first on its axis, which stays till the end."""
+        alike = self._axis(stream, window)
+        if not alike:
+            return True
+        found = [w for s, w in alike[0].sources if s == stream and w.cadence.axis == window.cadence.axis]
+        if self.lateness and self.courses[stream].released and window.cadence not in {w.cadence for w in found}:
+            return False  # where elements may come late, windows share only with those that report alike
+        reaches = [w.scope.reach for w in found]
+        if None in reaches:
+            first = min(w.scope.first for w in found if w.scope.reach is None)
+            return window.scope.reach is None and window.scope.first >= first
+        held = max(w.scope.reach - w.cadence.lag for w in found if w.scope.reach is not None)
+        return window.scope.reach is not None and window.scope.reach <= held
+
+    def close(self, opened: Opened) -> None:
+        """End a subscription, and with the first on an axis all others there."""
+        if opened not in self.opened:
+            return
+        alike = [self._axis(stream, window) for stream, window in opened.sources]
+        self.opened.remove(opened)
+        opened.followed.subscription.close()
+        opened.view.told.remove(opened.told)
+        if not opened.view.told:
+            self.views.remove(opened.view)
+            self._keys = {key: view for key, view in self._keys.items() if view is not opened.view}
+        for others in alike:
+            if others[0] is opened:
+                for other in others[1:]:
+                    self.close(other)
+
+    def check(self, *, exact: bool = True) -> None:
+        """Compare what every subscription was told, and answers."""
+        for each in self.opened:
+            self.checks += 1
+            deltas, reports = each.followed.taken(), each.told.reports
+            each.told.reports = []
+            timed = exact and len({s for s, _ in each.sources}) == 1
+            loose = not exact and len(each.sources) > 1  # in which order late elements correct them is not said
+            _compare(each, deltas, reports, timed=timed, loose=loose)
+            expected = evaluate(each.query.text, each.view.triples())
+            assert each.followed.answers() == expected
+            if each.output == "delta":
+                assert each.followed.weights == expected
+
+    def finish(self) -> None:
+        """Let everything expire, close, and find nothing left."""
+        self.write([(-1, triple) for triple in sorted(self.present)])
+        for number, course in enumerate(self.courses):
+            known = [at for at in (course.done, course.latest) if at is not None]
+            if known:
+                self.advance(max(known) // SECOND + 60, stream=number)
+        for each in self.opened:
+            if all(w.cadence.axis == "time" and w.scope.reach is not None for _, w in each.sources):
+                assert not each.followed.answers(), each.sources
+        last = self.opened[0].followed.subscription if self.opened else None
+        state = None if last is None else last._state
+        while self.opened:
+            self.close(self.opened[0])
+        for live in self.live:
+            assert live.timeline.groups == {}
+        if last is not None and state is not None:
+            state.dictionary.sweep()
+            assert len(state.dictionary) == 0
+            assert not last._adapter.capture.listeners
+
+
+def _compare(each: Opened, deltas: list[Any], reports: list[Any], *, timed: bool, loose: bool) -> None:
+    found = [(delta.time if timed else None, delta.net, delta.expired) for delta in deltas]
+    wanted = []
+    for report in reports:
+        net, expired = report.net, report.expired
+        if each.output == "rstream":
+            net, expired = report.whole, Counter()
+        elif each.output != "delta":
+            sign = 1 if each.output == "istream" else -1
+            net = Counter({row: n for row, n in net.items() if n * sign > 0})
+            expired = expired if sign < 0 else Counter()
+        if net:
+            wanted.append((report.time if timed else None, net, expired))
+    found = [
+        (None if n < len(wanted) and wanted[n][0] is None else time, net, expired)
+        for n, (time, net, expired) in enumerate(found)
+    ]
+    if loose:
+        found, wanted = [_total(found)], [_total(wanted)]
+    assert found == wanted, (each.sources, each.query.text, each.output, found, wanted)
+    if each.expires and len(deltas) == len(reports) and each.output == "delta":
+        for delta, report in zip(deltas, reports, strict=True):
+            timed_axis = each.sources[0][1].cadence.axis == "time"
+            for row, end in report.ends.items():
+                shown = second(end) if end is not None and timed_axis else end
+                assert delta.ends[row] == shown, (each.sources, each.query.text, row)
+            assert all(delta.ends[row] == delta.time for row in report.expired)
+
+
+def _total(told: list[Any]) -> dict[Any, int]:
+    total: Counter[Any] = Counter()
+    for _, net, _ in told:
+        total.update(net)
+    return {row: n for row, n in total.items() if n}
+
+
+def make_triple(random: Random) -> Triple:
+    """Make a triple that some query matches."""
+    return random.choice(NODES), random.choice(PREDICATES), random.choice(NODES)
+
+
+def make_operations(
+    random: Random, count: int, *, streams: int = 1, triple: Callable[[Random], Triple] = make_triple
+) -> list[Any]:
+    """Make what happens to a world; instants are relative to the last one of the stream."""
+    operations: list[Any] = []
+    for _ in range(count):
+        stream = random.randrange(streams)
+        kind = random.choices(("add", "remove", "advance", "write", "batch", "open", "close"), (9, 2, 1, 2, 1, 2, 1))[0]
+        triples = [triple(random) for _ in range(random.choice((1, 1, 1, 1, 0, 2, 3)))]
+        after = random.choice((0, 0, 1, 1, 1, 2, 3, 4, 9, -1, -2, -4))
+        writes = [(random.choice((1, 1, -1)), each) for each in triples]
+        operations.append((kind, stream, triples, after, writes, random.randrange(10**6)))
+    return operations
+
+
+def play(world: World, operations: Iterable[Any], *, merged: bool = False, **options: Any) -> None:
+    """Have operations happen."""
+    latest = [5] * world.streams
+    for stream in range(world.streams) if world.beside else ():
+        world.advance(3, stream=stream)  # before the first instant windows have no reports, and no background
+    for kind, stream, triples, after, writes, number in operations:
+        at = max(0, latest[stream] + after)
+        if kind in ("add", "remove", "advance"):
+            latest[stream] = max(latest[stream], at)
+        if kind == "add" or kind == "remove":
+            world.add(triples, at, sign=1 if kind == "add" else -1, stream=stream)
+        elif kind == "advance":
+            world.advance(at, stream=stream)
+        elif kind == "write":
+            for write in writes:
+                world.write([write], single=True)
+        elif kind == "batch":
+            latest[stream] = max(latest[stream], at)
+            world.write(writes, (triples, at, 1, stream), ([], at, 1, stream))
+        elif kind == "open" and len(world.opened) < 6:
+            _open(world, Random(number), stream, merged=merged, **options)
+        elif kind == "close" and world.opened:
+            world.close(world.opened[number % len(world.opened)])
+    world.finish()
+
+
+def _open(world: World, random: Random, stream: int, *, merged: bool, **options: Any) -> None:
+    query = random.choice(QUERIES)
+    sources = [(stream, random.choice(WINDOWS))]
+    if merged and random.random() < 0.6:
+        sources.append((random.randrange(world.streams), random.choice(WINDOWS)))
+    output = random.choice(("delta", "delta", "delta", "istream", "dstream", "rstream"))
+    axes = {window.cadence.axis for _, window in sources}
+    if axes >= {"elements", "triples"}:  # which of them reports first is not said
+        sources.pop()
+    expires = bool(query.patterns) and (axes == {"time"} or len(sources) == 1) and random.random() < 0.7
+    if output == "rstream" and (world.beside or len(sources) > 1):
+        output = "delta"
+    world.open(query, *sources, output=output, expires=expires, **options)
+
+
+class _Alarm(logging.Handler):
+    """Fails on what is logged: a view that fails is started anew, and only the log tells."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise AssertionError(self.format(record))
+
+
+def main() -> None:
+    """Play random worlds until there were so many operations."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operations", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="one world, by its number")
+    options = parser.parse_args()
+    logging.getLogger("rdflive").addHandler(_Alarm())
+    start, done, checks, number = perf_counter(), 0, 0, options.only or 0
+    while done < options.operations:
+        random = Random(f"{options.seed} {number}")
+        streams = random.choice((1, 1, 2))
+        world = World(
+            random.choice(STORES), random.choice((0, 0, 2)), random.choice((0, 0, 3)),
+            streams > 1 or random.random() < 0.6, streams,
+        )  # fmt: skip
+        operations = make_operations(random, 60, streams=streams)
+        try:
+            play(world, operations, merged=streams > 1 or random.random() < 0.3)
+        except BaseException:
+            print("failed in world", number, world.kind, world.delay, world.lateness, world.beside, streams)
+            raise
+        done, checks, number = done + len(operations), checks + world.checks, number + 1
+        if options.only is not None:
+            break
+    print(f"{number} worlds, {done} operations, {checks} comparisons in {perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

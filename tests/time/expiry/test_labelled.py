@@ -1,0 +1,186 @@
+"""The labels of a closure are those of the fixpoint, and all strategies hold the same at every tick."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import OWL, RDF, RDFS, URIRef
+
+from entail.rules.worlds import make_program, make_triple
+from rdflive.entail.rules import Program, RuleRegime, load_program
+from rdflive.time.expiry.dred import Dred
+from rdflive.time.expiry.recompute import Recompute
+from rdflive.time.windows import ALWAYS
+from support.expiry import ANY, Labelled, Timeline, draw, play, rules, triple
+
+IN = (None, URIRef("urn:in"), None)
+TRANSITIVE = rules("{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } .")
+
+
+def timeline(program: Program, *ranges: int, early: bool = False) -> Timeline:
+    regimes = Dred(program), Recompute(RuleRegime(program)), RuleRegime(program)
+    return Timeline(program, ranges, regimes, early=early)
+
+
+@settings(max_examples=120)
+@given(st.integers(0, 10**9), st.booleans())
+def test_closure_equals_the_fixpoint_and_the_other_strategies(seed: int, early: bool) -> None:
+    """Under random programs, wishes, renewals, deletes and jumps of the clock all labels are right."""
+    random = Random(seed)
+    world = timeline(make_program(random), *random.sample([2, 3, 5, 8], 2), early=early)
+    play(world, random, [make_triple(random) for _ in range(random.choice([5, 15, 30]))], 12)
+
+
+PROGRAMS = {
+    "transitive": "{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } .",
+    "by two rules": "{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } . { ?x :on ?y } => { ?x :in ?y } .",
+    "on a condition": "{ ?x :in ?y . ?y :in ?z . ?x log:notEqualTo ?z } => { ?x :in ?z } .",
+    "symmetric": "{ ?x :in ?y } => { ?y :in ?x } . { ?x :in ?y . ?y :on ?z } => { ?x :on ?z } .",
+    "joins": "{ ?x :in ?y . ?y :on ?z } => { ?x :at ?z } . { ?x :at ?y . ?z :at ?y } => { ?x :in ?z } .",
+    "two heads": "{ ?x :in ?y . ?x :on ?z } => { ?y :at ?z . ?z :at ?x } .",
+    "axiom": ":a :in :b . { ?x :in ?y } => { ?y :on ?x } .",
+    "variable predicate": "{ ?p :at ?q . ?x ?p ?y } => { ?x ?q ?y } . { ?x ?x ?y } => { ?x :in ?y } .",
+    "a loop": "{ ?x :in ?x . ?x :on ?y } => { ?y :in ?y } .",
+}  # fmt: skip
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10**9))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_closure_of_examples(name: str, seed: int) -> None:
+    """Each kind of rule follows edges that come, are renewed, are deleted early and expire."""
+    random = Random(seed)
+    world = timeline(rules(PROGRAMS[name]), 3, 7)
+    world.want(ANY)
+    names = "abcd" if random.random() < 0.7 else ["a", "b", "in", "on"]
+    pool = [
+        triple(f"{random.choice(names)} {random.choice(['in', 'in', 'on', 'at'])} {random.choice(names)}")
+        for _ in range(12)
+    ]
+    for _ in range(12):
+        world.tick(*draw(world, random, pool))
+        world.check()
+    world.finish()
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 10**9))
+def test_closure_under_owl(seed: int) -> None:
+    """What OWL says of properties and classes may come and go like data, while wishes come and go."""
+    random = Random(seed)
+    a, b, c, p, q = (URIRef(f"urn:{name}") for name in "abcpq")
+    pool = [
+        (p, RDF.type, OWL.TransitiveProperty), (q, RDF.type, OWL.SymmetricProperty), (p, OWL.inverseOf, q),
+        (q, RDFS.subPropertyOf, p), (p, RDFS.domain, a), (a, RDFS.subClassOf, b), (b, OWL.sameAs, c),
+        (a, p, b), (b, p, c), (c, p, a), (a, q, c), (b, q, b), (c, RDF.type, a),
+    ]  # fmt: skip
+    world = timeline(load_program("rdfs-plus"), 2, 5, early=bool(seed % 2))
+    play(world, random, pool, 8)
+
+
+def test_closure_derives_only_what_is_wanted() -> None:
+    """Rules and classes that nobody asks for cost nothing, and go when they are asked for no more."""
+    closure = Labelled(load_program("rdfs-plus"), early=False)
+    for name in "ABCD":
+        closure.update({(URIRef(f"urn:{name}"), RDFS.subClassOf, URIRef(f"urn:{name.lower()}")): ALWAYS})
+    member = triple("x in y")[0]
+    closure.want((None, RDF.type, URIRef("urn:a")))
+    for name, label in (("A", 1), ("B", 2)):
+        closure.update({(member, RDF.type, URIRef(f"urn:{name}")): label})
+    assert closure.shown() == {(member, RDF.type, URIRef("urn:a")): 1}
+    known = closure.dictionary.ids
+    ids = [known.get(term, -1) for term in (member, RDF.type, URIRef("urn:B"))]
+    assert not closure.closure.concerns((ids[0], ids[1], ids[2]))
+    closure.want((None, RDF.type, URIRef("urn:b")))
+    assert closure.shown()[member, RDF.type, URIRef("urn:b")] == 2
+    active = closure.closure.describe()[0]
+    closure.unwant((None, RDF.type, URIRef("urn:b")))
+    assert closure.closure.describe()[0] != active
+    assert closure.shown() == {(member, RDF.type, URIRef("urn:a")): 1}
+
+
+def test_closure_falls_back_to_the_next_label() -> None:
+    """An early delete leaves what is entailed otherwise at the label that the other way carries."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    closure.update({triple("a in b"): 1, triple("b in c"): 2, triple("a in d"): 3, triple("d in c"): 4})
+    assert closure.shown()[triple("a in c")] == 3
+    closure.update({triple("d in c"): None})
+    assert closure.shown()[triple("a in c")] == 1
+    closure.expire(2)
+    assert closure.shown() == {triple("b in c"): 2, triple("a in d"): 3}
+
+
+def test_closure_keeps_background_for_ever() -> None:
+    """What rests on the background alone never expires, and what rests on a window does with it."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    closure.update({triple("a in b"): ALWAYS, triple("b in c"): ALWAYS, triple("x in a"): 5})
+    assert closure.shown()[triple("x in c")] == 5
+    closure.expire(6)
+    assert set(closure.shown().values()) == {ALWAYS}
+    assert len(closure.shown()) == 3
+
+
+def test_closure_lets_rules_go_with_the_schema_that_they_are_about() -> None:
+    """When what says that a property is transitive expires, nothing works for that property any more."""
+    closure = Labelled(load_program("rdfs-plus"), early=False)
+    closure.want(IN)
+    edges = {triple("a in b"): 9, triple("b in c"): 9}
+    idle = closure.closure.describe()[0]
+    closure.update({(URIRef("urn:in"), RDF.type, OWL.TransitiveProperty): 1, **edges})
+    assert closure.shown()[triple("a in c")] == 1
+    assert closure.closure.describe()[0] != idle
+    closure.expire(2)
+    assert closure.closure.describe()[0] == idle
+    assert closure.shown() == edges
+
+
+def test_closure_notes_what_changes_but_not_what_expires() -> None:
+    """Whoever watches the labels sees each change once, with the label before it."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    before = closure.closure.labels.watch()
+    closure.update({triple("a in b"): 1, triple("b in c"): 1})
+    assert list(before.values()) == [None] * 3
+    closure.closure.labels.forget(before)
+    closure.update({triple("a in b"): 2})
+    assert list(before.values()) == [1]
+    closure.closure.labels.forget(before)
+    closure.expire(3)
+    assert not before
+    closure.closure.labels.unwatch(before)
+
+
+def test_closure_forgets_everything_when_reset() -> None:
+    """After `reset` nothing is wanted or kept, and it can begin anew."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    closure.update({triple("a in b"): 1, triple("b in c"): 1})
+    closure.closure.reset()
+    closure.dictionary.sweep()
+    assert len(closure.dictionary) == 0
+    closure.want(IN)
+    assert closure.shown()[triple("a in c")] == 1
+
+
+def test_want_that_fails_leaves_all_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the explicit triples cannot be read, nothing is wanted that was not before."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    closure.update({triple("a in b"): 1, triple("b in c"): 1, triple("a on b"): 1})
+    failures = [OSError("the stream is unreadable")]
+    read = closure.read
+
+    def unreadable(key: object) -> object:
+        if failures:
+            raise failures.pop()
+        return read(key)
+
+    monkeypatch.setattr(closure, "read", unreadable)
+    with pytest.raises(OSError, match="unreadable"):
+        closure.want((None, URIRef("urn:on"), None))
+    assert closure.shown() == {triple("a in b"): 1, triple("b in c"): 1, triple("a in c"): 1}
