@@ -30,7 +30,11 @@ positions = rdflive.Stream(city)
 
 def show(delta):
     """Print what a report changed, and until when what came will last."""
-    for word, solutions in (("came", delta.added), ("expired", delta.expired), ("retracted", delta.retracted)):
+    for word, solutions in (
+        ("came", delta.added),
+        ("expired", delta.expired),
+        ("retracted", delta.retracted),
+    ):
         for solution in sorted(solutions, key=str):
             names = " in ".join(term.n3(city.namespace_manager) for term in solution.values())
             until = f" until {solution.expires}" if word == "came" and solution.expires else ""

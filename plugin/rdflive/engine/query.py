@@ -79,7 +79,7 @@ class QueryState:
         return self._name(self._run(self.operators, deltas, first=False))
 
     def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
-        """Take the answers of the leaves from elsewhere than segments, the `first` time whole, then deltas."""
+        """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
         if first:
             self.operators = self._make()
         return self._name(self._run(self.operators, leaves, first=first))

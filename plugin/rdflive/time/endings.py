@@ -60,8 +60,8 @@ def _check(plan: Plan) -> None:
     for step in plan.steps:
         if not isinstance(step.node, passing):
             raise UnsupportedQueryError(
-                f"expires=True needs a SELECT of joined patterns, with FILTER, BIND and DISTINCT: when a solution "
-                f"of {type(step.node).__name__} ends is not known beforehand",
+                "expires=True needs a SELECT of joined patterns, with FILTER, BIND and DISTINCT: when a "
+                f"solution of {type(step.node).__name__} ends is not known beforehand",
                 construct="expires",
             )
     if plan.query.form != "SELECT":

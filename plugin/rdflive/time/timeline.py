@@ -148,7 +148,8 @@ class Timeline:
     def _count(self, axis: Axis, counted: Element, element: Element) -> None:
         """Take an element by its number, and have windows report that count."""
         groups = [group for group in self.groups.values() if group.axis == axis]
-        if any([group.arrive(counted) for group in groups]):  # all of them, whatever the first says
+        changed = [group.arrive(counted) for group in groups]  # all of them, whatever the first says
+        if any(changed):
             self._tick(element)
         while self._report_first(groups, counted.position) is not None:
             self._tick(element)

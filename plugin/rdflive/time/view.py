@@ -87,6 +87,8 @@ class WindowView(View):
             self._unwant(patterns)
             raise
         self._wants[state] = patterns
+        for pane in self.content.panes:
+            pane.refresh()  # more may be labelled now, and expire sooner
         return state
 
     def remove(self, state: SegmentState) -> None:
@@ -111,6 +113,7 @@ class WindowView(View):
         """Begin with new content, after the old one failed."""
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
+            pane.refresh()
         self.content.reset()
         self._wants.clear()
         self._reporting.clear()

@@ -28,7 +28,7 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
     counting supports, which tells nobody how long an entailed triple lasts
     (`python tests/bench --only expiry`). Where all that would expire arrives again, labels lose: they move,
     and others see no change; there "dred" is five times faster. Labels of several windows that are merged
-    are on several axes, which cannot be compared.
+    are on several axes, which cannot be compared, and `strategy=` and `counts=` ask for supports.
 
     >>> choose("auto", Rdfs()), choose("auto", Rdfs(), windows=2)
     ('labels', 'keep-all')
@@ -38,8 +38,11 @@ def choose(expiry: Expiry, regime: Regime | None, *, windows: int = 1) -> Way:
         raise ValueError(
             f"expiry must be {', '.join(map(repr, accepted[:-1]))} or 'recompute', got {expiry!r}"
         )
+    counted = isinstance(regime, Rdfs) and (regime.strategy, regime.counts) != ("auto", "support")
     if expiry == "auto":
-        return "labels" if windows == 1 else "keep-all"
+        return "labels" if windows == 1 and not counted else "keep-all"
+    if counted and expiry in ("labels", "dred"):
+        raise ValueError(f"strategy= and counts= go with expiry='keep-all', got expiry={expiry!r}")
     if expiry == "labels" and regime is not None and windows != 1:
         raise ValueError(
             f"expiry='labels' compares what arrived in one window, got {windows} windows that are one graph: "
