@@ -52,6 +52,7 @@ class Stream:
 
     >>> stream = Stream()
     >>> stream.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class), at=3)
+    True
     >>> stream.now
     3
     """

@@ -31,6 +31,7 @@ from bench import (
     section_queries,
     section_spark,
     section_thresholds,
+    section_windows,
 )
 from bench.report import Section, machine, print_section, to_markdown, write_json
 from bench.sizes import FULL, QUICK, Sizes
@@ -51,6 +52,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "thresholds": section_thresholds.run,
     "match": section_match.run,
     "expiry": section_expiry.run,
+    "windows": section_windows.run,
 }
 
 

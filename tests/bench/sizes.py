@@ -51,6 +51,8 @@ class Sizes:
     """(p) Events of 10 to 15 triples."""
     event_triples: tuple[int, ...]
     """(p) Triples of one event."""
+    windows: tuple[int, ...]
+    """(o) Triples in a window."""
     window_triples: tuple[int, ...]
     """(p) Triples that pass through one window."""
     repeat: int = 5
@@ -77,6 +79,7 @@ FULL = Sizes(
     expiring=20_000,
     events=4_000,
     event_triples=(100, 1_000, 10_000, 100_000, 1_000_000),
+    windows=(50_000, 200_000, 1_000_000),
     window_triples=(50_000, 200_000),
 )
 QUICK = Sizes(
@@ -100,6 +103,7 @@ QUICK = Sizes(
     expiring=2_000,
     events=200,
     event_triples=(100, 1_000, 10_000),
+    windows=(1_000, 4_000),
     window_triples=(2_000,),
     repeat=2,
 )

@@ -44,6 +44,7 @@ TINY = replace(
     events=40,
     event_triples=(50, 200),
     window_triples=(300,),
+    windows=(400,),
     repeat=1,
 )
 

@@ -1,8 +1,8 @@
 """CSRBench: weather observations by the second, seven windowed queries, and what three engines answered.
 
 The batch `data_NN` is of second NN. What a naive evaluation reproduces of the recorded answers it does with
-these bounds, for a report at second t and a window of W seconds: `closed="left"`, [t - W, t), for q1 and q7 of
-both engines, q2 of sparqlstream and q4 of csparql; `closed="right"`, (t - W, t], for q2 of csparql. The
+these bounds, for a report at second t and a window of W seconds: `closed="left"`, [t - W, t), for q1 and q7
+of both engines, q2 of sparqlstream and q4 of csparql; `closed="right"`, (t - W, t], for q2 of csparql. The
 windows begin at 0. CQELS tells each solution when it comes: q1 and q2 are ISTREAM deltas over (now - W, now].
 """
 
@@ -147,7 +147,7 @@ def test_cqels_answers_are_the_deltas(query: int) -> None:
 
 @pytest.mark.parametrize("closed", ["left", "right"])
 def test_queries_are_as_a_naive_evaluation(closed: Any) -> None:
-    """All seven queries have the naive answer at each report of their windows, until everything has expired."""
+    """All seven queries have the naive answer at each report of their windows, until all has expired."""
     stream = rdflive.Stream(rdflive.LiveStore())
     followed = {
         query: Followed(stream, query, rdflive.Sliding(size, step, closed=closed))

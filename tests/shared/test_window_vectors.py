@@ -31,7 +31,7 @@ def edge(text: str) -> tuple[URIRef, URIRef, URIRef]:
 
 
 class Followed:
-    """A stream of the arrivals of a case, seen through a window that holds each for ten seconds and an instant."""
+    """A stream of the arrivals of a case, seen through a window that holds each for ten seconds."""
 
     def __init__(self, case: dict[str, Any], expiry: Any) -> None:
         self.stream = rdflive.Stream()

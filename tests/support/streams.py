@@ -13,7 +13,20 @@ from rdflib.term import Node
 
 from rdflive.time.windows import ALWAYS, Window
 
-__all__ = ["EX", "Answer", "Course", "Followed", "Report", "Shown", "Told", "Triples", "evaluate", "iri", "second", "spelled"]
+__all__ = [
+    "EX",
+    "Answer",
+    "Course",
+    "Followed",
+    "Report",
+    "Shown",
+    "Told",
+    "Triples",
+    "evaluate",
+    "iri",
+    "second",
+    "spelled",
+]
 
 EX = "urn:example:"
 SECOND = 10**9
@@ -373,7 +386,7 @@ class Course:
             if now:
                 view.commit(now, element.instant, element.instant, self.background)
         self._count("elements", element, self.counts["elements"])
-        for number in range(len(element.triples)):
+        for _ in element.triples:
             if add:
                 self.counts["triples"] += 1
             self._count("triples", element, self.counts["triples"] if add else start)

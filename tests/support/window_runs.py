@@ -1,6 +1,6 @@
 """Worlds of streams, windows and a graph beside them, followed by subscriptions and by the book.
 
-    PYTHONPATH=tests python -m support.window_runs --operations 20000 --seed 1
+PYTHONPATH=tests python -m support.window_runs --operations 20000 --seed 1
 """
 
 from __future__ import annotations
@@ -24,7 +24,19 @@ from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.windows import Window
 from support.streams import (
-    EX, SECOND, Close, Course, Followed, Label, Pane, Told, Triple, View, evaluate, iri, second, spelled,
+    SECOND,
+    Close,
+    Course,
+    Followed,
+    Label,
+    Pane,
+    Told,
+    Triple,
+    View,
+    evaluate,
+    iri,
+    second,
+    spelled,
 )  # fmt: skip
 from support.worlds import KINDS, Face
 
@@ -37,7 +49,8 @@ WINDOWS: Sequence[Window] = (
     *(
         rdflive.Sliding(size, step, start=start, closed=closed)
         for size, step, start, closed in (
-            (5, 2, 0, "right"), (5, 2, 1, "left"), (4, 3, 0, "both"), (3, 1, 0, "neither"), (2, 5, 0, "right"),
+            (5, 2, 0, "right"), (5, 2, 1, "left"), (4, 3, 0, "both"), (3, 1, 0, "neither"),
+            (2, 5, 0, "right"),
         )
     ),
     rdflive.Tumbling(4),
@@ -228,12 +241,16 @@ class World:
         ]  # fmt: skip
 
     def _may_open(self, stream: int, window: Window) -> bool:
-        """Tell whether a window reaches back no farther than the first on its axis, which stays till the end."""
+        """Tell whether a window reaches back no farther than the first on its axis, which stays."""
         alike = self._axis(stream, window)
         if not alike:
             return True
         found = [w for s, w in alike[0].sources if s == stream and w.cadence.axis == window.cadence.axis]
-        if self.lateness and self.courses[stream].released and window.cadence not in {w.cadence for w in found}:
+        if (
+            self.lateness
+            and self.courses[stream].released
+            and window.cadence not in {w.cadence for w in found}
+        ):
             return False  # where elements may come late, windows share only with those that report alike
         reaches = [w.scope.reach for w in found]
         if None in reaches:
@@ -265,7 +282,9 @@ class World:
             deltas, reports = each.followed.taken(), each.told.reports
             each.told.reports = []
             timed = exact and len({s for s, _ in each.sources}) == 1
-            loose = not exact and len(each.sources) > 1  # in which order late elements correct them is not said
+            loose = (
+                not exact and len(each.sources) > 1
+            )  # in which order late elements correct them is not said
             _compare(each, deltas, reports, timed=timed, loose=loose)
             expected = evaluate(each.query.text, each.view.triples())
             assert each.followed.answers() == expected
@@ -342,7 +361,9 @@ def make_operations(
     operations: list[Any] = []
     for _ in range(count):
         stream = random.randrange(streams)
-        kind = random.choices(("add", "remove", "advance", "write", "batch", "open", "close"), (9, 2, 1, 2, 1, 2, 1))[0]
+        kind = random.choices(
+            ("add", "remove", "advance", "write", "batch", "open", "close"), (9, 2, 1, 2, 1, 2, 1)
+        )[0]
         triples = [triple(random) for _ in range(random.choice((1, 1, 1, 1, 0, 2, 3)))]
         after = random.choice((0, 0, 1, 1, 1, 2, 3, 4, 9, -1, -2, -4))
         writes = [(random.choice((1, 1, -1)), each) for each in triples]

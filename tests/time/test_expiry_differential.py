@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from rdflib import RDF, RDFS, OWL, URIRef
+from rdflib import OWL, RDF, RDFS, URIRef
 
 import rdflive
 from entail.rules.naive import entailed
@@ -112,7 +112,7 @@ WORLDS: dict[str, tuple[Callable[[], Entailing], Callable[[Random], Triple], lis
         [
             Query("SELECT * { ?x a ?c }"),
             Query(f"SELECT * {{ ?x {iri('q')} ?y . ?y a {iri('B')} }}"),
-            Query(f"SELECT ?c (COUNT(?x) AS ?n) {{ ?x a ?c }} GROUP BY ?c"),
+            Query("SELECT ?c (COUNT(?x) AS ?n) { ?x a ?c } GROUP BY ?c"),
         ],
     ),
     "owl-rl": (

@@ -16,14 +16,18 @@ from support.worlds import KINDS
 
 SECONDS = st.integers(0, 3)
 TRIPLES = st.lists(st.tuples(*map(st.sampled_from, ("abcd", "pq", "abcd"))), max_size=3)
-KINDS_OF_OPERATIONS = st.sampled_from(["add"] * 6 + ["remove", "remove", "advance", "write", "batch", "open", "close"])
+KINDS_OF_OPERATIONS = st.sampled_from(
+    ["add"] * 6 + ["remove", "remove", "advance", "write", "batch", "open", "close"]
+)
 OPERATIONS = st.lists(
     st.tuples(
         KINDS_OF_OPERATIONS,
         st.just(0),
         TRIPLES,
         st.sampled_from([0, 0, 1, 1, 2, 3, 9, -1, -3]),
-        st.lists(st.tuples(st.sampled_from([1, 1, -1]), TRIPLES.filter(bool).map(lambda t: t[0])), max_size=2),
+        st.lists(
+            st.tuples(st.sampled_from([1, 1, -1]), TRIPLES.filter(bool).map(lambda t: t[0])), max_size=2
+        ),
         st.integers(0, 10**6),
     ),
     max_size=25,
@@ -40,7 +44,7 @@ def alarmed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", STORES)
 def test_windows_follow_the_book(kind: str) -> None:
-    """What is told at each report, with what expired and when, is what the semantics says; then all is gone."""
+    """At each report is told what the semantics says, with what expired and when; then all is gone."""
     KINDS[kind]()  # skips where the store is absent
     for seed in range(12):
         random = Random(f"{kind} {seed}")

@@ -49,15 +49,21 @@ class StoreState:
         self._every: set[QueryState] = set()
         """The queries that are told of every report of their windows."""
         self._reported: set[View] = set()
+        self._commits = False
+        """True while terms must stay: what some query has to tell is not yet read."""
         self.seconds = 0.0
         """Time spent above the segments."""
 
     def commit(self, sequence: int) -> None:
         """Hand the net delta of each query that changed to its subscription; a second call finds none."""
         start = perf_counter()
-        if self._unflushed or self._broken:
-            self._flush(sequence)
-        deltas = self._deltas()
+        self._commits = True
+        try:
+            if self._unflushed or self._broken:
+                self._flush(sequence)
+            deltas = self._deltas()
+        finally:
+            self._commits = False
         untimed, self._untimed = self._untimed, None
         self.seconds += perf_counter() - start
         if untimed is not None:
@@ -207,7 +213,7 @@ class StoreState:
     def answers(self, query: QueryState) -> list[tuple[Terms, int]]:
         """List the whole current answer of a query with weights, in order where it has one."""
         listed = query.current(self._solutions)
-        self.dictionary.sweep()
+        self._sweep()
         return listed
 
     def answer(self, query: QueryState) -> TermWeights:
@@ -268,7 +274,7 @@ class StoreState:
             if leaf.answers:
                 leaf.drain()
         answer = None if query.is_leaf else query.load(self._solutions)
-        self.dictionary.sweep()
+        self._sweep()
         return answer
 
     def _stop(self, query: QueryState) -> None:
@@ -281,6 +287,11 @@ class StoreState:
             query.clear()
             for view in self._views.pop(query, []):
                 view.queries -= 1
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Release terms, unless a commit will: other queries may still have to tell of them."""
+        if not self._commits:
             self.dictionary.sweep()
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:

@@ -26,7 +26,9 @@ def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
     if type(element) is tuple and len(element) == 3 and type(element[0]) in _SUBJECTS:  # the common case
         return (_native(element, adapter),)
     if isinstance(element, ConjunctiveGraph):  # a Dataset is one
-        raise TypeError(f"an element is one graph, and {element!r} holds several: add each by itself")
+        raise TypeError(
+            f"an element is one graph, and a {type(element).__name__} holds several: add each by itself"
+        )
     if isinstance(element, rdflib.Graph):
         return tuple(_native(triple, adapter) for triple in element)
     if isinstance(element, str) or not isinstance(element, Iterable):

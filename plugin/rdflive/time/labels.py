@@ -198,8 +198,21 @@ class Labels:
         return [self.table, *(found for index in self._indexes.values() for found in index.values())]
 
     def clear(self) -> None:
-        """Take everything out, noted."""
-        self.remove_all(tuple(self.table))
+        """Take everything out, noted, also what a failure left half in."""
+        for triple, old in self.table.items():
+            for before in self._watching:
+                before.setdefault(triple, old)
+                if triple not in before.gone:
+                    before.gone.add(triple)
+                    self._dictionary.hold(triple)
+        held: set[IdTriple] = set()  # what has its terms held for sure
+        for there in self._by_label.values():
+            held.update(there if isinstance(there, set) else (there,))
+        self.table.clear()
+        self._by_label.clear()
+        for index in self._indexes.values():
+            index.clear()
+        self._dictionary.drop(chain.from_iterable(held))
 
     def _join(self, label: int, triples: list[IdTriple]) -> None:
         there = self._by_label.get(label)

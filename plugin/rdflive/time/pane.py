@@ -136,6 +136,12 @@ class Pane:
             return ((triple, False) for triple in self.labels.between(old, new))
         return ((triple, True) for triple in self.labels.between(new, old))
 
+    def settle(self) -> None:
+        """Hold what the last report says, after a failure between it and `slide`."""
+        if self.report is not None:
+            self.begin = self.scope.begin(self.report)
+        self.refresh()
+
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List what was in the window at the last report and matches."""
         for triple in self.labels.matching(key):

@@ -113,7 +113,7 @@ class WindowView(View):
         """Begin with new content, after the old one failed."""
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
-            pane.refresh()
+            pane.settle()
         self.content.reset()
         self._wants.clear()
         self._reporting.clear()

@@ -123,7 +123,7 @@ def test_patterns_equal_every_assignment_tried(query: Any, stream: list[list[Tri
     """In both libraries a matcher finds for each event what trying every assignment finds."""
     text = text_of(*query)
     matcher, native = Matcher(text), Matcher(text)
-    for event in [*stream, *[stream[0]] * 5]:  # the last ones have a known shape
+    for event in [*stream, *[stream[0]] * 9]:  # the last ones have a known shape
         expected = brute(*query, set(event))
         assert counted(matcher.match(event)) == expected
         assert from_oxigraph(counted(native.match(to_oxigraph(event)))) == expected

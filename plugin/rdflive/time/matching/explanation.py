@@ -28,7 +28,7 @@ def explain(
     if machine is not None:
         lines.append(
             f"{stats.events:,} events of {stats.triples:,} triples: {stats.rows:,} rows in views, "
-            f"{stats.joins:,} joins, {stats.solutions:,} solutions"
+            f"{stats.joins:,} joins, {stats.recognised:,} events recognised, {stats.solutions:,} solutions"
         )
     return "\n".join(lines)
 

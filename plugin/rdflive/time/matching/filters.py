@@ -1,14 +1,14 @@
-"""Filters as tests of terms: what a plan's condition says, and a short way for integers and constants."""
+"""Filters as tests of terms, written as code: what a plan's condition says, and a short way for integers and constants."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rdflib import Literal
 from rdflib import Variable as RdflibVariable
 
+from rdflive.engine.source import Source
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import Variable
 from rdflive.query.expressions import Expression
@@ -16,13 +16,8 @@ from rdflive.query.expressions.numbers import number
 from rdflive.time.matching.automaton import Comparison
 from rdflive.time.matching.libraries import Library, Table
 
-__all__ = ["Test", "comparisons_of", "make_test", "own_variables"]
+__all__ = ["comparisons_of", "own_variables", "write_test"]
 
-Test = Callable[[tuple[Any, ...]], bool]
-
-_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DIGITS: Final = 18
 """A number of so many digits is surely an integer of Python's that compares at once."""
@@ -45,40 +40,38 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
     return found
 
 
-def make_test(condition: Condition, variables: Sequence[Variable], library: Library) -> Test:
-    """Compile a condition to a test of a row of the library's terms, in the order of the variables."""
-    places = {v.name: place for place, v in enumerate(variables)}
-    test = condition.condition(places, Table(library))
-    threshold = _threshold(condition) if len(variables) == 1 else None
-    return test if threshold is None else _integers(test, *threshold, library)
+def write_test(
+    source: Source, condition: Condition, names: Mapping[Variable, str], library: Library
+) -> str:
+    """Write a condition as a test of the variables' values, which the source has under these names."""
+    own = own_variables(condition, tuple(names))
+    test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, Table(library)))
+    text = f"{test}(({''.join(f'{names[v]}, ' for v in own)}))"
+    threshold = _threshold(condition) if len(own) == 1 else None
+    return text if threshold is None else _short(source, names[own[0]], *threshold, text, library)
 
 
-def _threshold(condition: Condition) -> tuple[Callable[[Any, Any], bool], int] | None:
+def _threshold(condition: Condition) -> tuple[str, int] | None:
     """Read the comparison of a variable with an integer constant."""
     parts = condition.comparison if isinstance(condition, Expression) else None
     if parts is None:
         return None
-    left, name, right = parts
+    left, operator, right = parts
     if isinstance(left, Literal):
-        left, name, right = right, _MIRRORED[name], left
+        left, operator, right = right, _MIRRORED[operator], left
     value = number(right)
-    if not isinstance(left, RdflibVariable) or not isinstance(value, int):
-        return None
-    return _OPERATORS[name], value
+    return (operator, value) if isinstance(left, RdflibVariable) and isinstance(value, int) else None
 
 
-def _integers(test: Test, compare: Callable[[Any, Any], bool], value: int, library: Library) -> Test:
+def _short(source: Source, name: str, operator: str, value: int, test: str, library: Library) -> str:
     """Compare integers of a few digits, as sensors send them, at once; leave all else to the test."""
     one = library.to_native(Literal(1))
-    kind, integer = type(one), one.datatype
-    is_rdflib = library.to_rdflib is None
-
-    def integers(row: tuple[Any, ...]) -> bool:
-        term = row[0]
-        if type(term) is kind and ((datatype := term.datatype) is integer or datatype == integer):
-            text = term if is_rdflib else term.value
-            if text.isdigit() and text.isascii() and len(text) <= _DIGITS:
-                return compare(int(text), value)
-        return test(row)
-
-    return integers
+    kind, integer = source.name(type(one)), source.name(one.datatype)
+    text = first = name
+    if library.to_rdflib is not None:
+        text, first = "w", f"(w := {name}.value)"
+    is_short = (
+        f"type({name}) is {kind} and {first}.isdigit() and {text}.isascii() and len({text}) <= {_DIGITS} "
+        f"and ((d := {name}.datatype) is {integer} or d == {integer})"
+    )
+    return f"(int({text}) {operator} {source.name(value)} if {is_short} else {test})"

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from rdflive.engine.source import Source
 from rdflive.query.bgp import Variable
 from rdflive.time.matching.automaton import Automaton, Comparison
-from rdflive.time.matching.filters import make_test, own_variables
+from rdflive.time.matching.filters import own_variables, write_test
 from rdflive.time.matching.libraries import Library
 from rdflive.time.matching.ranks import LookUp, probe
 from rdflive.time.matching.views import Row, View
@@ -24,7 +24,7 @@ __all__ = ["Indexes", "Join", "Run", "Tally", "compile_run"]
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Tally: TypeAlias = list[int]
-"""One number, to which a run adds the joins that it makes."""
+"""How many joins, rows in views, and events that were recognised; a run adds its joins."""
 Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 """Gives the solutions: the terms of the variables shown."""
 
@@ -197,8 +197,7 @@ class _Writer:
             variables = own_variables(condition, self.automaton.variables)
             if all(v in self.bound for v in variables):
                 self.open.remove(condition)
-                test = self.source.name(make_test(condition, variables, self.library))
-                texts.append(f"{test}(({''.join(f'{self.names[v]}, ' for v in variables)}))")
+                texts.append(write_test(self.source, condition, self.names, self.library))
         return texts
 
     def _out(self, step: int, *, last: bool) -> str:

@@ -97,11 +97,14 @@ def library_of(triple: Any) -> Library:
     >>> library_of((BNode(), URIRef("http://e/p"), Literal(1))).name
     'rdflib'
     """
-    if type(triple).__module__ == "pyoxigraph":
-        return pyoxigraph(parts=True)
-    if isinstance(triple, tuple) and triple and type(triple[0]).__module__ == "pyoxigraph":
-        return pyoxigraph(parts=False)
-    return RDFLIB
+    if isinstance(triple, tuple):
+        return _of_terms(type(triple[0])) if triple else RDFLIB
+    return pyoxigraph(parts=True) if type(triple).__module__ == "pyoxigraph" else RDFLIB
+
+
+@cache
+def _of_terms(kind: type) -> Library:
+    return pyoxigraph(parts=False) if kind.__module__ == "pyoxigraph" else RDFLIB
 
 
 @cache

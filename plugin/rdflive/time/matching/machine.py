@@ -14,7 +14,7 @@ from rdflive.time.matching.joins import Run, Tally, compile_run
 from rdflive.time.matching.libraries import Library
 from rdflive.time.matching.maintained import Maintained
 from rdflive.time.matching.shapes import Shapes
-from rdflive.time.matching.views import View, compile_partition
+from rdflive.time.matching.views import Row, View, compile_partition
 
 __all__ = ["EventMachine", "KeepingMachine", "Machine", "automata_of"]
 
@@ -36,8 +36,8 @@ class Machine(Protocol):
     orders: list[tuple[int, ...]]
     """The states in the order last taken; empty where nothing was joined."""
 
-    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
-        """Give what appears and disappears; adds joins and rows of views to the tally."""
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
+        """Give what appears and disappears; adds to the tally."""
 
     def forget(self) -> None:
         """End the window."""
@@ -50,7 +50,8 @@ class EventMachine:
         self._automata = automata
         self._library = library
         self._shown = shown_terms(plan, library)
-        self._partition = Shapes(automata, library, compile_partition(automata, library)).partition
+        self._recognise = Shapes(automata, self._shown, library).answer
+        self._partition = compile_partition(automata, library)
         self._answers: Answers = make_answers(plan, library)
         self._runs: list[dict[tuple[int, ...], tuple[Run, tuple[int, ...]]]] = [{} for _ in automata]
         self._by_order: dict[tuple[int, tuple[int, ...]], Run] = {}
@@ -59,14 +60,18 @@ class EventMachine:
         self.sizes: list[tuple[int, ...]] = [(0,) * len(a.patterns) for a in automata]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
 
-    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
-        """Partition, join, and answer."""
-        views = self._partition(triples)
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
+        """Recognise the event, or partition and join it, and answer."""
+        leaves = self._recognise(triples)
+        if leaves is None:
+            views = self._partition(triples)
+            leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
+        else:
+            tally[2] += 1
         if self._is_direct:
-            return self._join(0, views, tally), []
-        leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
+            return leaves[0], ()
         try:
-            return self._answers.begin(leaves), []
+            return self._answers.begin(leaves), ()
         finally:
             self._answers.end()
 
@@ -120,13 +125,13 @@ class KeepingMachine:
             for automaton, columns in zip(automata, shown, strict=True)
         ]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
-        self._base = self._add(background, [0, 0])
+        self._base = self._add(background, [0, 0, 0])
         for kept in self._kept:
             kept.settle()
         if is_window:
             self._answers.begin(self._base)
 
-    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Rows]:
+    def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
         """Add the event to what is kept; without a window it is taken out again."""
         if self._is_window:
             return self._answers.advance(self._add(triples, tally))

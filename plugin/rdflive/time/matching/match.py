@@ -50,6 +50,20 @@ class Match:
         return () if self._header.form == "CONSTRUCT" else self._shown(self._rows)
 
     @property
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        """The solutions as plain tuples in the order of `names`, None for what is unbound; the quickest way.
+
+        >>> Match(Header("SELECT", ("x", "y")), 0, [("a", None)]).rows
+        [('a', None)]
+        """
+        convert = self._header.convert
+        if self._header.form != "SELECT":
+            return ()
+        if convert is None:
+            return self._rows
+        return [tuple(None if term is None else convert(term) for term in row) for row in self._rows]
+
+    @property
     def removed(self) -> tuple[Any, ...]:
         """In a window what the update took from the answer: solutions, or triples of CONSTRUCT."""
         return self._shown(self._removed)

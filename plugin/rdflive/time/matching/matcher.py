@@ -36,6 +36,8 @@ class MatchStats:
     """Rows of views: a triple counts once per pattern that it matches."""
     joins: int
     """Joins of a view with what other views gave."""
+    recognised: int
+    """Events like others before them, which were answered without views and joins."""
     solutions: int
 
 
@@ -80,7 +82,7 @@ class Matcher:
         self._number = 0
         self._triples = 0
         self._solutions = 0
-        self._tally: Tally = [0, 0]
+        self._tally: Tally = [0, 0, 0]
         self._now: Instant | None = None
         self._is_open = False
         self.refresh()
@@ -88,8 +90,8 @@ class Matcher:
     @property
     def stats(self) -> MatchStats:
         """What has been matched so far, the events that could not be matched left out."""
-        joins, rows = self._tally
-        return MatchStats(self._number, self._triples, rows, joins, self._solutions)
+        joins, rows, recognised = self._tally
+        return MatchStats(self._number, self._triples, rows, joins, recognised, self._solutions)
 
     def refresh(self) -> None:
         """Read the background anew; a window that is open ends."""

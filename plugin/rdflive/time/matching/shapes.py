@@ -1,7 +1,9 @@
-"""Partitioning by shape: straight-line code for events with the same predicates in the same order.
+"""Small events recognised by their shape and links, and answered without views and joins.
 
-Most streams say the same things about other subjects, event after event. Where a small event has the
-predicates of some before it, each of its triples goes to its views without asking which those are.
+Most streams say the same things about other subjects, event after event. The *shape* of an event are the
+predicates of its triples, in order; its *links* say which of the terms that patterns join are equal. Of two
+events with the same shape and links the same triples make up solutions, as far as filters let them. So
+where an event has the shape and links of some before it, code written for these picks the solutions.
 """
 
 from __future__ import annotations
@@ -12,102 +14,89 @@ from typing import Any, Final, TypeAlias
 from rdflive.engine.source import Source
 from rdflive.time.matching.automaton import Automaton
 from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.views import Partition, View, Writer
+from rdflive.time.matching.links import Answer, Shape, write_answer, write_links
+from rdflive.time.matching.recurrence import Recurrence
 
 __all__ = ["Shapes"]
 
 _LARGEST: Final = 64
 """Triples of an event that is small."""
-_SEEN: Final = 3
-"""How often a shape has come before code is written for it."""
-_KEPT: Final = 256
-_COUNTED: Final = 4096
+_SHAPES: Final = 256
+_LINKS: Final = 16
+"""Different links of one shape for which there is code."""
 
-Shape: TypeAlias = tuple[Any, ...]
-"""The predicates of an event's triples, in order."""
+Reader: TypeAlias = Callable[[Sequence[Any]], Any]
+"""Gives a key of an event's shape; None where it must be looked at more closely."""
 
 
 class Shapes:
-    """The shapes of the small events of a stream, with the code for those that come again."""
+    """The shapes and links of the small events of a stream, with the code for those that come again."""
 
-    def __init__(self, automata: Sequence[Automaton], library: Library, otherwise: Partition) -> None:
+    def __init__(
+        self, automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], library: Library
+    ) -> None:
         self._automata = automata
+        self._shown = shown
         self._library = library
-        self._otherwise = otherwise
-        self._readers: dict[int, Callable[[Sequence[Any]], Shape]] = {}
-        self._code: dict[Shape, Partition] = {}
-        self._counts: dict[Shape, int] = {}
+        self._readers: dict[int, Reader] = {}
+        self._answers: dict[Any, Answer] = {}
+        self._seen: Recurrence[Any] = Recurrence(self._answers, _SHAPES)
 
-    def partition(self, triples: Sequence[Any]) -> tuple[View, ...]:
-        """Give the views of an event."""
-        read = self._readers.get(len(triples))
-        if read is None:
-            if not 0 < len(triples) <= _LARGEST:
-                return self._otherwise(triples)
-            read = self._readers[len(triples)] = _reader(self._library, len(triples))
-        shape = read(triples)
-        code = self._code.get(shape)
-        return self._learn(shape, triples) if code is None else code(triples)
+    def answer(self, triples: Sequence[Any]) -> Sequence[list[Any]] | None:
+        """Give the solutions of each basic graph pattern; None where the event is not recognised."""
+        read = self._readers.get(len(triples)) or self._reader(len(triples))
+        key = read(triples)
+        answer = self._answers.get(key)
+        return self._learn(key, triples) if answer is None else answer(triples)
 
-    def _learn(self, shape: Shape, triples: Sequence[Any]) -> tuple[View, ...]:
+    def _reader(self, size: int) -> Reader:
+        """Find or write what reads the shapes of events of so many triples."""
+        if not 0 < size <= _LARGEST or not all(a.patterns for a in self._automata):
+            return _unread
+        read = self._readers[size] = _write_reader(self._library, size)
+        return read
+
+    def _learn(self, key: Any, triples: Sequence[Any]) -> None:
         """Count a shape, and write its code when it has come again."""
-        views = self._otherwise(triples)
-        if len(self._counts) >= _COUNTED:
-            self._counts.clear()
-        count = self._counts[shape] = self._counts.get(shape, 0) + 1
-        if count > _SEEN and len(self._code) < _KEPT:
-            self._code[shape] = _Writer(self._automata, self._library).write_shape(shape)
-        return views
+        if key is None or not self._seen.is_due(key):
+            return
+        shape: Shape = tuple(t.predicate if self._library.has_parts else t[1] for t in triples)
+        if type(key) is str and key.count(_BETWEEN) >= len(shape):
+            return  # one of the predicates has the separator in it
+        answers: dict[Any, Answer] = {}
+        seen = Recurrence(answers, _LINKS)
+
+        def learn(links: tuple[int, ...], *terms: Any) -> None:
+            if seen.is_due(links):
+                code = write_answer(self._automata, self._shown, self._library, shape, links, terms)
+                if code is not None:
+                    seen.keep(links, code)
+
+        self._seen.keep(key, write_links(self._automata, self._library, shape, answers, learn))
 
 
-def _reader(library: Library, size: int) -> Callable[[Sequence[Any]], Shape]:
-    """Write what reads the predicates of so many triples, and looks at the types of the subjects."""
+_BETWEEN: Final = "\n"
+
+
+def _unread(_: Sequence[Any]) -> None:
+    """Events of this size are not recognised."""
+
+
+def _write_reader(library: Library, size: int) -> Reader:
+    """Write what reads the predicates of so many triples.
+
+    Those of rdflib are joined to one string, which hashes and compares in C.
+    """
     source = Source("def read(triples):")
     places = range(size)
     if library.has_parts:
         source.line(f"{''.join(f't{i}, ' for i in places)} = triples")
         source.line(f"return ({''.join(f't{i}.predicate, ' for i in places)})")
-    else:
-        source.line(f"{''.join(f'(s{i}, p{i}, o{i}), ' for i in places)} = triples")
-        usual = source.name(next(iter(library.predicates)))
-        source.line(f"if not ({usual} is {' is '.join(f'type(s{i})' for i in places)}):")
-        check = source.name(library.check)
-        source.line(f"    for t in triples: type(t[0]) in {source.name(library.subjects)} or {check}(t)")
-        source.line(f"return ({''.join(f'p{i}, ' for i in places)})")
+        return source.function("read")
+    source.line(f"{''.join(f'(_, p{i}, _), ' for i in places)} = triples")
+    (kind,) = library.predicates
+    usual = source.name(kind)
+    source.line(f"if not ({usual} is {' is '.join(f'type(p{i})' for i in places)}): return None")
+    shape = f"({''.join(f'p{i}, ' for i in places)})"
+    source.line(f"return {shape if library.to_rdflib else f'{source.name(_BETWEEN.join)}({shape})'}")
     return source.function("read")
-
-
-class _Writer(Writer):
-    def write_shape(self, shape: Shape) -> Partition:
-        """Write and compile the code of one shape; equal predicates have equal types, and need no check."""
-        source = self.source
-        library = self.library
-        plain: dict[int, list[int]] = {i: [] for i in range(len(self.patterns)) if self.is_plain(i)}
-        self.begin(without=plain)
-        for place, predicate in enumerate(shape):
-            entered = [
-                i for i, (p, _) in enumerate(self.patterns)
-                if i in self.anywhere or library.to_native(p.predicate) == predicate
-            ]  # fmt: skip
-            if entered:
-                terms = f"s{place}, p{place}, o{place} = triples[{place}]"
-                if library.has_parts:
-                    terms = f"t = triples[{place}]; s{place} = t.subject; o{place} = t.object"
-                    if self.anywhere:
-                        terms += f"; p{place} = t.predicate"
-                source.line(terms)
-                if not library.has_parts:
-                    source.line(
-                        f"if type(o{place}) not in {source.name(library.terms)}: "
-                        f"{source.name(library.check)}(triples[{place}])"
-                    )
-            for i in entered:
-                if i in plain:
-                    plain[i].append(place)
-                else:
-                    self.enter(i, str(place), is_known=True)
-        for i, places in plain.items():
-            source.line(f"v{i} = [{', '.join(f'(s{place}, o{place})' for place in places)}]")
-        self.end()
-        partition: Partition = source.function("partition")
-        return partition
