@@ -9,6 +9,7 @@ from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import IdTriple, Pattern, Sign, Triple
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.program import Program
+from rdflive.time.beside import Beside
 from rdflive.time.content import Changes
 from rdflive.time.expiry.labelled import Closure, LabelledGraph
 from rdflive.time.group import Group
@@ -23,7 +24,7 @@ class SharedClosure:
 
     def __init__(self, program: Program, group: Group, background: Lister | None, state: State) -> None:
         self._group = group
-        self._background = background
+        self._beside = None if background is None else Beside(background)
         self._state = state
         self._dictionary = state.dictionary
         self._before = group.explicit.watch()
@@ -33,6 +34,17 @@ class SharedClosure:
         self.closure = Closure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share it."""
+
+    def touch(self, change: Triple) -> None:
+        """Be told of every change of the graph beside the windows."""
+        if self._beside is not None:
+            self._beside.touch(change)
+
+    def reload(self) -> None:
+        """Read the graph beside the windows anew."""
+        if self._beside is not None:
+            self._beside.reload()
+        self._clear_noted()
 
     def note(self, change: Triple) -> None:
         """Have a triple of the graph beside the windows looked at again."""
@@ -70,7 +82,7 @@ class SharedClosure:
         with self.closure.labels.unnoted():
             self.closure.reset()
         self._group.explicit.forget(self._before)
-        self._clear_noted()
+        self.reload()
 
     def close(self) -> None:
         """Stop looking at the labels of the group."""
@@ -86,16 +98,15 @@ class SharedClosure:
         return ALWAYS if self._is_always(triple) else self._group.explicit.table.get(triple)
 
     def _is_always(self, triple: IdTriple) -> bool:
-        if self._background is None:
+        if self._beside is None:
             return False
         terms = self._dictionary.terms
-        s, p, o = triple
-        return next(iter(self._background((terms[s], terms[p], terms[o]))), None) is not None
+        return self._beside.holds((terms[triple[0]], terms[triple[1]], terms[triple[2]]))
 
     def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
         table, terms, intern = self._group.explicit.table, self._dictionary.terms, self._dictionary.intern
-        if self._background is not None:
-            for s, p, o in self._background((terms[key[0]], terms[key[1]], terms[key[2]])):
+        if self._beside is not None:
+            for s, p, o in self._beside.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
                 yield (intern(s), intern(p), intern(o)), ALWAYS
         before = self._before
         for triple in self._group.explicit.matching(key):
@@ -133,6 +144,10 @@ class Closed:
         """Tell whether a change of the graph may change what is wanted."""
         return self._closure.concerns(self._shared.known(change))
 
+    def touch(self, change: Triple) -> None:
+        """Be told of every change of the graph beside the windows."""
+        self._shared.touch(change)
+
     def note(self, sign: Sign, change: Triple) -> None:  # noqa: ARG002 - it is looked up
         """Take a change of the graph beside the windows."""
         self._shared.note(change)
@@ -166,6 +181,10 @@ class Closed:
     def reset(self) -> None:
         """Begin with a new closure, for all that share it."""
         self._shared.reset()
+
+    def reload(self) -> None:
+        """Read the graph beside the window anew."""
+        self._shared.reload()
 
     def _shown(self, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
         for triple, held in changes:

@@ -9,6 +9,7 @@ from rdflive.dictionary import Dictionary
 from rdflive.engine.view import Lister
 from rdflive.entail.entailment import IdTriple, Pattern, Sign, Triple
 from rdflive.entail.rules.keys import Key
+from rdflive.time.beside import Beside
 from rdflive.time.pane import Pane
 
 __all__ = ["Background", "Changes", "Content", "Held"]
@@ -38,6 +39,9 @@ class Content(Protocol):
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph beside the windows may matter."""
 
+    def touch(self, change: Triple) -> None:
+        """Be told of every change of the graph beside the windows, before `concerns`."""
+
     def note(self, sign: Sign, change: Triple) -> None:
         """Take a change of the graph beside the windows, for the next call of `changes`."""
 
@@ -62,12 +66,15 @@ class Content(Protocol):
     def reset(self) -> None:
         """Begin anew, after a failure."""
 
+    def reload(self) -> None:
+        """Read the graph beside the windows anew; nothing is wanted meanwhile."""
+
 
 class Background:
     """The graph beside the windows, as it was at the last reports."""
 
     def __init__(self, triples: Lister, dictionary: Dictionary) -> None:
-        self.triples = triples
+        self.now = Beside(triples)
         self._dictionary = dictionary
         self._net: dict[Triple, Sign] = {}
 
@@ -91,13 +98,13 @@ class Background:
         noted = self._net.get((s, p, o))
         if noted is not None:
             return noted < 0
-        return next(iter(self.triples((s, p, o))), None) is not None
+        return self.now.holds((s, p, o))
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List what the graph held at the last reports and matches."""
         terms = self._dictionary.terms
         pattern = terms[key[0]], terms[key[1]], terms[key[2]]
-        for s, p, o in self.triples(pattern):
+        for s, p, o in self.now.triples(pattern):
             if self._net.get((s, p, o)) != 1:
                 yield self.ids((s, p, o))
         for triple, sign in self._net.items():
@@ -109,9 +116,10 @@ class Background:
         s, p, o = map(self._dictionary.intern, triple)
         return s, p, o
 
-    def reset(self) -> None:
+    def reload(self) -> None:
         """Take the graph as it is."""
         self._net.clear()
+        self.now.reload()
 
 
 class Held:
@@ -131,6 +139,11 @@ class Held:
     def concerns(self, change: Triple) -> bool:  # noqa: ARG002 - every triple may be asked for
         """Say yes."""
         return True
+
+    def touch(self, change: Triple) -> None:
+        """Be told of every change of the graph beside the windows."""
+        if self.background is not None:
+            self.background.now.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:
         """Take a change of the graph beside the windows."""
@@ -179,10 +192,12 @@ class Held:
         """List the containers of the labels."""
         return [container for pane in self.panes for container in pane.labels.containers()]
 
-    def reset(self) -> None:
+    def reload(self) -> None:
         """Take the windows and the graph as they are."""
         if self.background is not None:
-            self.background.reset()
+            self.background.reload()
+
+    reset = reload
 
     def _exact(self, pane: Pane, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
         """Leave out what other panes or the graph beside them hold anyway."""

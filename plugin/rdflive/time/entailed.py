@@ -42,6 +42,10 @@ class Entailed:
         """Tell whether a change of the graph may change what is wanted."""
         return self._entailment.concerns(change)
 
+    def touch(self, change: Triple) -> None:
+        """Be told of every change of the graph beside the windows."""
+        self._held.touch(change)
+
     def note(self, sign: Sign, change: Triple) -> None:
         """Take a change of the graph beside the windows."""
         self._held.note(sign, change)
@@ -74,8 +78,12 @@ class Entailed:
 
     def reset(self) -> None:
         """Begin with a new entailment."""
-        self._held.reset()
+        self._held.reload()
         self._entailment = self._regime.start(self._graph)
+
+    def reload(self) -> None:
+        """Read the graph beside the windows anew."""
+        self._held.reload()
 
     def _entail(self, explicit: list[tuple[Sign, IdTriple]]) -> Changes:
         terms = self._dictionary.terms

@@ -42,6 +42,7 @@ class WindowView(View):
         Windows that report every change take it with the commit; others do at their next report.
         """
         s, p, o = change
+        self.content.touch((s, p, o))
         if not self.content.concerns((s, p, o)):
             return False
         self.content.note(sign, (s, p, o))
@@ -118,6 +119,10 @@ class WindowView(View):
         self._wants.clear()
         self._reporting.clear()
         self._moved.clear()
+
+    def reload(self) -> None:
+        """Read the graph beside the windows again, its queries being stopped."""
+        self.content.reload()
 
     def release(self) -> None:
         """Close the panes; nobody uses the view any more."""

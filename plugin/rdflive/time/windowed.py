@@ -35,8 +35,9 @@ class Windowed:
         sources = [source for found in (windowing.default, *windowing.named.values()) for source in found]
         self._timelines = [source.timeline for source in sources]
         axes = {source.window.cadence.axis for source in sources}
-        if endings is not None and len(axes) > 1:
-            raise ValueError("expires=True needs windows that all go by time, or all count alike")
+        counting = {(source.timeline, source.window.cadence.axis) for source in sources}
+        if endings is not None and axes != {"time"} and len(counting) > 1:
+            raise ValueError("expires=True needs windows that all go by time, or count the same stream alike")
         self._show_end = show if axes == {"time"} else int
 
     def time(self) -> Any:

@@ -1,0 +1,228 @@
+"""(o) What a slide of a window costs, by how much changes and by how much the window holds."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from itertools import count
+from statistics import median
+from typing import Any, Final
+
+import rdflib
+from rdflib import URIRef
+
+import rdflive
+from bench.child import call_module
+from bench.clock import timed
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+
+__all__ = ["run"]
+
+EX: Final = "urn:example:"
+CHANGES: Final = (10, 100, 1000)
+"""Triples that come, and that go, at a slide."""
+SLIDES: Final = 20
+KINDS: Final = 100
+"""The background says of each object of which of these kinds it is; the joined query asks for one."""
+OBJECTS: Final = 1000
+QUERIES: Final = {
+    "plain": f"SELECT * {{ ?s <{EX}p> <{EX}o7> }}",
+    "joined with a background": f"SELECT * {{ ?s <{EX}p> ?o . ?o <{EX}kind> <{EX}k7> }}",
+}
+SHARED: Final = 4
+"""Windows of different ranges that look at one stream, or each at its own."""
+
+
+def run(sizes: Sizes) -> Section:
+    """Measure every size in a process of its own."""
+    section = Section(
+        "windows",
+        "Windows over a stream: time per slide",
+        max(sizes.windows),
+        SEED,
+        SLIDES,
+        {
+            "what": "what",
+            "held": "triples in the window",
+            "changed": "triples that come, and that go",
+            "rdflive": "rdflive, ms",
+            "each": "µs per triple that comes",
+            "kept": "store kept up to date and asked, ms",
+            "rebuilt": "store rebuilt and asked, ms",
+            "ratio_kept": "times faster than the store kept up to date",
+            "ratio_rebuilt": "than the store rebuilt",
+            "memory": "MB",
+        },
+    )
+    for held in sizes.windows:
+        section.rows += call_module("bench.section_windows", {"held": held})["rows"]
+    section.notes += [
+        "A slide is one `Stream.add` of all that comes, and with steps one `advance_to`; what expires at it "
+        "is as much. The window stands over an rdflib graph.",
+        "Peers: a pyoxigraph store to which a slide adds what comes and from which it removes what goes, or "
+        "that is made anew, and the whole query, whose answer is counted.",
+        f"Shared: {SHARED} windows, of which the widest holds that much, over one stream, or each over a "
+        "stream of its own; memory is what Python allocates to fill them.",
+    ]
+    return section
+
+
+def _triples() -> Iterator[tuple[URIRef, URIRef, URIRef]]:
+    for number in count():
+        yield URIRef(f"{EX}s{number}"), URIRef(EX + "p"), URIRef(f"{EX}o{number % OBJECTS}")
+
+
+def _background() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    for number in range(OBJECTS):
+        graph.add((URIRef(f"{EX}o{number}"), URIRef(EX + "kind"), URIRef(f"{EX}k{number % KINDS}")))
+    return graph
+
+
+def _parts(held: int, changed: int) -> tuple[list[Any], list[list[Any]]]:
+    """Give the elements that fill a window, with their instants, and those of the slides after it.
+
+    The oldest are as small as those of the slides in which they expire; the rest comes at once.
+    """
+    triples = _triples()
+    slides = min(SLIDES, held // changed // 2)
+    filling = [(at, [next(triples) for _ in range(changed)]) for at in range(1, slides + 1)]
+    filling.append((slides + 1, [next(triples) for _ in range(held - slides * changed)]))
+    return filling, [[next(triples) for _ in range(changed)] for _ in range(slides)]
+
+
+class _Window:
+    """A stream that is seen through a window which is full."""
+
+    def __init__(self, query: str, held: int, changed: int, step: int | None) -> None:
+        graph = _background() if "kind" in query else None
+        self.stream = rdflive.Stream(graph)
+        self.weight = 0
+        filling, self.coming = _parts(held, changed)
+        self.now = size = len(self.coming) + 1
+        self.stepped = step is not None
+        window = rdflive.Sliding(size, step)
+        self.subscription = rdflive.subscribe(self.stream, query, self._take, window=window)
+        for at, triples in filling:
+            self.stream.add(triples, at=at)
+        self.stream.advance_to(self.now)
+
+    def _take(self, delta: rdflive.Delta) -> None:
+        self.weight += len(delta.added) - len(delta.removed)
+
+    def slide(self, triples: list[Any]) -> None:
+        """Let what comes come, and what is due expire."""
+        self.now += 1
+        self.stream.add(triples, at=self.now)
+        if self.stepped:
+            self.stream.advance_to(self.now)
+
+
+class _Store:
+    """What a window holds, in a store that is asked."""
+
+    def __init__(self, query: str, held: int, changed: int) -> None:
+        import pyoxigraph as ox
+
+        self._ox = ox
+        self.query = query
+        filling, coming = _parts(held, changed)
+        self.going = [self._quads(triples) for _, triples in filling[:-1]]
+        self.coming = [self._quads(triples) for triples in coming]
+        background = self._quads(_background()) if "kind" in query else []
+        self.all = [*background, *(quad for _, triples in filling for quad in self._quads(triples))]
+        self.store = ox.Store()
+        self.store.bulk_extend(self.all)
+
+    def _quads(self, triples: Any) -> list[Any]:
+        return [self._ox.Quad(*map(self._ox.NamedNode, triple)) for triple in triples]
+
+    def slide(self, number: int) -> int:
+        """Keep the store up to date, and ask."""
+        for quad in self.going[number]:
+            self.store.remove(quad)
+        self.store.extend(self.coming[number])
+        return sum(1 for _ in self.store.query(self.query))
+
+    def rebuild(self) -> int:
+        """Make the store anew, and ask."""
+        store = self._ox.Store()
+        store.bulk_extend(self.all)
+        return sum(1 for _ in store.query(self.query))
+
+
+def _row(what: str, held: int, changed: int, step: int | None) -> dict[str, Cell]:
+    window, store = _Window(QUERIES[what], held, changed, step), _Store(QUERIES[what], held, changed)
+    gc.collect()
+    gc.freeze()
+    ours, kept = [], []
+    for number, triples in enumerate(window.coming):
+        ours.append(timed(lambda triples=triples: window.slide(triples))[0])
+        seconds, answers = timed(lambda number=number: store.slide(number))
+        kept.append(seconds)
+        if answers != window.weight:
+            raise AssertionError(f"{answers} answers by the store, {window.weight} by rdflive: {what}")
+    rebuilt, _ = timed(store.rebuild)
+    window.subscription.close()
+    gc.unfreeze()
+    own = median(ours)
+    return {
+        "what": f"{'continuous' if step is None else 'stepped'}, {what}",
+        "held": held,
+        "changed": changed,
+        "rdflive": own * 1e3,
+        "each": own / changed * 1e6,
+        "kept": median(kept) * 1e3,
+        "rebuilt": rebuilt * 1e3,
+        "ratio_kept": median(kept) / own,
+        "ratio_rebuilt": rebuilt / own,
+    }
+
+
+def _shared(held: int, changed: int, *, streams: int) -> dict[str, Cell]:
+    """Measure windows of four ranges over one stream, or over four."""
+    filling, coming = _parts(held, changed)
+    size = len(coming) + 1
+    tracemalloc.start()
+    made = [rdflive.Stream() for _ in range(streams)]
+    for number in range(SHARED):
+        window = rdflive.Sliding(max(1, size * (number + 1) // SHARED))
+        stream = made[number % streams]
+        rdflive.subscribe(stream, QUERIES["plain"], lambda _: None, window=window)
+    for at, triples in filling:
+        for stream in made:
+            stream.add(triples, at=at)
+    memory = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    seconds = []
+    for at, triples in enumerate(coming, size + 1):
+
+        def slide(at: int = at, triples: list[Any] = triples) -> None:
+            for stream in made:
+                stream.add(triples, at=at)
+
+        seconds.append(timed(slide)[0])
+    return {
+        "what": f"{SHARED} windows over {'one stream' if streams == 1 else f'{streams} streams'}",
+        "held": held,
+        "changed": changed,
+        "rdflive": median(seconds) * 1e3,
+        "each": median(seconds) / changed * 1e6,
+        "memory": memory / 1e6,
+    }
+
+
+def _measure(held: int) -> dict[str, Any]:
+    changes = [changed for changed in CHANGES if changed <= held // 4]
+    rows = [_row(what, held, changed, step) for what in QUERIES for step in (None, 1) for changed in changes]
+    rows += [_shared(held, changes[-1], streams=streams) for streams in (1, SHARED)]
+    return {"rows": rows}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(**json.load(sys.stdin))))
