@@ -18,7 +18,8 @@ from rdflive.entail.rules import load_program
 from support.entailment import saturated
 from support.expiry import labelled
 from support.streams import EX, Triple, Triples, iri, spelled
-from support.window_runs import Entailing, Query, World, make_operations, play
+from support.window_plays import make_operations, play
+from support.window_runs import Entailing, Query, World
 
 EXPIRIES = ("labels", "keep-all", "dred", "recompute")
 TYPE, SC, SP = str(RDF.type), str(RDFS.subClassOf), str(RDFS.subPropertyOf)

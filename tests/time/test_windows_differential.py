@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.window_runs import QUERIES, STORES, WINDOWS, World, make_operations, play
+from support.window_plays import make_operations, play
+from support.window_runs import QUERIES, STORES, WINDOWS, World
 from support.worlds import KINDS
 
 SECONDS = st.integers(0, 3)
