@@ -14,8 +14,18 @@ from rdflive.query.expressions.values import compare
 from rdflive.time.matching.libraries import pyoxigraph
 
 __all__ = [
-    "Triple", "brute", "counted", "events", "from_oxigraph", "pattern_queries", "text_of", "to_oxigraph",
-]  # fmt: skip
+    "NODES",
+    "PREDICATES",
+    "VALUES",
+    "Triple",
+    "brute",
+    "counted",
+    "events",
+    "from_oxigraph",
+    "pattern_queries",
+    "text_of",
+    "to_oxigraph",
+]
 
 EX = "urn:example:"
 OPERATORS = ("<", "<=", ">", ">=", "!=", "=")

@@ -3,118 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rdflib import Graph, Literal, URIRef
+from rdflib import Graph
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.matching import Matcher, match
-from rdflive.query.expressions.values import compare
-from rdflive.time.matching.libraries import pyoxigraph
 from rdflive.time.windows import Tumbling
 from support.evaluate import answer
+from support.matching import (
+    Triple,
+    brute,
+    counted,
+    events,
+    from_oxigraph,
+    pattern_queries,
+    text_of,
+    to_oxigraph,
+)
 from support.queries import make_quad, make_query
 from support.solutions import folded_row, row
 from support.syntax import Query
 
-EX = "urn:example:"
 WINDOW = Tumbling(10)
-OPERATORS = ("<", "<=", ">", ">=", "!=", "=")
 
-Triple = tuple[Any, Any, Any]
 EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-# the oracle of patterns: no joins, no views, no code of the matcher
-
-NODES = [URIRef(EX + name) for name in "abcd"]
-PREDICATES = [URIRef(EX + name) for name in "pqr"]
-VALUES = [Literal(n) for n in (1, 2, 3)] + [Literal(2.5), Literal("x"), Literal("b", lang="en"), Literal("y")]
-
-
-def brute(
-    patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]], triples: set[Triple]
-) -> Counter[Any]:
-    """Try every combination of triples, one per pattern."""
-    found: Counter[Any] = Counter()
-    for chosen in product(triples, repeat=len(patterns)):
-        row: dict[str, Any] = {}
-        fits = all(
-            row.setdefault(part, term) == term if isinstance(part, str) and part[0] == "?" else part == term
-            for pattern, triple in zip(patterns, chosen, strict=True)
-            for part, term in zip(pattern, triple, strict=True)
-        )
-        if fits and all(holds(row, *condition) for condition in filters):
-            found[tuple(sorted(row.items()))] += 1
-    return found
-
-
-def holds(row: dict[str, Any], left: str, operator: str, right: Any) -> bool:
-    other = row[right] if isinstance(right, str) and right[0] == "?" else right
-    return compare(operator, row[left], other) is True
-
-
-def text_of(patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]]) -> str:
-    def term(part: Any) -> str:
-        return part if isinstance(part, str) and part[0] == "?" else part.n3()
-
-    lines = [" ".join(map(term, pattern)) + " ." for pattern in patterns]
-    lines += [f"FILTER({left} {operator} {term(right)})" for left, operator, right in filters]
-    return f"SELECT * {{ {' '.join(lines)} }}"
-
-
-@st.composite
-def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[str, str, Any]]]:
-    """Stars, chains, cycles and what else falls out of few variables; some filters between patterns."""
-    random: Random = draw(st.randoms(use_true_random=False))
-    variables = [f"?v{i}" for i in range(random.choice((2, 3, 4, 5)))]
-    patterns = []
-    for _ in range(random.choice((1, 2, 2, 3, 3))):
-        subject = random.choice(NODES) if random.random() < 0.1 else random.choice(variables)
-        predicate = random.choice(variables) if random.random() < 0.1 else random.choice(PREDICATES)
-        value = random.choice(NODES + VALUES) if random.random() < 0.15 else random.choice(variables)
-        patterns.append((subject, predicate, value))
-    used = sorted(
-        {part for pattern in patterns for part in pattern if isinstance(part, str) and part[0] == "?"}
-    )
-    filters = []
-    for _ in range(random.choice((0, 1, 1, 2))):
-        if used:
-            right = random.choice(used) if random.random() < 0.75 else random.choice(VALUES)
-            filters.append((random.choice(used), random.choice(OPERATORS), right))
-    return list(dict.fromkeys(patterns)), filters
-
-
-@st.composite
-def events(draw: st.DrawFn, *, most: int = 8) -> list[Triple]:
-    """A few triples, some of them twice."""
-    random: Random = draw(st.randoms(use_true_random=False))
-    subjects, objects = NODES[:3], [*NODES, *VALUES]
-    return [
-        (random.choice(subjects), random.choice(PREDICATES), random.choice(objects))
-        for _ in range(random.randint(0, most))
-    ]
-
-
-def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
-    solutions = found.removed if removed else found.solutions
-    return Counter(tuple(sorted((f"?{name}", term) for name, term in s.items())) for s in solutions)
-
-
-def to_oxigraph(triples: list[Triple]) -> list[Any]:
-    library = pyoxigraph(parts=True)
-    return [library.triples[0](*map(library.to_native, triple)) for triple in triples]
-
-
-def from_oxigraph(rows: Counter[Any]) -> Counter[Any]:
-    convert = pyoxigraph(parts=True).to_rdflib
-    assert convert is not None
-    return Counter({tuple((name, convert(term)) for name, term in row): n for row, n in rows.items()})
 
 
 @EXAMPLES

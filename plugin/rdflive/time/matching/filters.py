@@ -1,4 +1,4 @@
-"""Filters as tests of terms, written as code: what a plan's condition says, and a short way for integers and constants."""
+"""Filters as tests of terms, written as code: a plan's conditions, and a short way for integers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
     return found
 
 
-def write_test(
-    source: Source, condition: Condition, names: Mapping[Variable, str], library: Library
-) -> str:
+def write_test(source: Source, condition: Condition, names: Mapping[Variable, str], library: Library) -> str:
     """Write a condition as a test of the variables' values, which the source has under these names."""
     own = own_variables(condition, tuple(names))
     test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, Table(library)))

@@ -98,13 +98,9 @@ def library_of(triple: Any) -> Library:
     'rdflib'
     """
     if isinstance(triple, tuple):
-        return _of_terms(type(triple[0])) if triple else RDFLIB
+        is_rdflib = not triple or type(triple[0]).__module__ != "pyoxigraph"
+        return RDFLIB if is_rdflib else pyoxigraph(parts=False)
     return pyoxigraph(parts=True) if type(triple).__module__ == "pyoxigraph" else RDFLIB
-
-
-@cache
-def _of_terms(kind: type) -> Library:
-    return pyoxigraph(parts=False) if kind.__module__ == "pyoxigraph" else RDFLIB
 
 
 @cache

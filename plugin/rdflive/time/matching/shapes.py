@@ -1,6 +1,6 @@
 """Small events recognised by their shape and links, and answered without views and joins.
 
-Most streams say the same things about other subjects, event after event. The *shape* of an event are the
+Most streams say the same things about other subjects, event after event. The *shape* of an event is the
 predicates of its triples, in order; its *links* say which of the terms that patterns join are equal. Of two
 events with the same shape and links the same triples make up solutions, as far as filters let them. So
 where an event has the shape and links of some before it, code written for these picks the solutions.
@@ -25,6 +25,9 @@ _SHAPES: Final = 256
 _LINKS: Final = 16
 """Different links of one shape for which there is code."""
 
+_BETWEEN: Final = "\n"
+"""Between the predicates of a shape that are joined to one string."""
+
 Reader: TypeAlias = Callable[[Sequence[Any]], Any]
 """Gives a key of an event's shape; None where it must be looked at more closely."""
 
@@ -47,7 +50,10 @@ class Shapes:
         read = self._readers.get(len(triples)) or self._reader(len(triples))
         key = read(triples)
         answer = self._answers.get(key)
-        return self._learn(key, triples) if answer is None else answer(triples)
+        if answer is not None:
+            return answer(triples)
+        self._learn(key, triples)
+        return None
 
     def _reader(self, size: int) -> Reader:
         """Find or write what reads the shapes of events of so many triples."""
@@ -69,13 +75,9 @@ class Shapes:
         def learn(links: tuple[int, ...], *terms: Any) -> None:
             if seen.is_due(links):
                 code = write_answer(self._automata, self._shown, self._library, shape, links, terms)
-                if code is not None:
-                    seen.keep(links, code)
+                seen.keep(links, code)
 
         self._seen.keep(key, write_links(self._automata, self._library, shape, answers, learn))
-
-
-_BETWEEN: Final = "\n"
 
 
 def _unread(_: Sequence[Any]) -> None:

@@ -144,8 +144,10 @@ class _Writer:
         if library.has_parts:
             source.line("s = t.subject; o = t.object")
         else:
-            kinds = f"type(s) not in {source.name(library.subjects)} or type(o) not in {source.name(library.terms)}"
-            source.line(f"if {kinds}: {source.name(library.check)}(t)")
+            subjects, terms = source.name(library.subjects), source.name(library.terms)
+            source.line(
+                f"if type(s) not in {subjects} or type(o) not in {terms}: {source.name(library.check)}(t)"
+            )
 
     def _enter(self, i: int) -> None:
         """Let the triple into a view, if it matches."""
