@@ -8,6 +8,7 @@ from typing import Any
 import rdflib
 
 from rdflive.entail.regimes import Rules, Strategy, regime_of
+from rdflive.errors import QuerySyntaxError
 from rdflive.opening import Windows, open_subscription
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
@@ -59,13 +60,17 @@ def register(
     windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
     graph = next(iter((*default, *windows.values())))[0].graph
     namespaces = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
-    parsed = parse_query(
-        query.text,
-        init_ns={**namespaces, **(initNs or {})},
-        init_bindings=initBindings,
-        windows=frozenset(windows),
-        merges=bool(default),
-    )
+    try:
+        parsed = parse_query(
+            query.text,
+            init_ns={**namespaces, **(initNs or {})},
+            init_bindings=initBindings,
+            windows=frozenset(windows),
+            merges=bool(default),
+        )
+    except QuerySyntaxError as error:
+        written = str(error).replace("GRAPH  ", "WINDOW ")  # as the text had it, before it was read
+        raise QuerySyntaxError(written, line=error.line, column=error.column) from error
     return open_subscription(
         graph,
         make_plan(parsed, algorithm),

@@ -46,7 +46,9 @@ class DeltaMaker:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(query))
             if shown is None:
                 return None
-            weights, expired = shown, {terms: n for terms, n in expired.items() if terms in shown}
+            whole = self._windowed.output == "rstream"
+            initial, weights = initial or whole, shown
+            expired = {} if whole else {terms: n for terms, n in expired.items() if terms in shown}
         return self._delta(state, query, weights, sequence, initial=initial, expired=expired)
 
     def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
@@ -72,7 +74,7 @@ class DeltaMaker:
             assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
             origins = self._tracer.trace(view, weights, initial=initial)
         if self._windowed is not None:
-            time = self._windowed.time()
+            time = self._windowed.time(state, query)
             ends = self._windowed.ends(state, query, weights, expired)
         return Delta(
             self._header,

@@ -191,7 +191,8 @@ def _window_view(
     view = state.views.get((key, kind))
     if view is None:
         background = committed_triples(adapter, key) if beside else None
-        view = state.views[key, kind] = open_view(state, sources, background, regime, windowing)
+        view = open_view(state, sources, background, regime, windowing, beside=key if beside else None)
+        state.views[key, kind] = view
         _listen(adapter, state, key)
     return view
 

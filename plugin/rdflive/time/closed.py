@@ -35,6 +35,11 @@ class SharedClosure:
         self.views: dict[View, None] = {}
         """The views that share it."""
 
+    @property
+    def is_behind(self) -> bool:
+        """True where something has changed that is not in the closure yet."""
+        return bool(self._before or self._noted)
+
     def touch(self, change: Triple) -> None:
         """Be told of every change of the graph beside the windows."""
         if self._beside is not None:

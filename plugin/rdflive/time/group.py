@@ -79,6 +79,12 @@ class Group:
         self._queue = list(other._queue)
         self._deleted = dict(other._deleted)
 
+    def first(self) -> int | None:
+        """Give the first position of what is held or waits, None where there is nothing."""
+        lowest = self.explicit.lowest()
+        waiting = [self._queue[0].position] if self._queue else []
+        return min(waiting if lowest is None else [lowest, *waiting], default=None)
+
     def arrive(self, element: Element) -> bool:
         """Take an element that is next, or late; true where a commit must follow."""
         position = element.position

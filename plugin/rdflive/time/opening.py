@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,15 +52,22 @@ def open_view(
     background: Lister | None,
     regime: Regime | None,
     windowing: Windowing,
+    *,
+    beside: Hashable,
 ) -> WindowView:
-    """Make the view of some windows over a graph, or over none, and of all that they entail by a regime."""
+    """Make the view of some windows over a graph, or over none, and of all that they entail by a regime.
+
+    `background` lists the triples of the graph, and `beside` is its key.
+    """
     view = WindowView(state)
     expiry = choose(windowing.expiry, regime, windows=len(sources))
     with ExitStack() as undo:
         if regime is not None and expiry == "labels":
             (source,) = sources
-            shared = _shared(source, program_of(regime), background, view, undo)
+            shared = _shared(source, program_of(regime), background, beside, view, undo)
             pane = _pane(source, shared.closure.labels, view, windowing, undo)
+            if shared.is_behind:
+                pane.note_now()
             view.content = Closed(pane, shared)
         else:
             panes = [_pane(source, None, view, windowing, undo) for source in sources]
@@ -73,12 +80,13 @@ def open_view(
 def _pane(
     source: Source, labels: Labels | None, view: WindowView, windowing: Windowing, undo: ExitStack
 ) -> Pane:
-    group = source.timeline.group(source.window.cadence, view.state.dictionary)
+    group = source.timeline.group(source.window, view.state.dictionary)
     pane = Pane(
         source.window,
         group.explicit if labels is None else labels,
         view,
         ahead=partial(source.timeline.ahead, group),
+        current=lambda: source.timeline.current,
         every=windowing.every,
     )
     undo.callback(source.timeline.release)
@@ -89,12 +97,17 @@ def _pane(
 
 
 def _shared(
-    source: Source, program: Program, background: Lister | None, view: WindowView, undo: ExitStack
+    source: Source,
+    program: Program,
+    background: Lister | None,
+    beside: Hashable,
+    view: WindowView,
+    undo: ExitStack,
 ) -> SharedClosure:
     """Give the closure that windows of one cadence share, for a program and the graph beside them."""
     cadence = source.window.cadence
-    group = source.timeline.group(cadence, view.state.dictionary)
-    key = cadence, program, background is not None
+    group = source.timeline.group(source.window, view.state.dictionary)
+    key = cadence, program, beside
     shared = group.closures.get(key)
     if shared is None:
         shared = group.closures[key] = SharedClosure(program, group, background, view.state)

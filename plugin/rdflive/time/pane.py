@@ -29,6 +29,7 @@ class Pane:
         view: WindowView,
         *,
         ahead: Callable[[], int | None],
+        current: Callable[[], int | None],
         every: bool,
     ) -> None:
         self.window = window
@@ -39,6 +40,7 @@ class Pane:
         self.view = view
         self.ahead = ahead
         """Gives the first position that is not complete, None before the stream's first."""
+        self._current = current
         self.every = every
         """Whether reports that change nothing count too."""
         self.before = labels.watch()
@@ -62,6 +64,10 @@ class Pane:
     def taken(self) -> int | None:
         """The last position that the last report took in."""
         return None if self.report is None else self.report - self.cadence.lag
+
+    def instant(self) -> int | None:
+        """Give the instant of the last report; of windows that count, that of the stream's last report."""
+        return self.report if self.cadence.axis == "time" or self.report is None else self._current()
 
     def holds(self, triple: IdTriple) -> bool:
         """Tell whether a triple was in the window at the last report."""
@@ -91,6 +97,18 @@ class Pane:
         """Have the next report worked out again; it is asked for with every element."""
         self._knows_due = False
 
+    def follow(self, complete: int) -> None:
+        """Be at the last report up to a position; those that were not due have changed nothing."""
+        if self.report is None or complete < self.report:
+            return
+        if self.cadence.step is None:
+            report = complete
+        elif complete < self.report - self.cadence.lag + self.cadence.step:
+            return
+        else:
+            report = self.cadence.next_report(complete) - self.cadence.step
+        self.report, self.begin = report, self.scope.begin(report)
+
     def move(self, position: int) -> None:
         """Report all that is in at a position: the view takes it at the commit that follows."""
         self.report = position + self.cadence.lag
@@ -109,6 +127,7 @@ class Pane:
         Each change is in effect when the next one is asked for.
         """
         table, begin, before = self.labels.table, self.begin, self.before
+        self.refresh()
         while before:
             triple, old = self.labels.take(before)
             new = table.get(triple)
@@ -172,12 +191,12 @@ class Pane:
         reports = []
         if not self.is_continuous and self.pending is not None:
             reports.append(self._report(self.pending + self.cadence.lag))
-        if self.scope.reach is not None and self.has_begun:
-            label = self.labels.following(self.begin)
-            if label is not None and label < ALWAYS:
-                reports.append(self._report(label + self.scope.reach + 1))
-        if self.every and self.report is not None and not self.is_continuous:
-            reports.append(self._report(self.report + 1))
+        first = self.labels.following(self.begin) if self.has_begun else None
+        if first is not None and first < ALWAYS:
+            if self.scope.reach is not None:
+                reports.append(self._report(first + self.scope.reach + 1))
+            if self.every and self.report is not None and not self.is_continuous:
+                reports.append(self._report(self.report + 1))
         return min(reports) - self.cadence.lag if reports else None
 
     def _label(self, triple: IdTriple) -> int | None:

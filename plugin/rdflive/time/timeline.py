@@ -9,7 +9,7 @@ from rdflive.dictionary import Dictionary
 from rdflive.entail.entailment import Sign, Triple
 from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
-from rdflive.time.windows import Axis, Cadence
+from rdflive.time.windows import Axis, Window
 
 __all__ = ["Timeline"]
 
@@ -29,6 +29,8 @@ class Timeline:
         self.groups: dict[Hashable, Group] = {}
         self.done: Instant | None = None
         """All up to here has come."""
+        self._closed: Instant | None = None
+        """What comes now and is of before this is late; at the instant itself elements may still come."""
         self.latest: Instant | None = None
         """The last instant of any element."""
         self.current: Instant | None = None
@@ -42,15 +44,18 @@ class Timeline:
         self._elements = 0
         self._triples = 0
 
-    def group(self, cadence: Cadence, dictionary: Dictionary) -> Group:
-        """Give the group that windows of a cadence belong to, or make it."""
-        key = (cadence.axis, cadence if self.lateness else None)
+    def group(self, window: Window, dictionary: Dictionary) -> Group:
+        """Give the group that a window belongs to, or make it."""
+        axis = window.cadence.axis
+        key = (axis, window if self.lateness else None)
         group = self.groups.get(key)
         if group is None:
-            alike = [other for other in self.groups.values() if other.axis == cadence.axis]
-            group = self.groups[key] = Group(cadence.axis, dictionary, keeps_deletes=self.lateness > 0)
+            alike = [
+                other for other in self.groups.values() if other.axis == axis and other.first() is not None
+            ]
+            group = self.groups[key] = Group(axis, dictionary, keeps_deletes=self.lateness > 0)
             if alike:
-                group.copy(max(alike, key=lambda other: len(other.explicit.table)))
+                group.copy(min(alike, key=lambda other: other.first() or 0))
         return group
 
     def ahead(self, group: Group) -> int | None:
@@ -71,18 +76,20 @@ class Timeline:
 
     def insert(self, sign: Sign, triples: tuple[Triple, ...], instant: Instant) -> bool:
         """Take an element; false where it is too late."""
-        if self.done is not None and instant < self.done - self.lateness:
+        if self._closed is not None and instant < self._closed - self.lateness:
             self.late += 1
             return False
         self._number += 1
         heappush(self._waiting, Element(instant, self._number, sign, triples))
         self.latest = instant if self.latest is None else max(instant, self.latest)
         complete = self.latest - self.delay
+        self._closed = complete if self._closed is None else max(complete, self._closed)
         self._run(complete if self.done is None else max(complete, self.done), complete - 1)
         return True
 
     def advance(self, instant: Instant) -> None:
         """Let all up to an instant be complete."""
+        self._closed = instant if self._closed is None else max(instant, self._closed)
         self._run(instant, instant)
 
     def next_due(self) -> Instant | None:
@@ -101,9 +108,17 @@ class Timeline:
             heappop(self._waiting)
         self.done = complete if self.done is None else max(complete, self.done)
         self._report(self.done)
+        self._follow(self.done)
         if self.lateness:
             for group in self.groups.values():
                 group.forget(self.done - self.lateness)
+
+    def _follow(self, complete: Instant) -> None:
+        """Have windows that were not due be at their last report all the same."""
+        for group in self.groups.values():
+            if group.axis == "time":
+                for pane in group.panes:
+                    pane.follow(complete)
 
     def _report(self, complete: Instant) -> None:
         """Have all windows report that are due, those first that are due first."""
@@ -112,7 +127,7 @@ class Timeline:
             reported = self._report_first(groups, complete)
             if reported is None:
                 return
-            self.current = reported
+            self.current = reported if self.current is None else max(reported, self.current)
             self._finish()
 
     def _report_first(self, groups: list[Group], complete: int) -> int | None:

@@ -11,6 +11,7 @@ from rdflive.model import Terms
 from rdflive.time.endings import Endings
 from rdflive.time.instants import Instant
 from rdflive.time.opening import Windowing
+from rdflive.time.view import WindowView
 
 __all__ = ["Output", "Windowed"]
 
@@ -33,17 +34,17 @@ class Windowed:
         self._show = show
         self._endings = endings
         sources = [source for found in (windowing.default, *windowing.named.values()) for source in found]
-        self._timelines = [source.timeline for source in sources]
         axes = {source.window.cadence.axis for source in sources}
         counting = {(source.timeline, source.window.cadence.axis) for source in sources}
         if endings is not None and axes != {"time"} and len(counting) > 1:
             raise ValueError("expires=True needs windows that all go by time, or count the same stream alike")
         self._show_end = show if axes == {"time"} else int
 
-    def time(self) -> Any:
-        """Give the instant of the last report, None before the first one."""
-        instants = [t.current for t in self._timelines if t.current is not None]
-        return self._show(max(instants)) if instants else None
+    def time(self, state: StoreState, query: QueryState) -> Any:
+        """Give the instant of the last report of the query's windows, None before the first one."""
+        views = (view for view in state.watched(query) if isinstance(view, WindowView))
+        reports = [at for view in views for pane in view.content.panes if (at := pane.instant()) is not None]
+        return self._show(max(reports)) if reports else None
 
     def shown(
         self, weights: TermWeights, *, initial: bool, whole: Callable[[], TermWeights]
@@ -68,4 +69,4 @@ class Windowed:
             return None
         ends = self._endings.of(state, query, weights)
         shown = {terms: None if end is None else self._show_end(end) for terms, end in ends.items()}
-        return {**shown, **dict.fromkeys(expired, self.time())}
+        return {**shown, **dict.fromkeys(expired, self.time(state, query))}
