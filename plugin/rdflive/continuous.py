@@ -55,10 +55,15 @@ def register(
     1
     """
     query = parse_continuous(text)
+    if not isinstance(streams, Mapping):
+        raise TypeError(f"streams must map the IRIs of the text to streams, got {streams!r}")
     named = {str(name): stream for name, stream in streams.items()}
     default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
     windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
-    graph = next(iter((*default, *windows.values())))[0].graph
+    read = [stream for stream, _ in (*default, *windows.values())]
+    graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
+    for stream in read:
+        stream.stand_beside(graph)
     namespaces = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
     try:
         parsed = parse_query(

@@ -143,3 +143,15 @@ def test_blank_nodes_and_presets_become_what_they_stand_for() -> None:
     assert isinstance(query.root.input, Basic)
     (pattern,) = query.root.input.patterns
     assert (str(pattern.subject), pattern.predicate, query.names) == ("_:b0", Literal("x"), ("o",))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("SELECT * {\n\t\t?s ?p ?o ;; 5 }", 2, 15), ("SELECT * WHERE {\t?s\t?p\t?o ?z }", 1, 27)],
+)
+def test_syntax_errors_count_tabs_as_one_column(text: str, line: int, column: int) -> None:
+    """The column is that of the text as it was written."""
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_query(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert f"column {column}" in str(caught.value)

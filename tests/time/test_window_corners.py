@@ -131,3 +131,26 @@ def test_windows_beside_different_graphs_share_no_closure() -> None:
     stream.add(fact("b", "z"), at=1)
     assert {str(s["y"])[-1] for s in one.answers()} == {"b", "z"}
     assert {str(s["y"])[-1] for s in other.answers()} == {"c", "z"}
+
+
+def test_streams_made_alone_can_be_read_together() -> None:
+    """Two streams that stand beside no graph are brought together by the query that reads both."""
+    one, other = rdflive.Stream(), rdflive.Stream()
+    text = """PREFIX : <http://example.org/> SELECT * FROM NAMED WINDOW :v ON :s [RANGE 9s]
+        FROM NAMED WINDOW :w ON :t [RANGE 9s] { WINDOW :v { ?x :in ?y } WINDOW :w { ?y :in ?z } }"""
+    both = rdflive.register(text, streams={EX.s: one, EX.t: other})
+    one.add(fact("a", "b"), at=1)
+    other.add(fact("b", "c"), at=2)
+    assert len(both.answers()) == 1
+    third = rdflive.Stream()
+    alone = rdflive.subscribe(third, QUERY, window=rdflive.Sliding(9))
+    with pytest.raises(ValueError, match="the same graph"):
+        rdflive.register(text, streams={EX.s: one, EX.t: third})
+    alone.close()
+    assert rdflive.register(text, streams={EX.s: one, EX.t: third}).answers() == []
+
+
+def test_a_text_with_windows_is_for_register() -> None:
+    """A stream that is subscribed to with such a text points there."""
+    with pytest.raises(rdflive.QuerySyntaxError, match=r"rdflive\.register"):
+        rdflive.subscribe(rdflive.Stream(), "ASK FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o }")

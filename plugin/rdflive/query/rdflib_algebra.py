@@ -44,11 +44,11 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
     except pyparsing.ParseBaseException as error:
+        column = _column(text.split("\n")[error.lineno - 1], error.column)
         raise QuerySyntaxError(
-            f"not SPARQL at line {error.lineno}, column {error.column}: {error.msg}; "
-            f"near {error.line.strip()!r}",
+            f"not SPARQL at line {error.lineno}, column {column}: {error.msg}; near {error.line.strip()!r}",
             line=error.lineno,
-            column=error.column,
+            column=column,
         ) from error
     except RecursionError as error:
         raise QuerySyntaxError("the query is nested too deeply for rdflib's parser") from error
@@ -60,6 +60,16 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
             line=place.line if place else 0,
             column=place.column if place else 0,
         ) from error
+
+
+def _column(line: str, expanded: int) -> int:
+    """Give the column in a line as it was written; the parser sees tabs as the spaces they stand for."""
+    reached = 0
+    for column, character in enumerate(line, 1):
+        reached += 8 - reached % 8 if character == "\t" else 1
+        if reached >= expanded:
+            return column
+    return len(line) + 1
 
 
 @dataclass(frozen=True, slots=True)
