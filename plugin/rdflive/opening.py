@@ -49,13 +49,15 @@ class Windows:
         if not self.streams and (self.expiry, self.output, self.expires) != ("auto", "delta", False):
             raise ValueError("expiry=, output= and expires= go with a stream and a window of it")
         for stream, window in self._all:
-            if not isinstance(stream, Stream) or not isinstance(window, Window):
+            known = isinstance(window, Window) and not isinstance(window, type)
+            if not isinstance(stream, Stream) or not known:
                 raise TypeError(
                     f"{window!r} of {stream!r} is no window: give Sliding, Tumbling, Count or Landmark"
                 )
         if len({id(stream.graph) for stream in self.streams}) > 1:
             raise ValueError(
-                "the streams of one query stand beside different graphs: make them with the same"
+                "the streams of one query must stand beside the same graph: make each as "
+                "rdflive.Stream(graph) with one graph, which may be empty"
             )
 
     def check(self, regime: Regime) -> None:

@@ -168,7 +168,8 @@ class Delta:
         kind = "initial, " if self.initial else ""
         if self.time is not None:
             kind += f"time={self.time!r}, "
-        return f"Delta({kind}sequence={self.sequence}, added={self.added!r}, removed={self.removed!r})"
+        shown = f"Delta({kind}sequence={self.sequence}, added={self.added!r}, removed={self.removed!r}"
+        return f"{shown}, expired={len(self.expired)} of them)" if self._expired else f"{shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         convert = self._header.convert or (lambda term: term)
