@@ -100,6 +100,8 @@ def subscribe(
     regime = regime_of(entailment, rules, strategy, counts)
     sources: tuple[tuple[Stream, Window], ...] = ()
     if isinstance(graph, Stream):
+        if window is None and looks_continuous(query):
+            raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
         if window is None:
             raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
         sources, graph = ((graph, window),), graph.graph
@@ -134,6 +136,8 @@ def batch(graph: Any) -> Iterator[None]:
     >>> with batch(graph):
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
+    if isinstance(graph, Stream):
+        raise TypeError(f"a batch is of a graph: give the one beside the stream, graph.graph, got {graph!r}")
     with manager.batch(manager.store_of(graph)):
         yield
 

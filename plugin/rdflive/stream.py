@@ -14,7 +14,7 @@ import rdflib
 from rdflib import Literal as RdflibLiteral
 
 from rdflive import manager
-from rdflive.errors import ClosedError
+from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.store import Adapter
 from rdflive.time.elements import read_element
 from rdflive.time.instants import (
@@ -67,6 +67,8 @@ class Stream:
     ) -> None:
         if clock not in ("event", "wall") and not callable(clock):
             raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
+        if graph is not None:
+            _check_beside(graph)
         self.graph = rdflib.Graph() if graph is None else graph
         """The graph beside the stream; an empty one of its own where none was given."""
         self.is_alone = graph is None
@@ -108,7 +110,7 @@ class Stream:
     @property
     def now(self) -> Any:
         """The last instant that any element had or that the stream was advanced to; None before the first."""
-        known = [at for at in (self.timeline.latest, self.timeline.done) if at is not None]
+        known = self._known()
         return self.show(max(known)) if known else None
 
     @property
@@ -120,6 +122,14 @@ class Stream:
         """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
         return dated(instant) if self._dated else numbered(instant)
 
+    def stand_beside(self, graph: Any) -> None:
+        """Stand beside a graph, where the stream stands beside none and no window looks at it.
+
+        So streams that were made alone can be read by one query.
+        """
+        if self.is_alone and not self.timeline.groups:
+            self.graph, self._adapter = graph, None
+
     def opened(self, adapter: Adapter) -> None:
         """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
         self._adapter = adapter
@@ -128,9 +138,15 @@ class Stream:
         self._wake()
 
     def close(self) -> None:
-        """Take no more elements and report no more; subscriptions keep their answers. May be repeated."""
+        """Take no more elements and report no more; subscriptions keep their answers. May be repeated.
+
+        Deltas of reports that the timer has made before may still be on their way.
+        """
         self._closed = True
-        timer, self._timer = self._timer, None
+        if self._adapter is None:
+            return
+        with self._adapter.capture.lock:  # a report that has begun ends
+            timer, self._timer = self._timer, None
         if timer is not None:
             timer.stop()
 
@@ -160,13 +176,16 @@ class Stream:
                 raise ValueError(
                     f"at={at!r} does not go with clock='wall', where elements are of the present"
                 )
-            present = to_instant(self._wall())
-            return present if self.timeline.latest is None else max(present, self.timeline.latest)
+            return max([to_instant(self._wall()), *self._known()])
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
-        if self.timeline.latest is None and self.timeline.done is None:
+        if not self._known():
             self._dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
+
+    def _known(self) -> list[Instant]:
+        """List how far the stream has come, by its elements and by what it was told."""
+        return [at for at in (self.timeline.latest, self.timeline.done) if at is not None]
 
     @contextmanager
     def _locked(self) -> Iterator[Adapter]:
@@ -205,6 +224,16 @@ class Stream:
             due = self.timeline.next_due()
         adapter.capture.deliver()
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
+
+
+def _check_beside(graph: Any) -> None:
+    try:
+        with manager.locked(manager.store_of(graph)):
+            pass
+    except UnsupportedStoreError as error:
+        raise UnsupportedStoreError(
+            f"a stream stands beside an rdflib graph or dataset, or a LiveStore, got {graph!r}: {error}"
+        ) from error
 
 
 def _optional(duration: DurationLike | None) -> int:
