@@ -137,7 +137,7 @@ def batch(graph: Any) -> Iterator[None]:
     ...     _ = graph.add((rdflib.BNode(), rdflib.RDF.type, rdflib.RDFS.Class))
     """
     if isinstance(graph, Stream):
-        raise TypeError(f"a batch is of a graph: give the one beside the stream, graph.graph, got {graph!r}")
+        raise TypeError(f"a batch is of a graph: give the one beside the stream, its .graph, got {graph!r}")
     with manager.batch(manager.store_of(graph)):
         yield
 

@@ -52,7 +52,8 @@ class Windows:
             known = isinstance(window, Window) and not isinstance(window, type)
             if not isinstance(stream, Stream) or not known:
                 raise TypeError(
-                    f"{window!r} of {stream!r} is no window: give Sliding, Tumbling, Count or Landmark"
+                    f"{window!r} of {stream!r} is no window: give one such as Sliding('10s'), or a Tumbling, "
+                    "Count or Landmark one"
                 )
         if len({id(stream.graph) for stream in self.streams}) > 1:
             raise ValueError(

@@ -179,7 +179,7 @@ class Stream:
             return max([to_instant(self._wall()), *self._known()])
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
-        if not self._known():
+        if self.timeline.latest is None and self.timeline.done is None:
             self._dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
 

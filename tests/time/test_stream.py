@@ -108,6 +108,7 @@ def test_subscribe_refuses_what_does_not_go_with_windows() -> None:
         (ValueError, stream, {}),
         (ValueError, rdflib.Graph(), {"window": window}),
         (TypeError, stream, {"window": 10}),
+        (TypeError, stream, {"window": rdflive.Sliding}),
         (ValueError, stream, {"window": window, "resume": "x", "name": "n"}),
         (ValueError, stream, {"window": window, "provenance": True, "rules": RULE}),
         (ValueError, stream, {"window": window, "output": "all"}),
@@ -120,6 +121,28 @@ def test_subscribe_refuses_what_does_not_go_with_windows() -> None:
     with pytest.raises(rdflive.UnsupportedQueryError):
         rdflive.subscribe(stream, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", window=window, expires=True)
     assert stream.timeline.groups == {}
+
+
+def test_streams_stand_beside_graphs_only() -> None:
+    """What no subscription could watch is refused when the stream is made; a batch is of the graph."""
+    stream = rdflive.Stream()
+    for beside in (object(), stream, "graph"):
+        with pytest.raises(TypeError, match="LiveStore"):
+            rdflive.Stream(beside)
+    graph = rdflib.Dataset()
+    assert rdflive.Stream(graph).graph is graph
+    assert type(graph.store) is type(rdflib.Dataset().store)
+    with pytest.raises(TypeError, match="beside"), rdflive.batch(stream):
+        pass
+
+
+def test_dates_beyond_the_calendar_are_its_last() -> None:
+    """An element that expires after the year 9999 is told, as one that expires at its end."""
+    stream = rdflive.Stream()
+    subscription, deltas = following(stream, rdflive.Sliding("4000000d"), expires=True)
+    stream.add(TRIPLE, at="2026-05-01T14:00:00Z")
+    assert deltas[-1].added[0].expires == datetime.max.replace(tzinfo=UTC)
+    subscription.close()
 
 
 def test_dates_that_go_in_come_out() -> None:
@@ -177,6 +200,25 @@ def test_late_elements_do_not_hide_those_that_wait() -> None:
     stream.add([], at=16)
     assert len(subscription.answers()) == 1
     subscription.close()
+
+
+def test_deletes_are_remembered_while_something_may_come_late() -> None:
+    """A delete takes what comes late for it, and is forgotten after that; a count of elements needs none."""
+    stream = rdflive.Stream(lateness=5)
+    counted, _ = following(stream, rdflive.Count(3))
+    timed, _ = following(stream)
+    kept = [group.containers()[-1] for group in stream.timeline.groups.values()]
+    for at in (4, 3, 5):
+        stream.remove((EX[str(at)], EX.p, EX.b), at=at)
+    stream.add((EX["4"], EX.p, EX.b), at=3)
+    assert timed.answers() == []
+    assert len(counted.answers()) == 1
+    assert [len(deletes) for deletes in kept] == [0, 3]
+    for at, left in ((9, 3), (10, 1), (11, 0)):  # all before it is complete then; 3 is behind 4
+        stream.add(TRIPLE, at=at)
+        assert [len(deletes) for deletes in kept] == [0, left]
+    counted.close()
+    timed.close()
 
 
 def test_threads_add_at_once() -> None:
@@ -248,6 +290,62 @@ def test_clocks_may_be_given() -> None:
     stream.close()
 
 
+def test_clocks_set_back_after_a_report_lose_nothing() -> None:
+    """An element is of the last instant that was reported where the clock says an earlier one."""
+    present = [100.0]
+    stream = rdflive.Stream(clock=lambda: present[0])
+    subscription, deltas = following(stream)
+    stream.advance_to()
+    present[0] = 99.0
+    assert stream.add(TRIPLE)
+    assert stream.late == 0
+    assert deltas[-1].time == datetime.fromtimestamp(100, UTC)
+    stream.close()
+    subscription.close()
+
+
+def test_streams_close_while_their_timer_waits() -> None:
+    """Neither a callback nor a batch that closes the stream waits for the timer, which waits for it."""
+    for inside in ("callback", "batch"):
+        graph = rdflib.Graph()
+        stream = rdflive.Stream(graph, clock="wall")
+        ended = threading.Event()
+
+        def close(stream: rdflive.Stream = stream, ended: threading.Event = ended) -> None:
+            time.sleep(0.2)  # the timer's report is due
+            stream.close()
+            ended.set()
+
+        def answer(delta: rdflive.Delta, inside: str = inside, close: Callable[[], None] = close) -> None:
+            if delta.added and inside == "callback":
+                close()
+
+        subscription = rdflive.subscribe(stream, QUERY, answer, window=rdflive.Sliding("50ms"))
+
+        def act(graph: Any = graph, stream: Any = stream, inside: str = inside, close: Any = close) -> None:
+            stream.add(TRIPLE)
+            if inside == "batch":
+                with rdflive.batch(graph):
+                    close()
+
+        threading.Thread(target=act, daemon=True).start()
+        assert ended.wait(PATIENCE), f"closing inside a {inside} waits for ever"
+        subscription.close()
+
+
+def test_closed_streams_report_no_more() -> None:
+    """What is due by the wall clock when a stream is closed is not told any more, and its thread ends."""
+    present = [100.0]
+    stream = rdflive.Stream(clock=lambda: present[0])
+    subscription, deltas = following(stream)
+    stream.add(TRIPLE)
+    present[0] = 200.0
+    stream.close()
+    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
+    assert len(deltas) == 2
+    subscription.close()
+
+
 def test_last_windows_close_by_the_wall_clock() -> None:
     """No further event is needed for what a window held to expire; no thread stays behind."""
     stream = rdflive.Stream(clock="wall")
@@ -257,7 +355,7 @@ def test_last_windows_close_by_the_wall_clock() -> None:
     assert subscription.answers() == []
     stream.close()
     subscription.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "rdflive windows"]
+    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
 
 
 def test_timers_end_with_the_last_window() -> None:

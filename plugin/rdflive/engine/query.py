@@ -15,7 +15,7 @@ from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable
 from rdflive.query.plan import Plan
 
-__all__ = ["QueryState", "TermWeights", "Terms", "add_up"]
+__all__ = ["QueryState", "TermWeights", "Terms", "add_up", "common_losses"]
 
 Terms: TypeAlias = tuple[Any, ...]
 """A solution: terms in the order of the projection, None where unbound."""
@@ -33,6 +33,12 @@ def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
         else:
             del weights[solution]
     return weights
+
+
+def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
+    """Count of each solution that went how many went in the second of two steps that came to `net`."""
+    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in passed.items()}
+    return {solution: count for solution, count in losses.items() if count > 0}
 
 
 class QueryState:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
-from rdflive.engine.query import QueryState, Terms, TermWeights, add_up
+from rdflive.engine.query import QueryState, Terms, TermWeights, add_up, common_losses
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.query.bgp import TriplePattern
@@ -22,6 +22,8 @@ log = logging.getLogger("rdflive")
 Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
 """Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and how many
 of each of the solutions that went did so because of time."""
+Found: TypeAlias = tuple[TermWeights, bool]
+"""A delta, and whether it is the whole answer."""
 ViewOf: TypeAlias = Callable[[Any], View]
 """Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
 
@@ -44,11 +46,13 @@ class StoreState:
         self._view_of: dict[QueryState, ViewOf] = {}
         self._unflushed: dict[View, None] = {}
         self._broken: dict[View, None] = {}
-        self._untimed: dict[QueryState, tuple[TermWeights, bool]] | None = None
+        self._untimed: dict[QueryState, Found] | None = None
         """The deltas of this commit that are not due to time; None where time changes nothing."""
         self._every: set[QueryState] = set()
         """The queries that are told of every report of their windows."""
         self._reported: set[View] = set()
+        self._owed: dict[QueryState, None] = {}
+        """The queries whose delta nobody has been handed yet; those that a failure leaves begin anew."""
         self._commits = False
         """True while terms must stay: what some query has to tell is not yet read."""
         self.seconds = 0.0
@@ -57,9 +61,9 @@ class StoreState:
     def commit(self, sequence: int) -> None:
         """Hand the net delta of each query that changed to its subscription; a second call finds none."""
         start = perf_counter()
-        self._commits = True
+        self._commits, self._untimed = True, None
         try:
-            if self._unflushed or self._broken:
+            if self._unflushed or self._broken or self._owed:
                 self._flush(sequence)
             deltas = self._deltas()
         finally:
@@ -71,26 +75,23 @@ class StoreState:
         elif self._reported:
             self._emit_timed(sequence, deltas, {})
         else:
-            for query, (delta, initial) in deltas.items():
-                if initial or (delta and query not in self._every):
-                    self._emits[query](delta, sequence, initial, {})
+            for query, found in deltas.items():
+                self._tell(query, sequence, found, {})
         self.dictionary.sweep()
 
-    def _deltas(self) -> dict[QueryState, tuple[TermWeights, bool]]:
+    def _deltas(self) -> dict[QueryState, Found]:
         """Take the deltas of the queries whose segments found anything."""
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
                 owners = (self._owners.get(state) for state in view.kernel.dirty)
                 changed.update((owner[0], None) for owner in owners if owner is not None)
+                self._owed.update(changed)
                 view.kernel.dirty.clear()
         return {query: self._drain(query) for query in changed}
 
     def _emit_timed(
-        self,
-        sequence: int,
-        untimed: dict[QueryState, tuple[TermWeights, bool]],
-        timed: dict[QueryState, tuple[TermWeights, bool]],
+        self, sequence: int, untimed: dict[QueryState, Found], timed: dict[QueryState, Found]
     ) -> None:
         """Hand on deltas of which some are due to time alone."""
         reported, self._reported = self._reported, set()
@@ -100,8 +101,22 @@ class StoreState:
             passed, begins = timed.get(query, ({}, False))
             net = passed if begins else add_up((*changed.items(), *passed.items()))
             initial = began or begins
-            if initial or query in every or (net and query not in self._every):
-                self._emits[query](net, sequence, initial, {} if initial else _common_losses(net, passed))
+            expired = {} if initial else common_losses(net, passed)
+            self._tell(query, sequence, (net, initial), expired, always=query in every)
+
+    def _tell(
+        self, query: QueryState, sequence: int, found: Found, expired: TermWeights, *, always: bool = False
+    ) -> None:
+        """Hand on a delta that says something; a query whose delta cannot be made harms no other."""
+        delta, initial = found
+        if initial or always or (delta and query not in self._every):
+            self._owed[query] = None
+            try:
+                self._emits[query](delta, sequence, initial, expired)
+            except Exception:
+                log.exception("a delta could not be made; the next is initial: %s", query.plan.query.text)
+                return
+        self._owed.pop(query, None)
 
     def await_flush(self, view: View) -> None:
         """Have a view's `flush` called at the beginning of the next commit."""
@@ -113,6 +128,7 @@ class StoreState:
 
     def _flush(self, sequence: int) -> None:
         """Have views take what they put off; one that fails begins anew, and so do its queries."""
+        missed = set(self._owed)
         waiting, self._unflushed = self._unflushed, {}
         interrupt = self._each(waiting, lambda view: view.flush())
         moved = [view for view in waiting if view.expires and view not in self._broken]
@@ -121,8 +137,8 @@ class StoreState:
         if moved:
             self._untimed = self._deltas()
             interrupt = self._each(moved, lambda view: view.expire()) or interrupt
-        if self._broken:
-            self._mend(sequence)
+        if self._broken or missed:
+            self._mend(sequence, missed)
         if interrupt is not None:
             raise interrupt
 
@@ -143,10 +159,12 @@ class StoreState:
                     del self._broken[view]
         return interrupt
 
-    def _mend(self, sequence: int) -> None:
-        """Start broken views and their queries anew."""
+    def _mend(self, sequence: int, missed: set[QueryState]) -> None:
+        """Start broken views and their queries anew, and queries that missed a delta."""
         broken = [view for view in self._broken if view in self.views.values()]
-        queries = [query for query in self._emits if any(view in broken for view in self._views[query])]
+        on_broken = {query for query, views in self._views.items() if any(view in broken for view in views)}
+        queries = [query for query in self._emits if query in missed or query in on_broken]
+        self._owed.update(dict.fromkeys(queries))
         for view in broken:
             view.reset()
         for query in queries:
@@ -156,7 +174,7 @@ class StoreState:
         for query in queries:
             if self._untimed is not None:
                 self._untimed.pop(query, None)
-            self._emits[query](self._restart(query), sequence, True, {})
+            self._tell(query, sequence, (self._restart(query), True), {})
         self._broken.clear()
 
     def _reload(self, view: View) -> None:
@@ -165,7 +183,7 @@ class StoreState:
         except Exception:
             log.exception("a view failed for good")
 
-    def _drain(self, query: QueryState) -> tuple[TermWeights, bool]:
+    def _drain(self, query: QueryState) -> Found:
         """Give the delta of a query; one that fails is started anew, and its whole answer given.
 
         A write has happened whatever becomes of a query, and no query may harm another. What fails again
@@ -227,15 +245,17 @@ class StoreState:
         finally:
             del self._emits[query], self._view_of[query]
             self._every.discard(query)
+            self._owed.pop(query, None)
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
+        self._owed.update(dict.fromkeys(self._emits))
         for query in self._emits:
             self._stop(query)
         for view in self.views.values():
             self._reload(view)
-        for query, emit in self._emits.items():
-            emit(self._restart(query), sequence, True, {})
+        for query in self._emits:
+            self._tell(query, sequence, (self._restart(query), True), {})
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""
@@ -296,9 +316,3 @@ class StoreState:
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
         return self._owners[state][1].solutions(state)
-
-
-def _common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
-    """Count of each solution that went how many went in the second of two steps that came to `net`."""
-    losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in passed.items()}
-    return {solution: count for solution, count in losses.items() if count > 0}

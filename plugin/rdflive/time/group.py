@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import OrderedDict
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -45,8 +46,8 @@ class Group:
         self._dictionary = dictionary
         self._queue: list[Element] = []
         """What came after the last report, in order; taken in before the next."""
-        self._deleted: dict[Triple, int] = {}
-        """The instants of deletes that elements may still come late for."""
+        self._deleted: OrderedDict[Triple, int] = OrderedDict()
+        """The instants of deletes that elements may still come late for, the last to come last."""
 
     def open(self, pane: Pane, reached: int | None) -> None:
         """Let a window begin with what the others hold; `reached` is the last instant of the stream."""
@@ -77,7 +78,7 @@ class Group:
         for triple, label in other.explicit.table.items():
             self.explicit.put(triple, label)
         self._queue = list(other._queue)
-        self._deleted = dict(other._deleted)
+        self._deleted = other._deleted.copy()
 
     def first(self) -> int | None:
         """Give the first position of what is held or waits, None where there is nothing."""
@@ -129,9 +130,10 @@ class Group:
                 closure.expire(below)
 
     def forget(self, before: int) -> None:
-        """Forget deletes that nothing can come late for any more."""
-        if self._deleted:
-            self._deleted = {triple: at for triple, at in self._deleted.items() if at > before}
+        """Forget deletes that nothing can come late for any more, those that came last at last."""
+        deleted = self._deleted
+        while deleted and deleted[first := next(iter(deleted))] <= before:
+            del deleted[first]
 
     def containers(self) -> list[Any]:
         """List the containers of what is kept, for measuring."""
@@ -156,6 +158,7 @@ class Group:
                     labels.remove(ids)
                 if self.keeps_deletes:
                     deleted[triple] = max(position, deleted.get(triple, position))
+                    deleted.move_to_end(triple)
             elif (label is None or label < position) and not (
                 deleted and deleted.get(triple, position) > position
             ):

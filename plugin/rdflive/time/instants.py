@@ -20,6 +20,8 @@ DurationLike: TypeAlias = "int | float | Fraction | Decimal | timedelta | str"
 
 SECOND: Final = 10**9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _UNITS: Final = {
     "ms": SECOND // 1000,
@@ -83,8 +85,15 @@ def numbered(instant: Instant) -> int | float:
 
 
 def dated(instant: Instant) -> datetime:
-    """Give an instant as a time in UTC, to the microsecond."""
-    return _EPOCH + instant // 1000 * _MICROSECOND
+    """Give an instant as a time in UTC, to the microsecond; beyond the years 1 to 9999 the nearest in them.
+
+    >>> dated(10**21).year
+    9999
+    """
+    try:
+        return _EPOCH + instant // 1000 * _MICROSECOND
+    except OverflowError:
+        return _LAST if instant > 0 else _FIRST
 
 
 def _parse(text: str) -> int:

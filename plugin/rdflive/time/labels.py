@@ -106,24 +106,29 @@ class Labels:
 
     def put_all(self, triples: Iterable[IdTriple], label: int) -> None:
         """Give triples the same label, whether they had one or not."""
-        table, watching = self.table, self._watching
+        table, watching, hold = self.table, self._watching, self._dictionary.hold
         new, moved = [], []
-        for triple in triples:
-            old = table.get(triple)
-            if old == label:
-                continue
-            for before in watching:
-                before.setdefault(triple, old)
-            table[triple] = label
-            if old is None:
-                new.append(triple)
-            else:
-                moved.append(triple)
-                self._leave(old, triple)
-        self._dictionary.hold(chain.from_iterable(new))
-        for places, index in self._indexes.items():
-            _enter_all(index, _PICKS[places], new)
-        self._join(label, new + moved)
+        try:
+            for triple in triples:
+                old = table.get(triple)
+                if old == label:
+                    continue
+                for before in watching:
+                    before.setdefault(triple, old)
+                if old is None:
+                    hold(triple)  # first: who has a label has its terms held
+                    new.append(triple)
+                    table[triple] = label
+                else:
+                    moved.append(triple)
+                    table[triple] = label
+                    self._leave(old, triple)
+            for places, index in self._indexes.items():
+                _enter_all(index, _PICKS[places], new)
+            self._join(label, new + moved)
+        except BaseException:
+            self._mend()
+            raise
 
     def remove(self, triple: IdTriple) -> None:
         """Take a triple out."""
@@ -131,15 +136,15 @@ class Labels:
 
     def remove_all(self, triples: Collection[IdTriple]) -> None:
         """Take triples out, each of which has a label."""
-        for triple in triples:
-            old = self.table[triple]
-            for before in self._watching:
-                before.setdefault(triple, old)
-                if triple not in before.gone:
-                    before.gone.add(triple)
-                    self._dictionary.hold(triple)
-            self._leave(old, triple)
-        self._forget(triples)
+        try:
+            for triple in triples:
+                old = self.table[triple]
+                self._note_gone(triple, old)
+                self._leave(old, triple)
+            self._forget(triples)
+        except BaseException:
+            self._mend()
+            raise
 
     def between(self, first: int, last: int) -> Iterator[IdTriple]:
         """List the triples with a label from `first` on and before `last`, the lowest label first."""
@@ -156,10 +161,14 @@ class Labels:
         This is not noted: whoever watches knows what time has taken.
         """
         dropped: list[IdTriple] = []
-        while self._by_label and self._by_label.peekitem(0)[0] < below:
-            there = self._by_label.popitem(0)[1]
-            dropped += there if isinstance(there, set) else (there,)
-        self._forget(dropped)
+        try:
+            while self._by_label and self._by_label.peekitem(0)[0] < below:
+                there = self._by_label.popitem(0)[1]
+                dropped += there if isinstance(there, set) else (there,)
+            self._forget(dropped)
+        except BaseException:
+            self._mend()
+            raise
         return dropped
 
     def lowest(self) -> int | None:
@@ -189,8 +198,9 @@ class Labels:
         """
         index = self._indexes.get(places)
         if index is None:
-            index = self._indexes[places] = {}
+            index = {}
             _enter_all(index, _PICKS[places], self.table)
+            self._indexes[places] = index
         return index
 
     def containers(self) -> list[Any]:
@@ -198,21 +208,31 @@ class Labels:
         return [self.table, *(found for index in self._indexes.values() for found in index.values())]
 
     def clear(self) -> None:
-        """Take everything out, noted, also what a failure left half in."""
+        """Take everything out, noted."""
         for triple, old in self.table.items():
-            for before in self._watching:
-                before.setdefault(triple, old)
-                if triple not in before.gone:
-                    before.gone.add(triple)
-                    self._dictionary.hold(triple)
-        held: set[IdTriple] = set()  # what has its terms held for sure
-        for there in self._by_label.values():
-            held.update(there if isinstance(there, set) else (there,))
+            self._note_gone(triple, old)
+        held = list(self.table)
         self.table.clear()
         self._by_label.clear()
         for index in self._indexes.values():
             index.clear()
         self._dictionary.drop(chain.from_iterable(held))
+
+    def _mend(self) -> None:
+        """Bring in line with the table what a failure left half done; at worst some terms stay held."""
+        self._by_label.clear()
+        for triple, label in self.table.items():
+            self._join(label, [triple])
+        for places, index in self._indexes.items():
+            index.clear()
+            _enter_all(index, _PICKS[places], self.table)
+
+    def _note_gone(self, triple: IdTriple, old: int) -> None:
+        for before in self._watching:
+            before.setdefault(triple, old)
+            if triple not in before.gone:
+                self._dictionary.hold(triple)
+                before.gone.add(triple)
 
     def _join(self, label: int, triples: list[IdTriple]) -> None:
         there = self._by_label.get(label)
@@ -236,7 +256,6 @@ class Labels:
     def _forget(self, triples: Collection[IdTriple]) -> None:
         for triple in triples:
             del self.table[triple]
-        self._dictionary.drop(chain.from_iterable(triples))
         for places, index in self._indexes.items():
             pick = _PICKS[places]
             for triple in triples:
@@ -245,6 +264,7 @@ class Labels:
                 found.discard(triple)
                 if not found:
                     del index[key]
+        self._dictionary.drop(chain.from_iterable(triples))  # last: who has a label has its terms held
 
 
 def _enter_all(index: dict[Any, set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:

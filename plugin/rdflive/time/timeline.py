@@ -43,6 +43,8 @@ class Timeline:
         self._number = 0
         self._elements = 0
         self._triples = 0
+        self._counted: dict[int, tuple[int, int]] = {}
+        """How many elements and triples there were with each element that is being taken."""
 
     def group(self, window: Window, dictionary: Dictionary) -> Group:
         """Give the group that a window belongs to, or make it."""
@@ -53,7 +55,9 @@ class Timeline:
             alike = [
                 other for other in self.groups.values() if other.axis == axis and other.first() is not None
             ]
-            group = self.groups[key] = Group(axis, dictionary, keeps_deletes=self.lateness > 0)
+            group = self.groups[key] = Group(
+                axis, dictionary, keeps_deletes=self.lateness > 0 and axis == "time"
+            )
             if alike:
                 group.copy(min(alike, key=lambda other: other.first() or 0))
         return group
@@ -104,8 +108,7 @@ class Timeline:
         while self._waiting and self._waiting[0].position <= released:
             element = self._waiting[0]
             self._report(element.position - 1)
-            self._arrive(element)
-            heappop(self._waiting)
+            self._take(element)
         self.done = complete if self.done is None else max(complete, self.done)
         self._report(self.done)
         self._follow(self.done)
@@ -138,11 +141,20 @@ class Timeline:
             return None
         return max(group.report(due) for group, at in dues.items() if at == due)
 
+    def _take(self, element: Element) -> None:
+        """Take the first that waits; one that fails is taken once more, for it may be half in."""
+        done = element.number in self._counted
+        try:
+            self._arrive(element)
+            done = True
+        finally:
+            if done:
+                heappop(self._waiting)
+                self._counted.pop(element.number, None)
+
     def _arrive(self, element: Element) -> None:
         self._arrived = element.position if self._arrived is None else max(element.position, self._arrived)
-        count = 1 if element.sign > 0 else 0
-        self._elements += count
-        self._triples += count * len(element.triples)
+        elements, triples = self._count_in(element)
         changed = False
         for group in self.groups.values():
             if group.axis == "time":
@@ -151,14 +163,22 @@ class Timeline:
             self._tick(element)
         axes = {group.axis for group in self.groups.values()}
         if "elements" in axes:
-            self._count("elements", element._replace(position=self._elements), element)
+            self._count("elements", element._replace(position=elements), element)
         if "triples" not in axes or not element.triples:
             return
         if element.sign < 0:
-            self._count("triples", element._replace(position=self._triples), element)
+            self._count("triples", element._replace(position=triples), element)
         else:
-            for at, triple in enumerate(element.triples, self._triples - len(element.triples) + 1):
+            for at, triple in enumerate(element.triples, triples - len(element.triples) + 1):
                 self._count("triples", element._replace(position=at, triples=(triple,)), element)
+
+    def _count_in(self, element: Element) -> tuple[int, int]:
+        """Give the numbers of an element and of its last triple, the same when it is taken again."""
+        count = 1 if element.sign > 0 else 0
+        counted = self._elements + count, self._triples + count * len(element.triples)
+        elements, triples = self._counted.setdefault(element.number, counted)
+        self._elements, self._triples = max(elements, self._elements), max(triples, self._triples)
+        return elements, triples
 
     def _count(self, axis: Axis, counted: Element, element: Element) -> None:
         """Take an element by its number, and have windows report that count."""

@@ -24,19 +24,19 @@ class Timer:
         self._act = act
         self._woken = threading.Event()
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="rdflive windows", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name="rdflive windows", daemon=True).start()
 
     def wake(self) -> None:
         """Have the function called at once."""
         self._woken.set()
 
     def stop(self) -> None:
-        """End, after a call that is running; it may be the caller's own."""
+        """End, after a call that is running.
+
+        It is not waited for: what runs may need a lock, or a turn to deliver, that the caller has.
+        """
         self._stopped = True
         self._woken.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped:
