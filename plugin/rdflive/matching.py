@@ -8,9 +8,10 @@ from typing import Any
 
 from rdflib import Graph
 
-from rdflive.time.matching.events import EventError, events_of
+from rdflive.time.matching.events import EventError
 from rdflive.time.matching.match import Match
 from rdflive.time.matching.matcher import Matcher, MatchStats
+from rdflive.time.matching.streams import events_of
 from rdflive.time.matching.workers import match_in_processes
 from rdflive.time.windows import Tumbling
 
@@ -55,11 +56,11 @@ def match(
             f"workers={workers} and a window exclude each other: its updates build on each other"
         )
     options: dict[str, Any] = {"initNs": initNs, "initBindings": initBindings}
-    if workers > 1 and background is not None:
-        background = list(background)  # not every store can be sent to another process
-    make = partial(Matcher, query, background=background, window=window, lazy=lazy, **options)
-    matcher = make()
+    matcher = Matcher(query, background=background, window=window, lazy=lazy, **options)
     stream = events_of(events)
-    if workers > 1:
-        return match_in_processes(make, stream, workers)
-    return map(matcher.match, stream)
+    if workers == 1:
+        return map(matcher.match, stream)
+    if background is not None:
+        background = list(background)  # not every store can be sent to another process
+    make = partial(Matcher, query, background=background, lazy=lazy, **options)
+    return match_in_processes(make, stream, workers)

@@ -48,6 +48,13 @@ def test_ndjson_has_an_object_per_event_with_solutions(capsys: pytest.CaptureFix
     ]
 
 
+def test_ndjson_tells_blank_nodes_from_iris(capsys: pytest.CaptureFixture[str]) -> None:
+    """The name of a graph that is a blank node begins as in N-Quads."""
+    Path("blank.nq").write_text('<u:a> <u:p> "1" <g:x> .\n<u:a> <u:p> "1" _:gx .\n')
+    assert main(["match", "SELECT * { ?s ?p ?o }", "blank.nq", "--format", "ndjson"]) == 0
+    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == ["g:x", "_:gx"]
+
+
 def test_ask_and_construct_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """ASK answers for every event; CONSTRUCT prints triples."""
     assert main(["match", "ASK { ?p <http://e/value> ?v }", "events.nq"]) == 0
@@ -76,6 +83,22 @@ def test_bad_input_ends_with_the_event_and_the_line(capsys: pytest.CaptureFixtur
     assert err.startswith("rdflive: error: event 2: bad.nq, line 5: ")
     assert main(["match", QUERY, "absent.nq"]) == 2
     assert capsys.readouterr().err == "rdflive: error: absent.nq: No such file or directory\n"
+
+
+def test_terms_of_rdf_12_are_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    """They end the run as a bad line does, whatever the query asks."""
+    Path("star.nq").write_text("<u:a> <u:p> <<( <u:a> <u:p> <u:o> )>> <u:g> .\n")
+    assert main(["match", QUERY, "star.nq"]) == 2
+    assert capsys.readouterr().err.startswith("rdflive: error: event 0: star.nq, line 1: the object is a")
+
+
+def test_a_closed_standard_input_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python has no stream then."""
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["match", QUERY, "-"]) == 2
+    assert capsys.readouterr().err.startswith("rdflive: error: standard input: it is closed")
 
 
 def test_a_bad_query_is_placed(capsys: pytest.CaptureFixture[str]) -> None:

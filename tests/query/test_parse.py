@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import Literal
+from rdflib import RDF, Graph, Literal
 
+import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query.algebra import Basic, Construct, Project
 from rdflive.query.parse import parse_query
@@ -155,3 +156,12 @@ def test_syntax_errors_count_tabs_as_one_column(text: str, line: int, column: in
         parse_query(text)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert f"column {column}" in str(caught.value)
+
+
+@pytest.mark.parametrize("constant", ["false", "0", "0.0", '""', "((false))"])
+def test_a_filter_that_is_a_false_constant_lets_nothing_through(constant: str) -> None:
+    """rdflib takes it for no filter."""
+    graph = Graph()
+    graph.add((RDF.type, RDF.type, RDF.type))
+    with rdflive.subscribe(graph, f"SELECT * {{ ?s ?p ?o FILTER({constant}) }}") as subscription:
+        assert subscription.answers() == []

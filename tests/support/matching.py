@@ -38,7 +38,7 @@ VALUES = [Literal(n) for n in (1, 2, 3)] + [Literal(2.5), Literal("x"), Literal(
 
 
 def brute(
-    patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]], triples: set[Triple]
+    patterns: list[tuple[Any, ...]], filters: list[tuple[Any, str, Any]], triples: set[Triple]
 ) -> Counter[Any]:
     """Try every combination of triples, one per pattern."""
     found: Counter[Any] = Counter()
@@ -54,25 +54,28 @@ def brute(
     return found
 
 
-def holds(row: dict[str, Any], left: str, operator: str, right: Any) -> bool:
-    other = row[right] if isinstance(right, str) and right[0] == "?" else right
-    return compare(operator, row[left], other) is True
+def holds(row: dict[str, Any], left: Any, operator: str, right: Any) -> bool:
+    one, other = (row.get(part) if type(part) is str else part for part in (left, right))
+    return one is not None and other is not None and compare(operator, one, other) is True
 
 
-def text_of(patterns: list[tuple[Any, ...]], filters: list[tuple[str, str, Any]]) -> str:
+def text_of(patterns: list[tuple[Any, ...]], filters: list[tuple[Any, str, Any]]) -> str:
     """Write a query."""
 
     def term(part: Any) -> str:
         return part if isinstance(part, str) and part[0] == "?" else part.n3()
 
     lines = [" ".join(map(term, pattern)) + " ." for pattern in patterns]
-    lines += [f"FILTER({left} {operator} {term(right)})" for left, operator, right in filters]
+    lines += [f"FILTER({term(left)} {operator} {term(right)})" for left, operator, right in filters]
     return f"SELECT * {{ {' '.join(lines)} }}"
 
 
 @st.composite
-def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[str, str, Any]]]:
-    """Stars, chains, cycles and what else falls out of few variables; some filters between patterns."""
+def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[Any, str, Any]]]:
+    """Stars, chains, cycles and what else falls out of few variables; some filters between patterns.
+
+    A few filters read a variable that no pattern has, or constants only.
+    """
     random: Random = draw(st.randoms(use_true_random=False))
     variables = [f"?v{i}" for i in range(random.choice((2, 3, 4, 5)))]
     patterns = []
@@ -84,7 +87,10 @@ def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[
     used = sorted(
         {part for pattern in patterns for part in pattern if isinstance(part, str) and part[0] == "?"}
     )
-    filters = []
+    filters: list[tuple[Any, str, Any]] = []
+    if random.random() < 0.1:
+        left, right = (random.choice(["?unbound", *VALUES[:3]]) for _ in "lr")
+        filters.append((left, random.choice(OPERATORS), right))
     for _ in range(random.choice((0, 1, 1, 2))):
         if used:
             right = random.choice(used) if random.random() < 0.75 else random.choice(VALUES)

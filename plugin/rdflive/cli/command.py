@@ -214,7 +214,11 @@ def _add_match(commands: _Commands) -> None:
     )
     command.add_argument("--format", choices=match.FORMATS, default="text", help="default: %(default)s")
     command.add_argument(
-        "--workers", metavar="N", type=_count, default=1, help="spread the events over N processes"
+        "--workers",
+        metavar="N",
+        type=_count,
+        default=1,
+        help="spread the events over N processes; then matches are shown in batches of 256 events",
     )
 
 

@@ -66,8 +66,12 @@ def to_lines(found: Match) -> list[str]:
 
 
 def to_ndjson(found: Match) -> list[str]:
-    """Write an event that has solutions as one JSON object; of ASK every event."""
-    head = f'{{"event": {found.number}, "name": {json.dumps(found.name)}, '
+    """Write an event that has solutions as one JSON object; of ASK every event.
+
+    The name is an IRI, or a blank node as `_:b`.
+    """
+    name = f"_:{found.name}" if isinstance(found.name, rdflib.BNode) else found.name
+    head = f'{{"event": {found.number}, "name": {json.dumps(name)}, '
     if found.answer is not None:
         return [f'{head}"boolean": {json.dumps(found.answer)}}}']
     solutions: tuple[Any, ...] = found.triples or found.solutions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import sys
 import zlib
@@ -39,6 +40,8 @@ class Line(NamedTuple):
 def open_bytes(path: str) -> Iterator[BinaryIO]:
     """Open a feed: a file, one compressed with gzip (`.gz`), or standard input (`-`)."""
     if path == STDIN:
+        if sys.stdin is None:  # as Python has it where the process began with it closed
+            raise OSError(errno.EBADF, "it is closed; pipe the feed in, or give a file", "standard input")
         yield sys.stdin.buffer
         return
     with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as stream:

@@ -20,7 +20,7 @@ from rdflib.plugins.sparql.operators import simplify
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue, Query
-from rdflib.term import BNode
+from rdflib.term import BNode, Literal
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.expressions.nodes import EXISTS
@@ -29,6 +29,11 @@ from rdflive.tokens import Token
 
 __all__ = ["algebra_of"]
 
+_WRAPPERS: Final = (
+    "ConditionalOrExpression", "ConditionalAndExpression", "RelationalExpression", "AdditiveExpression",
+    "MultiplicativeExpression",
+)  # fmt: skip
+"""What rdflib puts around an expression, whether it has the operator or not."""
 _MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
 
 
@@ -39,7 +44,8 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parseQuery(spelled)
-        _hide(traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=partial(_numbered, {})))
+        plain = traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=_never)
+        _hide(traverse(plain, visitPost=partial(_numbered, {})))
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
@@ -87,6 +93,19 @@ def _plain_key(node: Any) -> Any:
     """Take a key of GROUP BY out of the brackets that rdflib takes for a nameless assignment (rdflib 7.6)."""
     is_nameless = isinstance(node, CompValue) and node.name == "GroupAs" and node.var is None
     return node.expr if is_nameless else None
+
+
+def _never(node: Any) -> Any:
+    """Spell out a filter that is a false constant, which rdflib takes for no filter at all (rdflib 7.6)."""
+    if not isinstance(node, CompValue) or node.name != "Filter":
+        return None
+    inner = node.expr
+    while isinstance(inner, CompValue) and inner.name in _WRAPPERS and set(inner) == {"expr"}:
+        inner = inner.expr
+    empty = isinstance(inner, CompValue) and inner.name == "literal" and not inner.string
+    if empty or (isinstance(inner, Literal) and not inner):
+        return parseQuery("ASK { FILTER(!true) }")[1].where.part[0]
+    return None
 
 
 def _numbered(labels: dict[BNode, BNode], node: Any) -> Any:

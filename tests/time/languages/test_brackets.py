@@ -51,7 +51,7 @@ WRONG = [
     ("[RANGE soon]", 1, 8, "'soon' is no duration"),
     ("[RANGE P1Y]", 1, 8, "years or months"),
     ("[RANGE PT0S]", 1, 8, "longer than none"),
-    ("[RANGE P99999999999999D]", 1, 8, "too long"),
+    ("[RANGE P99999999999999D]", 1, 8, "is no duration"),
     ("[RANGE 10s STEP]", 1, 16, "a duration"),
     ("[RANGE 10s,]", 1, 12, "STEP, SLIDE or TUMBLING"),
     ("[RANGE 10s STEP 1s TICK]", 1, 20, "expected ], found 'TICK'"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +11,11 @@ from rdflib import RDF, BNode, Dataset, Graph, Literal, Namespace, URIRef
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.matching import EventError, Matcher, match
-from rdflive.time.matching import events
 from rdflive.time.windows import Tumbling
 
 E = Namespace("http://e/")
 CHAIN = "PREFIX : <http://e/> SELECT * { ?a :p ?b . ?b :q ?c }"
 P, Q = E.p, E.q
-QUADS = b"""\
-<http://e/a> <http://e/p> <http://e/b> <http://e/g> .
-<http://e/b> <http://e/q> "01"^^<http://www.w3.org/2001/XMLSchema#integer> <http://e/g> .
-
-# a run of the default graph
-<http://e/a> <http://e/p> _:b .
-<http://e/b> <http://e/q> <http://e/c> <http://e/g> .
-"""
 
 
 def test_a_repeated_triple_counts_once() -> None:
@@ -71,43 +60,6 @@ def test_a_dataset_is_a_stream_of_its_named_graphs() -> None:
         Matcher(CHAIN).match(dataset)
 
 
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
-def test_runs_of_quads_are_events(
-    has_pyoxigraph: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With or without pyoxigraph a file gives rdflib's terms, runs of one name, and labels of blank nodes."""
-    monkeypatch.setattr(events, "find_spec", lambda _: has_pyoxigraph or None)
-    path = tmp_path / "events.nq"
-    path.write_bytes(QUADS)
-    for stream in (path, str(path), io.BytesIO(QUADS)):
-        found = list(match("SELECT ?o { ?s <http://e/q> ?o }", stream))
-        assert [(one.name, len(one)) for one in found] == [(E.g, 1), (None, 0), (E.g, 1)]
-        assert type(found[0].solutions[0].o) is Literal
-        assert str(found[0].solutions[0].o) == "01"
-    (blank,) = list(match("SELECT ?o { ?s <http://e/p> ?o }", path))[1].solutions
-    assert blank.o == BNode("b")
-
-
-@pytest.mark.parametrize("has_pyoxigraph", [True, False])
-def test_a_file_is_read_as_far_as_it_is_needed(has_pyoxigraph: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first event comes before the end of the stream is there."""
-    monkeypatch.setattr(events, "find_spec", lambda _: has_pyoxigraph or None)
-
-    class Endless(io.RawIOBase):
-        lines = 0
-
-        def readline(self, size: int | None = -1) -> bytes:
-            self.lines += 1
-            assert self.lines < 100
-            return b"<http://e/a> <http://e/p> <http://e/b> <http://e/g%d> .\n" % self.lines
-
-        def __next__(self) -> bytes:
-            return self.readline()
-
-    found = match("SELECT * { ?s ?p ?o }", Endless())
-    assert [next(found).name for _ in range(3)] == [E.g1, E.g2, E.g3]
-
-
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
@@ -140,32 +92,6 @@ def test_an_iterator_of_events_goes_on_behind_a_bad_one() -> None:
     with pytest.raises(EventError, match="event 1"):
         next(found)
     assert [len(one) for one in match(CHAIN, stream)] == [1]
-
-
-def test_workers_raise_at_the_event_that_is_bad() -> None:
-    """What came before it has been handed out, in order, and the number is that of the stream."""
-    good = [(E.a, P, E.b), (E.b, Q, E.c)]
-    found = match(CHAIN, [*[good] * 700, [5], *[good] * 300], workers=2)
-    assert [next(found).number for _ in range(700)] == list(range(700))
-    with pytest.raises(EventError, match="event 700: 5 is no triple") as caught:
-        next(found)
-    assert caught.value.number == 700
-
-
-def test_workers_read_an_endless_stream_a_little_ahead() -> None:
-    """The stream is read in batches, a bounded number of them; closing ends the processes."""
-    read = 0
-
-    def endless() -> Iterator[Any]:
-        nonlocal read
-        while True:
-            read += 1
-            yield [(E.a, P, E.b), (E.b, Q, Literal(read))]
-
-    found = match(CHAIN, endless(), workers=2)
-    assert [next(found).solutions[0].c for _ in range(3)] == [Literal(n) for n in (1, 2, 3)]
-    assert read < 5000
-    found.close()  # type: ignore[attr-defined]  # it is a generator
 
 
 @pytest.mark.parametrize("clause", ["GRAPH ?g { ?s ?p ?o }", "?s ?p ?o GRAPH <http://e/g> { ?a ?b ?c }"])
@@ -271,6 +197,9 @@ def test_windows_want_instants_in_order() -> None:
     matcher.match([(E.a, P, E.b)], at=3)
     with pytest.raises(EventError, match="no instant"):
         matcher.match([(E.b, Q, E.c)])
+    for later in (5, 200):
+        with pytest.raises(EventError, match="event 1: the object of a triple is 5"):
+            matcher.match([(E.b, Q, 5)], at=later)
     with pytest.raises(EventError, match="its instant 2 lies before 3"):
         matcher.match(([(E.b, Q, E.c)], 2))
     found = matcher.match(([(E.b, Q, E.c)], 3))
@@ -315,6 +244,56 @@ def test_an_event_costs_no_pass_over_the_background() -> None:
     before = matcher.stats.rows
     assert len(matcher.match([(E.a, P, E.b7)])) == 1
     assert matcher.stats.rows - before == 1
+
+
+@pytest.mark.parametrize(
+    ("background", "kind", "reason"),
+    [
+        (Dataset(), TypeError, "many graphs; give one of them"),
+        ("houses.ttl", TypeError, "parse the file"),
+        (Path("houses.ttl"), TypeError, "parse the file"),
+        (iter([(E.b, Q, E.c)]), TypeError, "cannot be read again; give an rdflib Graph, or a list"),
+        (5, TypeError, "cannot be read again"),
+        ([(E.b, Q)], ValueError, "is no triple; give three terms of rdflib"),
+        ([(E.b, Q, "c")], ValueError, "the object of a triple is 'c'"),
+    ],
+)
+def test_what_is_no_background_is_refused(background: Any, kind: type[Exception], reason: str) -> None:
+    """It is said when the matcher is made, with one process and with several."""
+    for workers in (1, 2):
+        with pytest.raises(kind, match=f"^background.*{reason}"):
+            match(CHAIN, [], background=background, workers=workers)
+
+
+@pytest.mark.parametrize("condition", ["1 > 2", "?typo > 30", "?c > ?typo", "BOUND(?typo)", "isIRI(?typo)"])
+def test_filters_that_read_no_variable_of_the_patterns_count(condition: str) -> None:
+    """None of these ever holds: alone, under MINUS, over a background and in a window."""
+    event = [(E.a, P, E.b), (E.b, Q, Literal(5))]
+    graph = Graph()
+    for triple in event:
+        graph.add(triple)
+    for tail in ("", "MINUS { ?typo :r ?other }"):
+        query = f"PREFIX : <http://e/> SELECT * {{ ?a :p ?b . ?b :q ?c FILTER({condition}) {tail} }}"
+        assert [len(Matcher(query).match(event)), len(Matcher(query, background=graph).match([]))] == [0, 0]
+        assert len(Matcher(query, window=Tumbling(10)).match(event, at=0)) == 0
+
+
+def test_ask_over_a_window_answers_for_all_of_it() -> None:
+    """The answer is that over the window now, whatever the update added; a new window begins anew."""
+    query = "PREFIX : <http://e/> ASK { ?a :p ?b . ?b :q ?c }"
+    updates = [([(E.a, P, E.b)], 0), ([(E.b, Q, E.c)], 1), ([], 2), ([], 12)]
+    assert [one.answer for one in match(query, updates, window=Tumbling(10))] == [False, True, True, False]
+    background = [(E.x, P, E.y), (E.y, Q, E.z)]
+    found = match(query, updates, window=Tumbling(10), background=background)
+    assert [one.answer for one in found] == [True] * 4
+    query = "PREFIX : <http://e/> ASK { FILTER NOT EXISTS { ?a :q ?c } }"
+    assert [one.answer for one in match(query, updates, window=Tumbling(10))] == [True, False, False, True]
+
+
+def test_a_text_with_windows_is_sent_to_register() -> None:
+    """Matching takes plain SPARQL."""
+    with pytest.raises(QuerySyntaxError, match=r"is for rdflive\.register"):
+        Matcher("ASK FROM STREAM <u:s> [RANGE 5s] { ?s ?p ?o }")
 
 
 def test_a_match_can_be_pickled() -> None:

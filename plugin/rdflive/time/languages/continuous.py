@@ -11,6 +11,7 @@ from rdflive.time.instants import to_duration
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.dataset import Dataset, Language, StreamWindow
 from rdflive.time.languages.datatypes import check_datatypes
+from rdflive.time.languages.functions import check_functions
 from rdflive.time.languages.prologue import read_prologue
 from rdflive.time.windowed import Output
 from rdflive.tokens import tokenize
@@ -58,6 +59,7 @@ def parse_continuous(text: str) -> ContinuousQuery:
             "it has no window; declare one with FROM STREAM <s> [RANGE 10s STEP 1s] (C-SPARQL) or "
             "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT1S] (RSP-QL); subscribe takes plain SPARQL",
         )
+    check_functions(cursor, head.names)
     check_datatypes(cursor, head.names)
     every = None if head.every is None else to_duration(head.every)
     return ContinuousQuery(

@@ -19,6 +19,7 @@ __all__ = ["Dataset", "Language", "StreamWindow"]
 Language: TypeAlias = Literal["RSP-QL", "C-SPARQL"]
 
 _AFTER: Final = ("FROM", "WHERE", "{")
+_CLAUSE: Final = "FROM NAMED WINDOW <w> ON <s> [RANGE 10s STEP 1s]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Dataset:
             self._speak("C-SPARQL", start)
             self._over_stream(named=True)
         elif cursor.meets("WINDOW"):
-            raise cursor.expected("NAMED WINDOW")
+            raise cursor.expected(f"NAMED WINDOW, as in {_CLAUSE}")
         else:
             self._from_graph()
             return
@@ -120,7 +121,8 @@ class Dataset:
     def _name_window(self) -> None:
         place = self._cursor.token
         name = self._names.take(self._cursor, "the name of the window, as in FROM NAMED WINDOW <w> ON <s>")
-        self._cursor.demand("ON")
+        if not self._cursor.take("ON"):
+            raise self._cursor.expected(f"ON and the stream, then the brackets, as in {_CLAUSE}")
         self._cursor.take("STREAM")
         self._add(self._stream(), name, place)
 

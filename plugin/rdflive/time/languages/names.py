@@ -31,7 +31,7 @@ class Names:
     def __init__(self) -> None:
         self._prologue = Prologue()
         self._prologue.base = ""
-        self.declared: set[str] = set()
+        self.declared: dict[str, URIRef] = {}
         """The prefixes that the text declares; rdflib knows a few others, such as xsd."""
 
     def declare_prefix(self, cursor: Cursor) -> None:
@@ -40,8 +40,8 @@ class Names:
         if name.kind != "prefixed" or not name.text.endswith(":"):
             raise cursor.expected("a prefix with its colon, as in ex:")
         cursor.advance()
-        self._prologue.bind(name.text[:-1], self._iri(cursor))
-        self.declared.add(name.text[:-1])
+        iri = self.declared[name.text[:-1]] = self._iri(cursor)
+        self._prologue.bind(name.text[:-1], iri)
 
     def declare_base(self, cursor: Cursor) -> None:
         """Read what follows BASE."""

@@ -33,13 +33,19 @@ class Answers(Protocol):
 
 
 def is_direct(plan: Plan) -> bool:
-    """Tell whether the answer is that of one pattern with filters, projection and DISTINCT."""
+    """Tell whether the answer is that of one pattern with filters, projection and DISTINCT.
+
+    The automaton tests the conditions of the pattern; a filter that reads none of its variables is none.
+    """
     first, *others = plan.steps
     return (
         first.basic is not None
         and not plan.query.order
         and plan.query.form != "CONSTRUCT"
-        and all(isinstance(step.node, algebra.Filter) and step.node.input is first.node for step in others)
+        and all(
+            isinstance(step.node, algebra.Filter) and step.node.condition in first.basic.residual
+            for step in others
+        )
         and (not first.basic.distinct or len(set(plan.places) - {None}) == len(first.columns))
     )
 

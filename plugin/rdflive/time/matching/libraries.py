@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NoReturn
 
-from rdflib import BNode, Literal, URIRef
+from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive import manager
 from rdflive.query.terms import foreign
 
-__all__ = ["RDFLIB", "Library", "Table", "library_of", "pyoxigraph"]
+__all__ = ["PLAIN", "RDFLIB", "Library", "Table", "library_of", "plain", "pyoxigraph"]
 
 _MEMORY: Final = 4096
 """Converted terms of pyoxigraph that are remembered."""
@@ -89,6 +89,23 @@ RDFLIB: Final = Library(
     _same,
 )
 """rdflib's terms."""
+
+
+def plain(term: Any) -> Any:
+    """Spell an rdflib term as pyoxigraph does: no datatype for strings, language tags in lower case.
+
+    >>> plain(Literal("x", datatype=XSD.string)), plain(Literal("x", lang="EN"))
+    (rdflib.term.Literal('x'), rdflib.term.Literal('x', lang='en'))
+    """
+    if type(term) is not Literal:
+        return term
+    if term.language is not None:
+        return Literal(str(term), lang=term.language.lower())
+    return Literal(str(term)) if term.datatype == XSD.string else term
+
+
+PLAIN: Final = replace(RDFLIB, to_native=plain)
+"""rdflib's terms as `plain` spells them: those of files, so that they match as pyoxigraph's do."""
 
 
 def library_of(triple: Any) -> Library:

@@ -35,9 +35,14 @@ class Machine(Protocol):
     """Of each automaton the sizes of the views that it last had."""
     orders: list[tuple[int, ...]]
     """The states in the order last taken; empty where nothing was joined."""
+    held: int | None
+    """In a window how many rows its answer has by now."""
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
         """Give what appears and disappears; adds to the tally."""
+
+    def check(self, triples: Sequence[Any]) -> None:
+        """Raise as `match` would, and change nothing."""
 
     def forget(self) -> None:
         """End the window."""
@@ -59,6 +64,7 @@ class EventMachine:
         self._is_direct = is_direct(plan) and not plan.basics[0].distinct
         self.sizes: list[tuple[int, ...]] = [(0,) * len(a.patterns) for a in automata]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
+        self.held: int | None = None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
         """Recognise the event, or partition and join it, and answer."""
@@ -74,6 +80,10 @@ class EventMachine:
             return self._answers.begin(leaves), ()
         finally:
             self._answers.end()
+
+    def check(self, triples: Sequence[Any]) -> None:
+        """Put the triples into views, which are dropped."""
+        self._partition(triples)
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -118,38 +128,42 @@ class KeepingMachine:
         shown = shown_terms(plan, library)
         self._partition: Callable[..., tuple[View, ...]] = compile_partition(automata, library)
         self._answers = make_answers(plan, library)
-        self._is_window = is_window
         self._ends = _ends(automata)
         self._kept = [
             Maintained(automaton, columns, library, is_lazy=is_lazy)
             for automaton, columns in zip(automata, shown, strict=True)
         ]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
-        self._base = self._add(background, [0, 0, 0])
+        self._base = self._add(self._partition(background), [0, 0, 0])
         for kept in self._kept:
             kept.settle()
-        if is_window:
-            self._answers.begin(self._base)
+        self.held: int | None = len(self._answers.begin(self._base)) if is_window else None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
         """Add the event to what is kept; without a window it is taken out again."""
-        if self._is_window:
-            return self._answers.advance(self._add(triples, tally))
+        views = self._partition(triples)
+        if self.held is not None:
+            added, removed = self._answers.advance(self._add(views, tally))
+            self.held += len(added) - len(removed)
+            return added, removed
         try:
-            found = self._add(triples, tally)
+            found = self._add(views, tally)
             return self._answers.begin([[*b, *f] for b, f in zip(self._base, found, strict=True)]), []
         finally:
             self._answers.end()
             self._undo()
 
+    def check(self, triples: Sequence[Any]) -> None:
+        """Put the triples into views, which are dropped."""
+        self._partition(triples)
+
     def forget(self) -> None:
         """Drop everything but the background."""
         self._undo()
         self._answers.end()
-        self._answers.begin(self._base)
+        self.held = len(self._answers.begin(self._base))
 
-    def _add(self, triples: Iterable[Any], tally: Tally) -> list[Rows]:
-        views = self._partition(triples)
+    def _add(self, views: Sequence[View], tally: Tally) -> list[Rows]:
         tally[1] += sum(map(len, views))
         leaves = []
         for i, (kept, (a, b)) in enumerate(zip(self._kept, self._ends, strict=True)):

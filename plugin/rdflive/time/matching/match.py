@@ -21,7 +21,7 @@ class Match:
     (True, (Solution(x='a'), Solution(x='a')))
     """
 
-    __slots__ = ("_header", "_removed", "_rows", "at", "name", "number")
+    __slots__ = ("_header", "_held", "_removed", "_rows", "at", "name", "number")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Match:
         removed: Sequence[tuple[Any, ...]] = (),
         name: Any = None,
         at: Any = None,
+        held: int | None = None,
     ) -> None:
         self._header = header
         self.number = number
@@ -38,6 +39,7 @@ class Match:
         self._removed = removed
         self.name = name
         self.at = at
+        self._held = held
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,8 +77,10 @@ class Match:
 
     @property
     def answer(self) -> bool | None:
-        """What an ASK query answers; None for other queries."""
-        return bool(self._rows) if self._header.form == "ASK" else None
+        """What an ASK query answers, in a window over all that it holds by now; None for other queries."""
+        if self._header.form != "ASK":
+            return None
+        return bool(self._rows if self._held is None else self._held)
 
     def _shown(self, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         return tuple(map(self._header.solution, rows))

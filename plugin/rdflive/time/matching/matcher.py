@@ -8,15 +8,16 @@ from typing import Any
 
 from rdflib import Graph
 
-from rdflive.errors import UnsupportedQueryError
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.model import Header
-from rdflive.query.parse import parse_query
+from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.instants import Instant, numbered, to_instant
-from rdflive.time.matching.events import EventError, read_event
+from rdflive.time.languages import looks_continuous
+from rdflive.time.matching.events import EventError, read_background, read_event
 from rdflive.time.matching.explanation import explain
 from rdflive.time.matching.joins import Tally
-from rdflive.time.matching.libraries import RDFLIB, Library, library_of
+from rdflive.time.matching.libraries import PLAIN, RDFLIB, Library, library_of
 from rdflive.time.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
 from rdflive.time.matching.match import Match
 from rdflive.time.windows import Tumbling
@@ -68,7 +69,7 @@ class Matcher:
     ) -> None:
         if window is not None and not isinstance(window, Tumbling):
             raise TypeError(f"window is {window!r}; matching takes Tumbling, subscribe takes other windows")
-        parsed = parse_query(query, init_ns=initNs, init_bindings=initBindings)
+        parsed = _parse(query, initNs, initBindings)
         _refuse_graphs(query)
         self._plan = make_plan(parsed)
         self._automata = automata_of(self._plan)
@@ -85,6 +86,7 @@ class Matcher:
         self._tally: Tally = [0, 0, 0]
         self._now: Instant | None = None
         self._is_open = False
+        self._static: list[Any] = []
         self.refresh()
 
     @property
@@ -94,8 +96,8 @@ class Matcher:
         return MatchStats(self._number, self._triples, rows, joins, recognised, self._solutions)
 
     def refresh(self) -> None:
-        """Read the background anew; a window that is open ends."""
-        self._static = [] if self._background is None else list(self._background)
+        """Read the background anew, as when the matcher is made; a window that is open ends."""
+        self._static = read_background(self._background)
         self._machines.clear()
         self._is_open = False
 
@@ -108,28 +110,33 @@ class Matcher:
         """
         if type(event) is list and self._window is None:
             triples: Sequence[Any] = event
-            name, header = None, self._header
+            name, of_file = None, False
         else:
             read = read_event(event, self._number)
             triples, name, at = read.triples, read.name, read.at if at is None else at
-            header = self._header
-            if read.as_rdflib:
-                header = self._rdflib_header(library_of(triples[0]))
+            of_file = read.of_file
+        header = self._header
         library = library_of(triples[0]) if triples else self._last
-        if self._window is not None:
-            self._enter(at, library)
+        if of_file:
+            library = PLAIN if library is RDFLIB else library
+            header = self._rdflib_header(library)
+        instant = None if self._window is None else self._instant(at, library)
         machine = self._machines.get(library) or self._make(library)
         try:
+            if instant is not None and self._is_next(instant):
+                machine.check(triples)
+                self._close()
             added, removed = machine.match(triples, self._tally)
         except (TypeError, ValueError, AttributeError) as error:
             raise self._explained(error, triples, library) from error
         self._last = library
         self._is_open = True
+        self._now = instant
         number = self._number
         self._number = number + 1
         self._triples += len(triples)
         self._solutions += len(added)
-        return Match(header, number, added, removed, name, at)
+        return Match(header, number, added, removed, name, at, machine.held)
 
     def explain(self) -> str:
         """Say how the query is matched, and how the last event was.
@@ -166,9 +173,8 @@ class Matcher:
         self._machines[library] = machine
         return machine
 
-    def _enter(self, at: Any, library: Library) -> None:
-        """Go to the window of an event's instant; what the last one held is dropped."""
-        assert self._window is not None  # noqa: S101 - the caller asks
+    def _instant(self, at: Any, library: Library) -> Instant:
+        """Read the instant of an event, which must lie in the window that is open, or after it."""
         if at is None:
             raise EventError(self._number, "it has no instant; in a window give (event, at)")
         try:
@@ -181,13 +187,16 @@ class Matcher:
                 f"its instant {numbered(instant)} lies before {numbered(self._now)}, that of the one before; "
                 "give the events of windows in the order of time",
             )
-        if self._now is not None and self._window.number(instant) != self._window.number(self._now):
-            self._close()
-        elif self._is_open and library is not self._last:
+        if self._is_open and library is not self._last and not self._is_next(instant):
             raise EventError(
                 self._number, "its triples are in another form than those of the window; give all alike"
             )
-        self._now = instant
+        return instant
+
+    def _is_next(self, instant: Instant) -> bool:
+        """Tell whether an instant lies behind the window of the event before."""
+        window, now = self._window, self._now
+        return window is not None and now is not None and window.number(instant) != window.number(now)
 
     def _close(self) -> None:
         for machine in self._machines.values():
@@ -204,9 +213,21 @@ class Matcher:
         return error
 
 
+def _parse(
+    query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
+) -> ParsedQuery:
+    try:
+        return parse_query(query, init_ns=init_ns, init_bindings=init_bindings)
+    except QuerySyntaxError as error:
+        if isinstance(query, str) and looks_continuous(query):
+            message = f"{error}; a text that declares its windows is for rdflive.register"
+            raise QuerySyntaxError(message, line=error.line, column=error.column) from error
+        raise
+
+
 def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
     """Spell the triples of an rdflib graph in the terms of a library."""
-    if library.to_rdflib is None:
+    if library is RDFLIB:
         return triples
     spelled = [tuple(map(library.to_native, triple)) for triple in triples]
     return [library.triples[0](*triple) for triple in spelled] if library.has_parts else spelled

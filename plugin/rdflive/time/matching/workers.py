@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import parent_process
+from threading import Thread
 from typing import Any, Final, TypeAlias
 
 from rdflive.time.matching.events import Event, EventError, read_event
@@ -19,6 +22,8 @@ _BATCH: Final = 256
 """Events that travel together; a slow stream is matched sooner by one process."""
 _AHEAD: Final = 2
 """Batches per process that are read ahead."""
+_PATIENCE: Final = 0.5
+"""Seconds between two looks at whether the parent is alive."""
 
 Batch: TypeAlias = list[Event]
 Outcome: TypeAlias = "tuple[list[Match], EventError | None]"
@@ -30,12 +35,13 @@ _matcher: Matcher | None = None
 def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], workers: int) -> Iterator[Match]:
     """Match events in so many processes; `make` must be picklable.
 
-    An event that cannot be matched raises its error in its turn, behind the matches of those before it.
+    An event that cannot be matched, or read, raises its error in its turn, behind the matches of those before
+    it.
     """
     pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(make,))
     waiting: deque[tuple[int, Future[Outcome]]] = deque()
     number = 0
-    broken: EventError | None = None
+    broken: Exception | None = None
     try:
         while True:
             while broken is None and len(waiting) < workers * _AHEAD:
@@ -54,13 +60,13 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _read(events: Iterator[Any], number: int) -> tuple[Batch, EventError | None]:
-    """Read a batch, as far as the events can be read."""
+def _read(events: Iterator[Any], number: int) -> tuple[Batch, Exception | None]:
+    """Read a batch, as far as the events can be read; the error may be of the user's own iterator."""
     batch: Batch = []
     try:
         for event in islice(events, _BATCH):
             batch.append(read_event(event, number + len(batch)))
-    except EventError as error:
+    except Exception as error:  # noqa: BLE001 - it is raised in its turn
         return batch, error
     return batch, None
 
@@ -76,7 +82,20 @@ def _placed(start: int, matches: list[Match], error: EventError | None) -> Itera
 def _begin(make: Callable[[], Matcher]) -> None:
     global _matcher  # what a process keeps between batches
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this
+    Thread(target=_end_with_parent, daemon=True).start()
     _matcher = make()
+
+
+def _end_with_parent() -> None:
+    """End this process soon after the one that began it, which may have been killed.
+
+    A process that was forked after this one may hold the other end of the sentinel, so that only the parent's
+    number tells.
+    """
+    parent, number = parent_process(), os.getppid()
+    while parent is not None and parent.is_alive() and os.getppid() == number:
+        parent.join(_PATIENCE)
+    os._exit(1)
 
 
 def _match(batch: Batch) -> Outcome:
