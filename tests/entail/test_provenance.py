@@ -96,7 +96,7 @@ def test_origin_without_the_initial_delta(graph: rdflib.Graph) -> None:
     assert [s.origin for s in deltas[-1].removed] == [rdflive.Origin(inferred=False)]
     graph.add((EX.rex, RDF.type, EX.Dog))
     assert [s.origin for s in deltas[-1].added] == [INFERRED]
-    assert len(subscription._tracer.origins()) == 1
+    assert len(subscription._maker._tracer.origins()) == 1
 
 
 def test_without_provenance_there_is_no_origin(graph: rdflib.Graph) -> None:
