@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -15,6 +14,7 @@ from rdflib import RDF, RDFS, Namespace
 
 import rdflive
 from support.entailment import saturated
+from support.faults import fail_at
 
 EX = Namespace("http://example.org/")
 STEP = 17
@@ -27,32 +27,10 @@ class PlantedError(MemoryError):
     """The failure."""
 
 
-def fail_at(number: int, act: Callable[[], None], error: type[BaseException]) -> bool:
-    """Run something and raise at the n-th line of the entailment that it reaches; false if there is none."""
-    seen = 0
-
-    def trace(frame: Any, event: str, argument: object) -> Any:
-        nonlocal seen
-        if event == "call":
-            inside = "/rdflive/entail/" in frame.f_code.co_filename
-            return trace if inside and frame.f_code.co_name not in OUTSIDE else None
-        if event == "line":
-            seen += 1
-            if seen == number:
-                sys.settrace(None)
-                raise error
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    except KeyboardInterrupt:
-        if error is not KeyboardInterrupt:
-            raise
-    finally:
-        sys.settrace(before)
-    return seen >= number
+def commits(frame: Any) -> bool:
+    """Tell whether a frame is of the entailment, and inside a commit."""
+    inside = "/rdflive/entail/" in frame.f_code.co_filename
+    return inside and frame.f_code.co_name not in OUTSIDE
 
 
 def world() -> rdflib.Graph:
@@ -113,7 +91,7 @@ def test_failure_at_any_line_is_mended(options: dict[str, Any], error: type[Base
         graph = world()
         subscription, total = following(graph, entailment="rdfs", **options)
         entailed = rdflive.saturate(graph)
-        if not fail_at(number, lambda graph=graph: write(graph), error):
+        if not fail_at(number, lambda graph=graph: write(graph), error, within=commits):
             break
         tried += 1
         go_on(graph)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -14,6 +13,7 @@ import rdflib
 from rdflib import Namespace
 
 import rdflive
+from support.faults import fail_at
 
 EX = Namespace("urn:example:")
 STEP = 37
@@ -27,32 +27,10 @@ class PlantedError(MemoryError):
     """The failure."""
 
 
-def fail_at(number: int, act: Callable[[], object]) -> bool:
-    """Run something and raise at the n-th line of the views that it reaches; false if there is none."""
-    seen = 0
-
-    def trace(frame: Any, event: str, argument: object) -> Any:
-        nonlocal seen
-        if event == "call":
-            return trace if "/rdflive/time/" in frame.f_code.co_filename and commits(frame) else None
-        if event == "line":
-            seen += 1
-            if seen == number:
-                sys.settrace(None)
-                raise PlantedError
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    finally:
-        sys.settrace(before)
-    return seen >= number
-
-
 def commits(frame: Any) -> bool:
-    """Tell whether a frame is part of a commit of a view."""
+    """Tell whether a frame is of the windows, and part of a commit of a view."""
+    if "/rdflive/time/" not in frame.f_code.co_filename:
+        return False
     while frame is not None:
         code = frame.f_code
         if code.co_name in COMMIT and code.co_filename.endswith("/rdflive/time/view.py"):
@@ -105,7 +83,7 @@ def run(options: dict[str, Any], window: Any, number: int | None) -> tuple[list[
     if number is None:
         tick()
     else:
-        failed = fail_at(number, tick)
+        failed = fail_at(number, tick, PlantedError, within=commits)
     states: list[set[Any]] = []
     for at in (13, 15, 18, 60):
         if at < 60:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
@@ -12,6 +11,7 @@ import pytest
 from rdflib import Namespace
 
 import rdflive
+from support.faults import fail_at
 
 EX = Namespace("urn:example:")
 QUERY = f"SELECT * {{ ?x <{EX.p}> ?y }}"
@@ -21,30 +21,9 @@ PLACES = ("/rdflive/time/", "/rdflive/engine/store_state.py")
 WINDOWS = (rdflive.Sliding(8), rdflive.Sliding(6, 2), rdflive.Count(5), rdflive.Count(6, of="triples"))
 
 
-def interrupt_at(number: int, act: Callable[[], object]) -> bool:
-    """Run something and interrupt the n-th line of the windows that it reaches; false if there is none."""
-    seen = 0
-
-    def trace(frame: Any, event: str, argument: object) -> Any:
-        nonlocal seen
-        if event == "call":
-            return trace if any(place in frame.f_code.co_filename for place in PLACES) else None
-        if event == "line":
-            seen += 1
-            if seen == number:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
-    return seen >= number
+def inside(frame: Any) -> bool:
+    """Tell whether a frame is of the windows, or of what hands their changes on."""
+    return any(place in frame.f_code.co_filename for place in PLACES)
 
 
 def triple(x: str, y: str) -> tuple[Any, Any, Any]:
@@ -82,7 +61,7 @@ def run(act: str, number: int | None) -> tuple[list[Any], bool]:
         "add": lambda: stream.add([triple("a", "b"), triple("i", "j")], at=9),
         "remove": lambda: stream.remove([triple("c", "d"), triple("g", "h")], at=4),
     }
-    failed = interrupt_at(number, acts[act]) if number else number is not None
+    failed = fail_at(number, acts[act], KeyboardInterrupt, within=inside) if number else number is not None
     if number is None:
         acts[act]()
     states = []

@@ -65,8 +65,8 @@ class Entailed:
             yield intern(s), intern(p), intern(o)
 
     def end(self, triple: IdTriple) -> int | None:
-        """Refuse: when a derived triple goes is known when it has gone."""
-        raise NotImplementedError
+        """Refuse: when a derived triple goes is known when it has gone, so `expires=True` needs labels."""
+        raise TypeError(f"only labels tell when {triple} goes")
 
     def describe(self) -> list[str]:
         """Tell what the windows hold and how what they entail is kept."""
