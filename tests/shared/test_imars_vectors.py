@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,18 +10,12 @@ from rdflib import URIRef
 from rdflive.entail.rules import RuleRegime, load_program
 from rdflive.time.expiry import regime_for
 from support.expiry import ANY, Labelled, Peer
-from support.shared import shared
+from support.shared import vector
 
 pytestmark = pytest.mark.shared
 
 EX = "urn:example:"
 TRANSITIVE = load_program(f"@prefix : <{EX}> . {{ ?x :isIn ?y . ?y :isIn ?z }} => {{ ?x :isIn ?z }} .")
-
-
-def vector(name: str) -> dict[str, Any]:
-    vectors = json.loads(shared("vectors", "vectors.json").read_text(encoding="utf-8"))["vectors"]
-    (found,) = (v for v in vectors if v["id"] == name)
-    return dict(found)
 
 
 def edge(text: str) -> tuple[URIRef, URIRef, URIRef]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from rdflib import URIRef
 
 import rdflive
-from support.shared import shared
+from support.shared import vector
 
 pytestmark = pytest.mark.shared
 
@@ -17,12 +16,6 @@ EX = "urn:example:"
 RULE = f"@prefix : <{EX}> . {{ ?x :isIn ?y . ?y :isIn ?z }} => {{ ?x :isIn ?z }} ."
 QUERY = f"SELECT * {{ ?x <{EX}isIn> ?y }}"
 EXPIRIES = ("labels", "keep-all", "dred", "recompute")
-
-
-def vector(name: str) -> dict[str, Any]:
-    vectors = json.loads(shared("vectors", "vectors.json").read_text(encoding="utf-8"))["vectors"]
-    (found,) = (v for v in vectors if v["id"] == name)
-    return dict(found)
 
 
 def edge(text: str) -> tuple[URIRef, URIRef, URIRef]:

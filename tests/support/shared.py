@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,3 +22,10 @@ def shared(*parts: str) -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+def vector(name: str) -> dict[str, Any]:
+    """Give one of the worked examples by its id."""
+    vectors = json.loads(shared("vectors", "vectors.json").read_text(encoding="utf-8"))["vectors"]
+    (found,) = (each for each in vectors if each["id"] == name)
+    return dict(found)
