@@ -108,9 +108,10 @@ def subscribe(
     elif window is not None:
         raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
     parsed = _parse(graph, query, initNs, initBindings)
-    identity = query_identity(parsed, _namespaces(graph, initNs))
-    if regime is not None:
-        identity += f" # entailment: {regime.identity}"
+    journal = None
+    if resume is not None:
+        identity = query_identity(parsed, _namespaces(graph, initNs))
+        journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
     return open_subscription(
         graph,
         make_plan(parsed, algorithm),
@@ -118,7 +119,7 @@ def subscribe(
         callback=callback,
         initial=initial,
         name=name,
-        resume=None if resume is None else (resume, identity),
+        resume=journal,
         on_error=on_error,
         regime=regime,
         provenance=provenance,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from rdflib import URIRef
 from rdflib.term import Node
@@ -26,7 +26,7 @@ from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
 
-__all__ = ["NO_WINDOWS", "Windows", "open_subscription"]
+__all__ = ["Windows", "open_subscription"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,6 @@ class Windows:
         )
         endings = Endings(plan, adapter.to_native) if self.expires else None
         return Windowed(windowing, self.output, self.streams[0].show, endings)
-
-
-NO_WINDOWS: Final = Windows()
 
 
 def open_subscription(
