@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rdflive.client import ServerError, connect
 from rdflive.continuous import register
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
@@ -65,6 +66,7 @@ __all__ = [
     "RuleError",
     "SaturatedGraph",
     "SchemaError",
+    "ServerError",
     "Sliding",
     "Solution",
     "Stats",
@@ -76,6 +78,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "batch",
+    "connect",
     "endpoint",
     "explain",
     "hookimpl",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rdflib import Graph
 
 from rdflive import manager
 from rdflive.model import Delta
-from rdflive.store import Adapter
 
 __all__ = ["ConstructedGraph"]
 
@@ -20,11 +19,14 @@ log = logging.getLogger("rdflive")
 class ConstructedGraph:
     """An rdflib graph that follows the deltas of a CONSTRUCT query, one commit for each."""
 
-    def __init__(self, adapter: Adapter, now: Delta) -> None:
-        """Begin with the whole answer; deltas up to its sequence are in it already."""
+    def __init__(self, now: Delta, convert: Callable[[Any], Any] | None = None) -> None:
+        """Begin with the whole answer; deltas up to its sequence are in it already.
+
+        `convert` turns the terms of deltas into rdflib's, where they are others.
+        """
         self.graph = Graph()
         self._since = now.sequence
-        self._convert = adapter.to_rdflib() if adapter.from_native() is None else None
+        self._convert = convert
         for triple in self._triples(now.added):
             self.graph.add(triple)
 

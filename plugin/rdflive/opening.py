@@ -13,6 +13,7 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive import manager
+from rdflive.calling import check_callback
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
 from rdflive.query.plan import Plan
@@ -108,10 +109,7 @@ def open_subscription(
     provenance: bool,
 ) -> Subscription:
     """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {callback!r}")
-    if on_error not in ("log", "ignore") and not callable(on_error):
-        raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
+    check_callback(callback, on_error)
     if provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
     if windows.streams and (resume is not None or provenance):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 from rdflib import RDF, Graph
 
 from rdflive import manager, membership
+from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
 from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
@@ -29,8 +28,6 @@ from rdflive.store import Adapter
 from rdflive.time.windowed import Windowed
 
 __all__ = ["Callback", "OnError", "Subscription"]
-
-log = logging.getLogger("rdflive")
 
 Callback: TypeAlias = Callable[[Delta], object]
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Exception], object]"
@@ -66,7 +63,7 @@ class Subscription:
         self._plan = plan
         self._callback = callback
         self._initial = initial
-        self._on_error = on_error
+        self._calling = Calling(self, on_error)
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
         self._mailboxes: dict[Mailbox, int] = {}
         self._windowed = windowed
@@ -77,7 +74,7 @@ class Subscription:
         self._outbox: Outbox | None = None
         if journal is not None:
             sample = adapter.to_native(RDF.type)
-            call = None if callback is None else partial(self._call, callback)
+            call = None if callback is None else partial(self._calling.call, callback)
             self._outbox = Outbox(
                 journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
             )
@@ -85,7 +82,6 @@ class Subscription:
             self._untaken = Mailbox()
             self._mailboxes[self._untaken] = -1
         self._delivered = 0
-        self._callback_seconds = 0.0
         self._state: StoreState | None
         windowing = None if windowed is None else windowed.windowing
         self._state, self._query, answer = membership.join(
@@ -135,7 +131,8 @@ class Subscription:
             if self._made is None:
                 state, sequence = self._live(), self._capture.sequence
                 now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
-                self._made = ConstructedGraph(self._adapter, now)
+                shows_rdflib = self._adapter.from_native() is not None
+                self._made = ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
             return self._made.graph
 
     def deltas(self, timeout: float | None = None) -> Deltas:
@@ -179,7 +176,7 @@ class Subscription:
                 entries=sum(map(len, containers)),
                 size=sum(map(size_of, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
-                callback_seconds=self._callback_seconds,
+                callback_seconds=self._calling.seconds,
             )
 
     def resync(self) -> None:
@@ -286,31 +283,12 @@ class Subscription:
             try:
                 self._outbox.put(delta)
             except ResumeError as error:
-                self._failed(error)
+                self._calling.failed(error)
         elif self._callback is not None:
-            self._call(self._callback, delta)
-
-    def _call(self, callback: Callback, delta: Delta) -> None:
-        start = perf_counter()
-        try:
-            callback(delta)
-        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
-            self._failed(error)
-        finally:
-            self._callback_seconds += perf_counter() - start
+            self._calling.call(self._callback, delta)
 
     def _stop(self, error: BaseException) -> None:
         """Close, because the journal cannot be written: what is missed from now on can be resumed."""
         if isinstance(error, Exception):
             self.last_error = error
         self.close()
-
-    def _failed(self, error: Exception) -> None:
-        self.last_error = error
-        if self._on_error == "log":
-            log.exception("a delivery of subscription %r failed", self.name or self.query)
-        elif callable(self._on_error):
-            try:
-                self._on_error(self, error)
-            except Exception:
-                log.exception("on_error of subscription %r failed", self.name or self.query)

@@ -43,14 +43,16 @@ _TOKEN: Final = re.compile(
 )
 
 
-def tokenize(text: str) -> Iterator[Token]:
+def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
     """Split SPARQL text into tokens, without white space and comments.
+
+    From the offset `begin` on, where line 1 and column 1 are then.
 
     >>> [token.text for token in tokenize("ASK { ?s a <http://e/C> } # all")]
     ['ASK', '{', '?s', 'a', '<http://e/C>', '}']
     """
-    line, start = 1, 0
-    for match in _TOKEN.finditer(text):
+    line, start = 1, begin
+    for match in _TOKEN.finditer(text, begin):
         kind, found = str(match.lastgroup), match.group()
         if kind != "space":
             yield Token(kind, found, line, match.start() - start + 1, match.start())

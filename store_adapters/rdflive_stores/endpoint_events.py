@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPResponse
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from rdflive.errors import FeedError, ResyncNeeded
-from rdflive.feeds import Entry, Frame, Line, read_entries, to_lines
+from rdflive.feeds import Entry, read_entries, to_lines
+from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, Event, read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.model import Batch
 from rdflive_stores.endpoint_http import Http, ServerFault
 
-__all__ = ["EVENT_STREAM", "Event", "EventLog", "read_events"]
-
-EVENT_STREAM: Final = "text/event-stream"
+__all__ = ["EventLog"]
 
 _PATCHES: Final = frozenset({"", "message", "patch"})
 _RESYNC: Final = "resync"
 _GONE: Final = frozenset({404, 410, 412})
-_PAUSE: Final = 3.0
-"""Seconds to wait before connecting again, unless the server says otherwise."""
-
-
-class Event(NamedTuple):
-    """An event of a stream, also one that only says an id or how long to wait."""
-
-    id: str
-    """The last id that was said."""
-    kind: str
-    frame: Frame
-    """The lines of its data, with their places in the stream."""
-    pause: float
-    """Seconds to wait before connecting again."""
 
 
 class EventLog:
@@ -67,7 +52,7 @@ class EventLog:
         while True:
             self._http.wait(pause)
             yield None
-            pause = _PAUSE
+            pause = PAUSE
             try:
                 with self._http.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
                     if response.status == 204:
@@ -112,6 +97,7 @@ class EventLog:
             raise ServerFault(f"the log is {kind}, not {EVENT_STREAM}")
         try:
             for event in read_events(to_lines(response, self._url), cursor):
+                self._http.wait(0)  # a stream may go on for ever, and the feed be closed meanwhile
                 if event.kind == _RESYNC:
                     raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
                 yield event
@@ -126,30 +112,3 @@ class EventLog:
         error = next((entry.error for entry in entries if entry.error is not None), None)
         changes = () if error else tuple(chain.from_iterable(entry.batch.changes for entry in entries))
         yield Entry(Batch(changes), event.id, frame=event.frame, error=error)
-
-
-def read_events(lines: Iterable[Line], last: str = "") -> Iterator[Event]:
-    """Parse a stream of events; one that the stream does not end with an empty line is dropped.
-
-    >>> text = ["id: 7", "data: A", "data: B", "", "data: lost"]
-    >>> [(event.id, len(event.frame)) for event in read_events(Line(line, 0) for line in text)]
-    [('7', 2)]
-    """
-    kind, pause, said = "", _PAUSE, False
-    frame: list[Line] = []
-    for line in lines:
-        if not line.text and not line.fault:
-            if frame or said or kind:
-                yield Event(last, kind, tuple(frame), pause)
-            kind, said, frame = "", False, []
-            continue
-        name, _, text = line.text.partition(":")
-        text = text.removeprefix(" ")
-        if line.fault or name == "data":
-            frame.append(line._replace(text=text))
-        elif name == "event":
-            kind = text
-        elif name == "id" and "\0" not in text:
-            last, said = text, True
-        elif name == "retry" and text.isascii() and text.isdigit():
-            pause, said = int(text) / 1000, True

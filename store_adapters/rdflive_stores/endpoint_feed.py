@@ -10,10 +10,11 @@ from rdflib.term import BNode
 
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
+from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.blank_nodes import TooSymmetric, relabel
-from rdflive_stores.endpoint_events import EVENT_STREAM, EventLog
-from rdflive_stores.endpoint_http import Closed, EndpointError, Http, check_url
+from rdflive_stores.endpoint_events import EventLog
+from rdflive_stores.endpoint_http import Closed, EndpointError, Http, ServerFault, check_url
 from rdflive_stores.endpoint_pages import Pages
 from rdflive_stores.endpoint_patches import PATCH_TYPES, PatchLog
 from rdflive_stores.endpoint_queries import Needed, matches
@@ -105,10 +106,17 @@ class EndpointFeed:
         needed = self._needed(target)
         if self._log_url is None:
             return Snapshot(tuple(self._state(self._pages(), needed, target) or ()), _POLLED)
+        return self._http.attempt(self._log_url, lambda: self._behind_log(needed, target))
+
+    def _behind_log(self, needed: Needed, target: Target) -> Snapshot:
         kind, log = self._open_log()
         cursor = log.position()
         quads = dict.fromkeys(self._state(self._pages(), needed, target) or ())
-        for entry in log.behind(cursor):
+        try:
+            entries = list(log.behind(cursor))
+        except ResyncNeeded as renewed:
+            raise ServerFault(f"the log began anew while the state was read ({renewed})") from renewed
+        for entry in entries:
             if entry.error is not None:
                 raise entry.error
             for sign, quad in self._matching(entry, needed).batch.changes:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
-import re
 from pathlib import Path
 
 import pytest
 
 import rdflive
 import rdflive_stores
-from support.shared import ROOT
+from support.pages import PAGES, TUTORIAL, blocks, page_name
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ALONE = [page for page in PAGES if page not in TUTORIAL]
 
 
 def modules() -> list[str]:
@@ -25,17 +23,20 @@ def modules() -> list[str]:
     return [name for name in found if not name.endswith("__main__")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def snippets(page: Path) -> list[str]:
+    return [block.code for block in blocks(page) if block.language == "python"]
+
+
+@pytest.mark.parametrize("page", ALONE, ids=page_name)
 def test_snippets_of_a_page_run(page: Path) -> None:
-    """Each Python snippet runs by itself."""
-    for match in SNIPPET.finditer(page.read_text(encoding="utf-8")):
-        exec(compile(match.group(1), f"{page.name}", "exec"), {"__name__": "snippet"})
+    """Each Python snippet runs by itself; those of a chapter of the tutorial belong together."""
+    for snippet in snippets(page):
+        exec(compile(snippet, page.name, "exec"), {"__name__": "snippet"})
 
 
 def test_there_are_snippets() -> None:
     """README and the adapter and hook pages have code that is run."""
-    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert len(SNIPPET.findall(text)) >= 4
+    assert sum(len(snippets(page)) for page in ALONE) >= 4
 
 
 @pytest.mark.parametrize("name", modules())

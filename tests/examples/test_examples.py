@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from support.shared import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ON_SPARK = sorted((ROOT / "examples" / "spark").glob("*.py"))
 
 
 def run(*command: str) -> str:
@@ -23,20 +25,81 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+@cache
+def example_prints(example: Path) -> str:
+    return run(sys.executable, "-W", "error", str(example))
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(example: Path) -> None:
     """The example prints something and ends well, with warnings as errors."""
-    assert run(sys.executable, "-W", "error", str(example))
+    assert example_prints(example)
+
+
+@pytest.mark.parametrize("example", ON_SPARK, ids=lambda path: path.name)
+def test_example_on_spark_runs(example: Path) -> None:
+    """The same where Spark is installed."""
+    pytest.importorskip("pyspark", reason="needs the extra rdflive[spark]")
+    assert example_prints(example)
 
 
 def test_there_are_examples() -> None:
-    """The folder is not empty."""
+    """The folders are not empty."""
     assert EXAMPLES
+    assert ON_SPARK
+
+
+@pytest.mark.parametrize("example", [*EXAMPLES, *ON_SPARK], ids=lambda path: path.name)
+def test_example_is_on_the_page_of_examples(example: Path) -> None:
+    """The documentation leads to it."""
+    path = f"../{example.relative_to(ROOT).as_posix()}"
+    assert f"]({path})" in (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+
+
+def test_endpoint_feed_shows_what_changes_elsewhere() -> None:
+    """Each update at the endpoint comes as one delta, and only what the query needs is fetched."""
+    out = example_prints(ROOT / "examples" / "endpoint_feed.py").splitlines()
+    assert out[:2] == ["The endpoint is read for the first time:", "  + T201 7"]
+    assert out[out.index("INSERT DATA { :T202 :delay 12 }") + 1] == "  + T202 12"
+    assert out[-4:-1] == ["  - T201 7", "  + T101 9", "  + T201 9"]
+    assert out[-1] == "The endpoint holds 73 triples, and of these 3 are here."
+
+
+def test_live_server_tells_what_was_missed() -> None:
+    """A client goes on by itself when the server comes back, and is told the difference."""
+    out = example_prints(ROOT / "examples" / "live_server.py").splitlines()
+    told = [line for line in out if line.startswith("  ")]
+    assert told == ["  + T201 7", "  + T202 12", "  - T201 7", "  + T101 9", "  + T201 9"]
+
+
+def test_mirror_table_nets_what_comes_in_one_micro_batch() -> None:
+    """A row that changes twice gives one delta, and a row that goes takes its triples along."""
+    pytest.importorskip("pyspark", reason="needs the extra rdflive[spark]")
+    out = example_prints(ROOT / "examples" / "spark" / "mirror_table.py").splitlines()
+    second = out.index("201 goes on, by two steps that come in one micro-batch:")
+    assert out[second + 1 : second + 3] == [
+        "  - T201 to Mill, 7 minutes late",
+        "  + T201 to Springs, 6 minutes late",
+    ]
+    assert out[-1] == "the graph holds 5 triples"
+
+
+def test_relational_table_shows_a_transaction_as_one_delta() -> None:
+    """Two rows that change places leave the sums of the line that holds both as they were."""
+    out = example_prints(ROOT / "examples" / "relational_table.py").splitlines()
+    first = out.index("One transaction, one delta: 101 moves on to Central, where 201 leaves for Dunes.")
+    assert out[first + 1 : first + 3] == [
+        "  - RingLine: 1 late, 7 minutes",
+        "  + RingLine: 1 late, 4 minutes",
+    ]
+    assert "The Coast Line skips" in out[first + 3]
+    held = out[out.index("What the tables are in the graph now:") + 1 :]
+    assert [line for line in held if " delay " in line] == ["  T201 delay 7"]
 
 
 def test_what_is_implied_names_the_rules() -> None:
     """The example on organisations shows inferred solutions come and go, and proves one."""
-    out = run(sys.executable, str(ROOT / "examples" / "what_is_implied.py"))
+    out = example_prints(ROOT / "examples" / "what_is_implied.py")
     rules = "prp-spo1, (?:prp-trp, )?member of the whole, prp-inv1"  # there are two proofs
     assert re.findall(f"  members (.) :Ada :City   inferred by {rules}\n", out) == ["+", "-"]
     assert "  agents  + :Ada   inferred by rdfs9\n" in out

@@ -1,10 +1,11 @@
-"""What the clients of a server of events are sent."""
+"""What those who follow a log of events are told."""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
-from itertools import takewhile
+from collections.abc import Iterator
 
 import pytest
 import rdflib
@@ -14,7 +15,8 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive.model import Delta, Header
-from rdflive.sinks.events import KEEP_ALIVE, Client, EventLog
+from rdflive.sinks.event import heartbeat
+from rdflive.sinks.events import EventLog, Reader
 from rdflive.sinks.ndjson import solution_text
 from support.sinks import Event, read_events, total
 
@@ -27,24 +29,21 @@ def delta(sequence: int, *, initial: bool = False, **weights: int) -> Delta:
     )
 
 
-def begun(*, history: int = 10, backlog: int = 10) -> EventLog:
+def begun(*, history: int = 10, rows: int = 1000) -> EventLog:
     """A log whose initial answer is a and twice b."""
-    events = EventLog(history=history, backlog=backlog)
+    events = EventLog(history=history, rows=rows)
     events.publish(delta(4, initial=True, a=1, b=2))
     return events
 
 
-def drain(client: Client, first: list[bytes]) -> list[Event]:
-    """Give what the client has been sent so far."""
-    chunks = [
-        *first,
-        *takewhile(lambda taken: taken not in (KEEP_ALIVE, None), iter(lambda: client.take(0), 0)),
-    ]
-    return list(read_events(line for chunk in chunks for line in chunk.splitlines(keepends=True)))
+def drain(reader: Reader) -> list[Event]:
+    """Give what the reader can take now, as a client reads it."""
+    taken = iter(reader.take_now, None)
+    return list(read_events(line for event in taken for line in _lines(event.pieces())))
 
 
-def never() -> None:
-    raise AssertionError("a client was dropped")
+def _lines(pieces: Iterator[bytes]) -> list[bytes]:
+    return b"".join(pieces).splitlines(keepends=True)
 
 
 def kinds(events: list[Event]) -> list[tuple[str, str]]:
@@ -53,51 +52,95 @@ def kinds(events: list[Event]) -> list[tuple[str, str]]:
 
 
 def test_events_begin_with_the_current_answer() -> None:
-    """A late client is sent the sum of all deltas, then each new one."""
+    """A late reader is given the sum of all deltas, then each new one."""
     events = begun()
     events.publish(delta(6, a=-1, b=-1, c=1))
-    client, first = events.join(None, never)
+    reader = events.join()
+    sent = drain(reader)
     events.publish(delta(7, d=1))
-    sent = drain(client, first)
-    assert kinds(sent) == [("initial", "6"), ("delta", "7")]
+    sent += drain(reader)
+    assert kinds(sent) == [("initial", "6"), ("update", "7")]
     assert [row["x"]["value"] for row in sent[0].data["added"]] == ["b", "c"]
-    assert (sent[0].data["sequence"], sent[0].data["initial"], sent[0].data["removed"]) == (6, True, [])
-    assert (sent[1].data["sequence"], sent[1].data["initial"]) == (7, False)
+    assert sent[0].data | {"added": []} == {
+        "sequence": 6, "initial": True, "form": "SELECT", "head": {"vars": ["x"]}, "added": [], "removed": [],
+    }  # fmt: skip
+    assert {name: sent[1].data[name] for name in ("sequence", "first_sequence", "initial")} == {
+        "sequence": 7, "first_sequence": 7, "initial": False,
+    }  # fmt: skip
+    assert drain(reader) == []
 
 
 def test_events_wait_for_the_initial_delta() -> None:
-    """A client that is there before the subscription is sent the initial delta when it comes."""
-    events = EventLog(history=10, backlog=10)
-    client, first = events.join(None, never)
-    assert first == []
+    """A reader that is there before the subscription is given the initial delta when it comes."""
+    events = EventLog()
+    readers = [events.join(), events.join("7-00000000")]
+    assert [drain(reader) for reader in readers] == [[], []]
     events.publish(delta(0, initial=True))
-    assert kinds(drain(client, first)) == [("initial", "0")]
+    assert [kinds(drain(reader)) for reader in readers] == [
+        [("initial", "0")], [("resync", ""), ("initial", "0")],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("history", "seen", "sent"),
     [
-        (10, 4, [("delta", "6"), ("delta", "8")]),
-        (10, 5, [("delta", "6"), ("delta", "8")]),
-        (10, 6, [("delta", "8")]),
+        (10, 4, []),
+        (10, 6, [("update", "8")]),
         (10, 8, []),
+        (10, 5, [("resync", ""), ("initial", "8")]),
         (10, 9, [("resync", ""), ("initial", "8")]),
         (10, 3, [("resync", ""), ("initial", "8")]),
-        (1, 6, [("delta", "8")]),
-        (1, 5, [("resync", ""), ("initial", "8")]),
-        (0, 8, []),
-        (0, 6, [("resync", ""), ("initial", "8")]),
     ],
 )
 def test_events_resume_behind_the_last_one(history: int, seen: int, sent: list[tuple[str, str]]) -> None:
-    """What followed the last event is sent, or the whole answer where the history is too short."""
+    """What followed the last event is sent as one, or nothing where that changed nothing."""
     events = begun(history=history)
-    start, _ = events.join(None, never)
-    epoch = drain(*events.join(None, never))[0].id.partition("-")[2]
-    events.leave(start)
+    epoch = drain(events.join())[0].id.partition("-")[2]
     events.publish(delta(6, a=-1))
     events.publish(delta(8, a=1))
-    assert kinds(drain(*events.join(f"{seen}-{epoch}", never))) == sent
+    assert kinds(drain(events.join(f"{seen}-{epoch}"))) == sent
+
+
+def test_events_forget_what_nobody_may_come_back_to() -> None:
+    """Who comes back to behind the history begins anew, and the log stays as short as it says."""
+    events = begun(history=3)
+    reader = events.join()
+    first = drain(reader)[0].id
+    events.leave(reader)
+    for sequence in range(5, 105):
+        events.publish(delta(sequence, a=1))
+        assert len(events._entries) <= 3 + 8
+    epoch = first.partition("-")[2]
+    assert kinds(drain(events.join(first))) == [("resync", ""), ("initial", "104")]
+    assert kinds(drain(events.join(f"101-{epoch}"))) == [("update", "104")]
+
+
+def test_events_lose_nothing_for_a_slow_reader() -> None:
+    """A reader that has long taken nothing is given one event with the sum, however short the history."""
+    events = begun(history=3)
+    slow, quick = events.join(), events.join()
+    first = drain(slow)
+    for sequence in range(5, 105):
+        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+        drain(quick)
+    assert len(events._entries) <= 3 + 8 + 1
+    sent = drain(slow)
+    assert kinds(sent) == [("update", "104")]
+    assert (sent[0].data["first_sequence"], len(sent[0].data["added"])) == (5, 1)
+    assert total([*first, *sent]) == total(drain(events.join()))
+
+
+def test_events_keep_no_more_solutions_than_they_may() -> None:
+    """What is behind too many solutions is sent the answer anew; memory stays bounded."""
+    events = begun(history=1000, rows=50)
+    slow = events.join()
+    drain(slow)
+    for sequence in range(5, 205):
+        events.publish(delta(sequence, **{f"n{sequence}": 1}))
+        assert sum(len(entry.net) for entry in events._entries) <= 50
+    sent = drain(slow)
+    assert kinds(sent) == [("resync", ""), ("initial", "204")]
+    assert total(sent) == total(drain(events.join()))
 
 
 @pytest.mark.parametrize(
@@ -106,112 +149,132 @@ def test_events_resume_behind_the_last_one(history: int, seen: int, sent: list[t
 def test_events_take_no_foreign_id(last: str) -> None:
     """An id of another run, or none of ours, leads to a new start."""
     events = begun()
-    epoch = drain(*events.join(None, never))[0].id.partition("-")[2]
-    assert kinds(drain(*events.join(last.format(epoch), never))) == [("resync", ""), ("initial", "4")]
+    epoch = drain(events.join())[0].id.partition("-")[2]
+    assert kinds(drain(events.join(last.format(epoch)))) == [("resync", ""), ("initial", "4")]
 
 
 def test_events_of_a_new_initial_delta_make_old_ids_void() -> None:
     """After a resync of the subscription, also one at the same commit, nobody goes on from before it."""
     events = begun()
-    client, first = events.join(None, never)
-    old = drain(client, first)[0].id
+    reader = events.join()
+    old = drain(reader)[0].id
     events.publish(delta(4, initial=True, z=1))
-    sent = drain(client, [])
-    assert kinds(sent) == [("initial", "4")]
-    assert sent[0].id != old
-    assert kinds(drain(*events.join(old, never))) == [("resync", ""), ("initial", "4")]
-    assert total(drain(*events.join(None, never))) == total(sent)
+    sent = drain(reader)
+    assert kinds(sent) == [("resync", ""), ("initial", "4")]
+    assert sent[1].id != old
+    assert kinds(drain(events.join(old))) == [("resync", ""), ("initial", "4")]
+    assert total(drain(events.join())) == total(sent)
 
 
 def test_events_of_ask_carry_the_answer() -> None:
-    """The current answer of an ASK query is its boolean."""
-    events = EventLog(history=10, backlog=10)
-    for sequence, weight in enumerate((1, -1, 1, -1)):
-        events.publish(Delta(Header("ASK", ()), {(): weight}, sequence=sequence, initial=not sequence))
-    sent = drain(*events.join(None, never))
-    assert [event.data for event in sent] == [{"sequence": 3, "initial": True, "boolean": False}]
+    """An ASK query is told by its boolean, and only when that is another one."""
+    events = EventLog()
+    ask = Header("ASK", ())
+    events.publish(Delta(ask, {(): 1}, sequence=0, initial=True))
+    reader = events.join()
+    sent = drain(reader)
+    for sequence, weight in enumerate((-1, 1, -1), 1):
+        events.publish(Delta(ask, {(): weight}, sequence=sequence))
+    sent += drain(reader)
+    assert [event.data for event in sent] == [
+        {"sequence": 0, "initial": True, "form": "ASK", "head": {"vars": []}, "boolean": True},
+        {"sequence": 3, "first_sequence": 1, "initial": False, "boolean": False},
+    ]
 
 
 def test_events_need_the_initial_delta() -> None:
-    """A delta that builds on an unknown answer is refused, as late clients could not be served."""
+    """A delta that builds on an unknown answer is refused, as late readers could not be served."""
     with pytest.raises(rdflive.RdfliveError, match="subscribe without initial=False"):
-        EventLog(history=10, backlog=10).publish(delta(1, a=1))
+        EventLog().publish(delta(1, a=1))
 
 
-def test_a_client_that_is_too_slow_is_dropped_once() -> None:
-    """When more wait than the backlog holds the client ends, and the others go on."""
-    events, dropped = begun(backlog=2), []
-    slow, _ = events.join(None, lambda: dropped.append(1))
-    quick, first = events.join(None, never)
-    for sequence in range(5, 9):
-        events.publish(delta(sequence, a=1))
-        first += [quick.take(1)]
-    assert dropped == [1]
-    assert slow.take(1) is None
-    assert kinds(drain(quick, first))[1:] == [("delta", str(n)) for n in range(5, 9)]
-
-
-def test_clients_end_behind_what_waits() -> None:
-    """When the log is closed each client still gets its events; one that joins then gets the answer."""
+def test_readers_end_behind_what_waits() -> None:
+    """When the log ends each reader still gets its events, then the reason if there is one."""
     events = begun()
-    client, _ = events.join(None, never)
+    reader = events.join()
+    drain(reader)
     events.publish(delta(5, a=1))
-    events.close()
-    assert kinds(drain(client, [])) == [("delta", "5")]
-    assert client.take(0) is None
-    late, first = events.join(None, never)
-    assert kinds(drain(late, first)) == [("initial", "5")]
-    assert late.take(0) is None
+    events.end({"detail": "its answer is too large"})
+    assert kinds(drain(reader)) == [("update", "5"), ("end", "")]
+    assert reader.is_over
+    late = events.join()
+    sent = drain(late)
+    assert kinds(sent) == [("initial", "5"), ("end", "")]
+    assert sent[1].data == {"detail": "its answer is too large"}
+    silent = begun()
+    reader = silent.join()
+    drain(reader)
+    silent.end()
+    assert (drain(reader), reader.is_over) == ([], True)
 
 
-def test_a_client_without_events_is_kept_alive() -> None:
-    """Where nothing comes in time a comment is sent."""
-    client, _ = begun().join(None, never)
-    assert client.take(0.01) == KEEP_ALIVE
+def test_a_reader_waits_for_an_event() -> None:
+    """A wait ends with the event, with the time, or when the reader leaves."""
+    events = begun()
+    reader = events.join()
+    drain(reader)
+    assert reader.take(0.01) is None
+    assert heartbeat(reader.id, reader.place).startswith(b"id: 4-")
+    threading.Timer(0.02, lambda: events.publish(delta(5, a=1))).start()
+    taken = reader.take(20)
+    assert taken is not None
+    assert taken.sequence == 5
+    threading.Timer(0.02, lambda: events.leave(reader)).start()
+    assert reader.take(20) is None
+    assert reader.is_over
+    assert events.readers == 0
 
 
-def test_a_client_that_left_gets_nothing() -> None:
-    """Its queue does not grow any more."""
-    events = begun(backlog=1)
-    client, _ = events.join(None, never)
-    events.leave(client)
-    for sequence in range(5, 9):
-        events.publish(delta(sequence, a=1))
-    assert client.take(0) == KEEP_ALIVE
+def test_large_events_are_written_in_pieces() -> None:
+    """However many solutions there are, the pieces are one event."""
+    events = EventLog()
+    events.publish(delta(0, initial=True, **{f"n{i}": 1 for i in range(2500)}))
+    reader = events.join()
+    event = reader.take_now()
+    assert event is not None
+    pieces = list(event.pieces())
+    assert len(pieces) > 3
+    [read] = read_events(b"".join(pieces).splitlines(keepends=True))
+    assert len(read.data["added"]) == 2500
+    events.publish(delta(1, **{f"n{i}": -1 for i in range(2500)}))
+    [read] = drain(reader)
+    assert (read.data["added"], len(read.data["removed"])) == ([], 2500)
 
 
 P = URIRef("http://e/p")
 NODES = st.sampled_from(
     [URIRef("http://e/a"), Literal("x", lang="en"), Literal("x", lang="EN"), Literal("é\n")]
 )
-STEPS = st.lists(st.tuples(st.sampled_from(["add", "remove", "leave", "return"]), NODES), max_size=25)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "remove", "take", "return", "resync"]), NODES, st.integers(0, 2)),
+    max_size=60,
+)
 
 
-def last_id(events: list[Event]) -> str | None:
-    return next((event.id for event in reversed(events) if event.id), None)
-
-
-@given(STEPS, st.integers(0, 4))
-def test_events_add_up_however_often_a_client_comes_back(steps: list, history: int) -> None:
-    """With any history, a client that leaves and resumes has the answer of the query in the end."""
-    events, graph = EventLog(history=history, backlog=100), rdflib.Graph()
+@given(STEPS, st.integers(0, 4), st.integers(1, 12))
+def test_events_add_up_at_any_pace_and_after_any_return(steps: list, history: int, rows: int) -> None:
+    """However seldom a reader takes, and however often it comes back, it has the answer in the end."""
+    events, graph = EventLog(history=history, rows=rows), rdflib.Graph()
     with rdflive.subscribe(graph, "SELECT ?o { ?s <http://e/p> ?o }", events.publish) as subscription:
-        client, first = events.join(None, never)
-        got: list[Event] = []
-        for step, node in [*steps, ("leave", None), ("return", None), ("leave", None)]:
+        readers = [events.join() for _ in range(3)]
+        got: list[list[Event]] = [[], [], []]
+        for step, node, who in steps:
             if step == "add":
                 graph.add((URIRef(f"http://e/{len(graph)}"), P, node))
             elif step == "remove":
                 graph.remove((None, P, node))
-            elif step == "leave":
-                got += drain(client, first)
-                events.leave(client)
-                first = []
+            elif step == "take":
+                got[who] += drain(readers[who])
+            elif step == "resync":
+                subscription.resync()
             else:
-                events.leave(client)
-                client, first = events.join(last_id(got), never)
+                events.leave(readers[who])
+                seen = next((event.id for event in reversed(got[who]) if event.id), None)
+                readers[who] = events.join(seen)
         assert subscription.last_error is None
         answer = Counter(
             json.dumps(json.loads(solution_text(s)), sort_keys=True) for s in subscription.answers()
         )
-        assert total(got) == answer == total(drain(*events.join(None, never)))
+        for reader, sent in zip(readers, got, strict=True):
+            assert total([*sent, *drain(reader)]) == answer
+        assert total(drain(events.join())) == answer

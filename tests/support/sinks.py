@@ -100,7 +100,8 @@ def listening(url: str, last: str | None = None, **headers: str) -> Iterator[Ite
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
     try:
         given = {**headers, **({} if last is None else {"Last-Event-ID": last})}
-        connection.request("GET", urlsplit(url).path, headers=given)
+        target = urlsplit(url)
+        connection.request("GET", f"{target.path}?{target.query}", headers=given)
         with connection.getresponse() as response:
             assert response.status == 200, response.read()
             assert response.headers["Content-Type"].startswith("text/event-stream")
@@ -138,7 +139,7 @@ def total(events: Iterable[Event], begin: Counter[str] | None = None) -> Counter
     for event in events:
         if event.kind == "initial":
             answer.clear()
-        if event.kind in ("initial", "delta"):
+        if event.kind in ("initial", "update"):
             answer.update(json.dumps(row, sort_keys=True) for row in event.data["added"])
             answer.subtract(json.dumps(row, sort_keys=True) for row in event.data["removed"])
     assert min(answer.values(), default=0) >= 0

@@ -13,9 +13,10 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, thresholds, watch
+from rdflive.cli import explain, match, serve, thresholds, watch
 from rdflive.cli.outputs import STDOUT
 from rdflive.cli.parser import Parser
+from rdflive.cli.serve_options import add_serve_options
 from rdflive.cli.watch_options import add_watch_options
 
 if TYPE_CHECKING:
@@ -54,6 +55,28 @@ examples:
 
 Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
 all whole entries in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
+
+_SERVE: Final = """\
+Serve DATA, or an Oxigraph store on disk, over HTTP: SPARQL 1.1 queries and updates, and subscriptions whose
+clients are sent what each change adds to and removes from an answer. / is a page that shows them.
+
+  /query      SPARQL 1.1 Protocol, GET and POST         needs the right to read
+  /update     SPARQL 1.1 Protocol, POST                                  update
+  /subscribe  server-sent events, or a WebSocket with SEPA's messages    subscribe
+  /changes    the graph's own changes as RDF Patch                       subscribe
+  /metrics /health /openapi.json
+
+With --changes the graph follows a change feed as well."""
+
+_SERVE_EXAMPLES: Final = """\
+examples:
+  rdflive serve examples/railway.ttl
+  rdflive serve examples/railway.ttl --changes examples/railway.rdfp --pace 1
+  rdflive serve railway.db --listen 0.0.0.0:8443 --tokens tokens.toml --certificate cert.pem --key key.pem
+  curl -N --get http://127.0.0.1:8000/subscribe --data-urlencode 'query=SELECT ?s { ?s a <http://e/Train> }'
+
+In Python rdflive.connect("http://127.0.0.1:8000").subscribe(query, callback) follows such a server.
+Ctrl-C ends it; clients come back by themselves when it is started again."""
 
 _EXPLAIN: Final = """\
 Show how a query would be kept up to date: its plan from the answer down to the basic graph patterns, what
@@ -149,6 +172,7 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"rdflive {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_watch(commands)
+    _add_serve(commands)
     _add_explain(commands)
     _add_match(commands)
     _add_thresholds(commands)
@@ -185,6 +209,13 @@ def _add_watch(commands: _Commands) -> None:
         watch.run,
     )
     add_watch_options(command)
+
+
+def _add_serve(commands: _Commands) -> None:
+    command = _add(
+        commands, "serve", "serve a graph over HTTP, with subscriptions", _SERVE, _SERVE_EXAMPLES, serve.run
+    )
+    add_serve_options(command)
 
 
 def _add_explain(commands: _Commands) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Final, get_args
 
 from rdflive.entail.choice import Strategy
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Counts, Rdfs
 from rdflive.entail.rules import RuleRegime, Rules, load_program
 
-__all__ = ["Counts", "Rules", "Strategy", "regime_of"]
+__all__ = ["ENTAILMENTS", "Counts", "Rules", "Strategy", "regime_of"]
+
+ENTAILMENTS: Final = ("rdfs",)
+"""The regimes that `entailment=` names."""
 
 
 def regime_of(
@@ -20,7 +23,7 @@ def regime_of(
     Raises ValueError for options that do not go together, and `RuleError` for rules that cannot be used.
     """
     for name, value, accepted in (
-        ("entailment", entailment, (None, "rdfs")),
+        ("entailment", entailment, (None, *ENTAILMENTS)),
         ("strategy", strategy, get_args(Strategy)),
         ("counts", counts, (None, *get_args(Counts))),
     ):

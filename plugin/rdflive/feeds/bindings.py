@@ -12,12 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from rdflib.term import BNode, URIRef
-from rdflib.term import Literal as RdfLiteral
-
 from rdflive.errors import FeedError, ResyncNeeded
 from rdflive.feeds.decoder import meaningful
 from rdflive.feeds.json_lines import member, optional, read_object
+from rdflive.feeds.json_terms import read_solution
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, Term
 from rdflive.model import Delta, Header
@@ -130,8 +128,8 @@ def _read_incremental(record: Mapping[str, Any]) -> _Notification:
         member(record, "sequence", int),
         bool(optional(record, "initial", bool)),
         (),
-        [_read_solution(binding) for binding in added],
-        [_read_solution(binding) for binding in removed],
+        [read_solution(binding) for binding in added],
+        [read_solution(binding) for binding in removed],
     )
 
 
@@ -145,38 +143,11 @@ def _read_results(
     notification: Mapping[str, Any], name: str
 ) -> tuple[tuple[str, ...], list[dict[str, Term]]]:
     results = optional(notification, name, dict, "the notification")
-    if results is None:
+    if not results:  # the published first notification has an empty object for what went
         return (), []
     head = optional(results, "head", dict, repr(name)) or {}
     names = optional(head, "vars", list, "'head'") or []
     if not all(isinstance(found, str) for found in names):
         raise RowError("'vars' of 'head' must hold strings only")
     bindings = member(member(results, "results", dict, repr(name)), "bindings", list, "'results'")
-    return tuple(names), [_read_solution(binding) for binding in bindings]
-
-
-def _read_solution(binding: Any) -> dict[str, Term]:
-    if not isinstance(binding, dict):
-        raise RowError("a binding must be an object from names of variables to terms")
-    return {name: _read_term(member(binding, name, dict, "a binding")) for name in binding}
-
-
-def _read_term(term: Mapping[str, Any]) -> Term:
-    kind, value = member(term, "type", str, "a term"), member(term, "value", str, "a term")
-    match kind:
-        case "uri":
-            return URIRef(value)
-        case "bnode":
-            return BNode(value)
-        case "literal" | "typed-literal":
-            return _read_literal(term, value)
-    raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")
-
-
-def _read_literal(term: Mapping[str, Any], value: str) -> RdfLiteral:
-    language = optional(term, "xml:lang", str, "a term")
-    datatype = optional(term, "datatype", str, "a term")
-    try:
-        return RdfLiteral(value, lang=language or None, datatype=None if language else datatype)
-    except ValueError as error:
-        raise RowError(f"a literal is malformed: {error}") from error
+    return tuple(names), [read_solution(binding) for binding in bindings]

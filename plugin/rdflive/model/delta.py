@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, repeat
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from rdflive.model.solution import Header, Origin, Terms
 
@@ -64,6 +64,11 @@ class Delta:
         fill(self, "sequence", sequence)
         fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
         fill(self, "initial", initial)
+
+    @property
+    def form(self) -> Literal["SELECT", "ASK", "CONSTRUCT"]:
+        """The form of the query."""
+        return self._header.form
 
     @property
     def names(self) -> tuple[str, ...]:

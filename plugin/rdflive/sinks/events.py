@@ -1,174 +1,333 @@
-"""The events that clients of a server follow: what was sent lately, the current answer, and who listens."""
+"""The events that clients of a server follow: the current answer, what changed lately, and who is where."""
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import threading
-from collections import Counter, deque
-from collections.abc import Callable
-from itertools import chain, repeat
-from typing import Final
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
-from rdflive.sinks.ndjson import solution_text, to_line
+from rdflive.sinks.event import Event
+from rdflive.sinks.ndjson import TRIPLE, solution_text
 
-__all__ = ["KEEP_ALIVE", "Client", "EventLog"]
-
-KEEP_ALIVE: Final = b":\n\n"
-"""A comment of the event stream, which says nothing but that the connection lives."""
+__all__ = ["EventLog", "Reader"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
-_RESYNC: Final = b'event: resync\ndata: {"reason": "what followed the last event id is no longer kept"}\n\n'
+_RESYNC: Final = Event("resync", about='"reason": "what followed the last event id is no longer kept"')
+_SLACK: Final = 8
+"""The log is cut when it is longer than it may be by one part in so many."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What changed between two events: the net weights of solutions as JSON."""
+
+    start: int
+    """The sequence of the event before."""
+    first: int
+    """The sequence of the first commit that is in it."""
+    end: int
+    net: dict[str, int]
 
 
 class EventLog:
-    """Turns deltas into events and puts them into the queue of every client; never waits for one.
+    """Turns deltas into events that any number of readers take, each at its own pace.
+
+    Nobody is waited for. A reader is a place in the log, and what it has not taken yet is merged into one
+    event when it does. Of the last `history` events each is a place that a reader may come back to; older
+    ones are merged as far as no reader is between them. More than `rows` solutions are not kept: a reader
+    that is behind those is sent the current answer.
 
     The id of an event is `sequence-epoch`. The epoch is a random word for the initial delta that the
     event builds on, so that an id of an earlier run is never taken for one of this.
     """
 
-    def __init__(self, *, history: int, backlog: int) -> None:
-        self._limits = history, backlog
-        self._lock = threading.Lock()
-        self._history: deque[tuple[int, bytes]] = deque()
+    def __init__(
+        self, *, history: int = 1000, rows: int = 100_000, about: Mapping[str, Any] | None = None
+    ) -> None:
+        self._history = history
+        self._rows = rows
+        self._about = dict(about or {})
+        self._changed = threading.Condition()
+        self._entries: list[_Entry] = []
+        self._kept_rows = 0
         self._answer: Counter[str] = Counter()
-        self._truth: bool | None = None
+        self._header = ""
+        self.form = ""
+        """The form of the query, once the initial delta has come."""
+        self.names: tuple[str, ...] = ()
+        """What its solutions bind; those of CONSTRUCT are triples."""
         self._epoch = ""
         self._sequence = self._oldest = 0
-        self._clients: set[Client] = set()
-        self._closed = False
+        self._readers: set[Reader] = set()
+        self._merged: dict[int, Event | None] = {}
+        self._whole: Event | None = None
+        self._end: Event | None = None
+        self._listeners: list[Callable[[], object]] = []
+
+    @property
+    def id(self) -> str:
+        """The id of the last event; empty before the initial one."""
+        return f"{self._sequence}-{self._epoch}" if self._epoch else ""
+
+    @property
+    def sequence(self) -> int:
+        """The number of the commit that the last event led to."""
+        return self._sequence
+
+    @property
+    def readers(self) -> int:
+        """How many readers there are."""
+        return len(self._readers)
+
+    @property
+    def has_ended(self) -> bool:
+        """True after `end`."""
+        return self._end is not None
+
+    def __len__(self) -> int:
+        """Count the solutions of the current answer, each as often as it occurs."""
+        return self._answer.total()
+
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Have a function called, in the writing thread, whenever there is something new to take."""
+        self._listeners.append(listener)
 
     def publish(self, delta: Delta) -> None:
-        """Send a delta to all clients and remember it.
-
-        Raises `RdfliveError` for one that builds on an answer that was never given.
-        """
+        """Add a delta. Raises `RdfliveError` for one that builds on an answer that was never given."""
         if not delta.initial and not self._epoch:
             raise RdfliveError(
                 "late clients are sent the current answer, so the sink must be given the initial delta: "
                 "subscribe without initial=False and without resume"
             )
-        added, removed = list(map(solution_text, delta.added)), list(map(solution_text, delta.removed))
-        line = to_line(delta.sequence, added, removed, initial=delta.initial, answer=delta.answer)
-        with self._lock:
-            self._sequence, self._truth = delta.sequence, delta.answer
+        net = Counter(map(solution_text, delta.added))
+        net.subtract(map(solution_text, delta.removed))
+        with self._changed:
             if delta.initial:
-                self._begin()
-            self._take(added, removed)
-            event = _event(self._id(), "initial" if delta.initial else "delta", line)
+                self._begin(delta)
+            self._take(net)
             if not delta.initial:
-                self._remember(event)
-            for client in self._clients:
-                client.put(event)
+                entry = _Entry(self._sequence, delta.first_sequence, delta.sequence, net)
+                self._entries.append(entry)
+                self._kept_rows += len(net)
+            self._sequence = delta.sequence
+            if delta.initial:
+                self._oldest = delta.sequence
+            self._merged.clear()
+            self._whole = None
+            self._trim()
+            self._changed.notify_all()
+        self._tell()
 
-    def join(self, last: str | None, drop: Callable[[], object]) -> tuple[Client, list[bytes]]:
-        """Add a client that has seen the event `last`; give it, and the events that it begins with.
+    def join(self, last: str | None = None) -> Reader:
+        """Add a reader that has seen the event `last`.
 
-        Those are what it missed, or the current answer: as `initial`, with `resync` in front where the
-        history does not reach back to `last`. `drop` is called, at most once, when it is too slow.
+        It begins with what it missed; with the current answer where it has seen none, with `resync` in
+        front where what followed `last` is no longer kept.
         """
-        with self._lock:
-            client = Client(self._limits[1], drop)
-            self._clients.add(client)
-            if self._closed:
-                client.end()
-            position = self._position(last)
-            if position is not None:
-                return client, [event for sequence, event in self._history if sequence > position]
-            events = [_RESYNC] if last else []
-            if not self._epoch:
-                return client, events  # the initial delta is still to come
-            name, sequence = self._id(), self._sequence
-            answer, truth = self._answer.copy(), self._truth
-        # the text of a large answer is made here, where it keeps nobody waiting
-        texts = chain.from_iterable(repeat(text, count) for text, count in answer.items())
-        return client, [
-            *events,
-            _event(name, "initial", to_line(sequence, texts, (), initial=True, answer=truth)),
-        ]
+        reader = Reader(self)
+        with self._changed:
+            match = _ID.fullmatch(last or "")
+            if match is not None and match[2] == self._epoch and self._is_place(int(match[1])):
+                reader.place, reader.epoch = int(match[1]), self._epoch
+            elif last:
+                reader.place = -1
+            self._readers.add(reader)
+        return reader
 
-    def leave(self, client: Client) -> None:
-        """Forget a client."""
-        with self._lock:
-            self._clients.discard(client)
+    def leave(self, reader: Reader) -> None:
+        """Forget a reader; one that waits is given None."""
+        with self._changed:
+            self._readers.discard(reader)
+            reader.is_over = True
+            self._changed.notify_all()
 
-    def close(self) -> None:
-        """Let every client end behind what waits for it."""
-        with self._lock:
-            self._closed = True
-            for client in self._clients:
-                client.end()
+    def end(self, members: Mapping[str, Any] | None = None) -> None:
+        """Let every reader end behind what it has still to take, and tell it why if `members` do."""
+        with self._changed:
+            if self._end is None:
+                self._end = Event("end", about=json.dumps(dict(members))[1:-1] if members else "")
+            self._changed.notify_all()
+        self._tell()
 
-    def _begin(self) -> None:
-        self._epoch = secrets.token_hex(4)
-        self._oldest = self._sequence
-        self._history.clear()
-        self._answer.clear()
+    def next_for(self, reader: Reader) -> Event | None:
+        """Give what a reader has not seen, and move it there; None where that is nothing."""
+        with self._changed:
+            return self._next(reader)
 
-    def _take(self, added: list[str], removed: list[str]) -> None:
-        self._answer.update(added)
-        self._answer.subtract(removed)
-        for text in removed:
-            if not self._answer.get(text, 1):
-                del self._answer[text]
+    def wait_for(self, reader: Reader, timeout: float | None) -> Event | None:
+        """Wait until there is something for a reader and give that; None at its end or after `timeout` s."""
+        event: Event | None = None
 
-    def _remember(self, event: bytes) -> None:
-        self._history.append((self._sequence, event))
-        while len(self._history) > self._limits[0]:
-            self._oldest, _ = self._history.popleft()
+        def found() -> bool:
+            nonlocal event
+            event = self._next(reader)
+            return event is not None or reader.is_over
 
-    def _id(self) -> str:
-        return f"{self._sequence}-{self._epoch}"
+        with self._changed:
+            self._changed.wait_for(found, timeout)
+        return event
 
-    def _position(self, last: str | None) -> int | None:
-        """Give the sequence of an id that the history reaches back to."""
-        match = _ID.fullmatch(last or "")
-        if match is None or match[2] != self._epoch:
+    def _next(self, reader: Reader) -> Event | None:
+        if reader.is_over:
             return None
-        return int(match[1]) if self._oldest <= int(match[1]) <= self._sequence else None
-
-
-class Client:
-    """The queue of one client. When more than `limit` events wait in it, the client is dropped."""
-
-    def __init__(self, limit: int, drop: Callable[[], object]) -> None:
-        self._limit = limit
-        self._drop = drop
-        self._changed = threading.Condition()
-        self._waiting: deque[bytes] = deque()
-        self._ended = False
-
-    def put(self, event: bytes) -> None:
-        """Queue an event, or drop the client; it resumes by the last event that it has got."""
-        with self._changed:
-            if self._ended:
-                return
-            is_full = len(self._waiting) >= self._limit
-            if is_full:
-                self._ended = True
-                self._waiting.clear()
+        event: Event | None = None
+        if self._epoch:
+            if reader.epoch == self._epoch and reader.place >= self._oldest:
+                event = self._merge(reader.place)
+            elif reader.epoch or reader.place < 0:  # it has an answer that is to be replaced
+                reader.epoch, reader.place = "", 0
+                return _RESYNC
             else:
-                self._waiting.append(event)
-            self._changed.notify()
-        if is_full:
-            self._drop()
+                event = self._initial()
+            reader.place, reader.epoch = self._sequence, self._epoch
+        if event is None and self._end is not None:
+            reader.is_over = True
+            return self._end if self._end.about else None
+        return event
 
-    def take(self, timeout: float) -> bytes | None:
-        """Take the next event, or `KEEP_ALIVE` where none comes within `timeout` seconds; None at the end."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._waiting or self._ended, timeout):
-                return KEEP_ALIVE
-            return self._waiting.popleft() if self._waiting else None
+    def _merge(self, place: int) -> Event | None:
+        """Merge what followed a place into one event; None where it changed nothing."""
+        if place == self._sequence:
+            return None
+        if place in self._merged:
+            return self._merged[place]
+        entries = self._entries[self._index(place) :]
+        net = _net(entry.net for entry in entries) if len(entries) > 1 else entries[0].net
+        event = None
+        if net:
+            event = self._event("update", net.items(), entries[0].first)
+        self._merged[place] = event
+        return event
 
-    def end(self) -> None:
-        """Queue nothing more."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
+    def _initial(self) -> Event:
+        if self._whole is None:
+            self._whole = self._event("initial", self._answer.items(), self._sequence)
+        return self._whole
+
+    def _event(self, kind: Any, weights: Iterable[tuple[str, int]], first: int) -> Event:
+        added: list[str] = []
+        removed: list[str] = []
+        for text, weight in weights:
+            if weight > 0:
+                added += [text] * weight
+            else:
+                removed += [text] * -weight
+        about = self._header if kind == "initial" else ""
+        boolean = bool(self._answer) if self.form == "ASK" else None
+        lists = ((), ()) if self.form == "ASK" else (tuple(added), tuple(removed))
+        return Event(kind, self.id, self._sequence, first, *lists, boolean, about)
+
+    def _begin(self, delta: Delta) -> None:
+        self._epoch = secrets.token_hex(4)
+        self._entries.clear()
+        self._kept_rows = 0
+        self._answer.clear()
+        self.form = delta.form
+        self.names = TRIPLE if delta.form == "CONSTRUCT" else delta.names
+        members = {**self._about, "form": self.form, "head": {"vars": self.names}}
+        self._header = json.dumps(members)[1:-1] + ", "
+
+    def _take(self, net: Counter[str]) -> None:
+        answer = self._answer
+        for text, weight in list(net.items()):
+            if not weight:
+                del net[text]
+                continue
+            answer[text] += weight
+            if not answer[text]:
+                del answer[text]
+
+    def _index(self, place: int) -> int:
+        """Give the number of entries in front of a place."""
+        return bisect_left(self._entries, place, key=_start)
+
+    def _is_place(self, sequence: int) -> bool:
+        if sequence == self._sequence:
+            return True
+        index = self._index(sequence)
+        return index < len(self._entries) and self._entries[index].start == sequence
+
+    def _trim(self) -> None:
+        """Keep the log within its bounds, and every reader's place in it as far as these allow."""
+        too_long = len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)
+        if too_long:
+            self._compact(self._history)
+        if self._kept_rows > self._rows:
+            self._compact(0)
+            while self._entries and self._kept_rows > self._rows:
+                self._kept_rows -= len(self._entries.pop(0).net)
+        self._oldest = self._entries[0].start if self._entries else self._sequence
+
+    def _compact(self, recent: int) -> None:
+        """Merge all but the most recent entries between readers' places; nobody needs those in front."""
+        cut = len(self._entries) - recent
+        places = {r.place for r in self._readers if r.epoch == self._epoch and r.place >= self._oldest}
+        first = min(places, default=self._sequence)
+        merged: list[list[_Entry]] = []
+        for entry in self._entries[:cut]:
+            if entry.start < first:
+                continue
+            if entry.start in places:
+                merged.append([])
+            merged[-1].append(entry)
+        self._entries[:cut] = [_sum(group) for group in merged]
+        self._kept_rows = sum(len(entry.net) for entry in self._entries)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
 
 
-def _event(name: str, kind: str, line: str) -> bytes:
-    return f"id: {name}\nevent: {kind}\ndata: {line}\n\n".encode()
+class Reader:
+    """One reader of a log: its place there."""
+
+    __slots__ = ("_log", "epoch", "is_over", "place")
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.place = 0
+        """The sequence of the last event that it took; -1 for one that is not in the log."""
+        self.epoch = ""
+        """That of the same event; empty for a reader that has none."""
+        self.is_over = False
+        """True when nothing comes any more."""
+
+    @property
+    def id(self) -> str:
+        """What the reader would send as the id of the last event to go on from where it is."""
+        return f"{self.place}-{self.epoch}" if self.epoch else ""
+
+    def take_now(self) -> Event | None:
+        """Take what there is; None for nothing."""
+        return self._log.next_for(self)
+
+    def take(self, timeout: float | None = None) -> Event | None:
+        """Wait for an event and take it; None at the end and after `timeout` seconds (see `is_over`)."""
+        return self._log.wait_for(self, timeout)
+
+
+def _start(entry: _Entry) -> int:
+    return entry.start
+
+
+def _sum(entries: list[_Entry]) -> _Entry:
+    if len(entries) == 1:
+        return entries[0]
+    net = _net(entry.net for entry in entries)
+    return _Entry(entries[0].start, entries[0].first, entries[-1].end, net)
+
+
+def _net(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in weights:
+        for text, weight in part.items():
+            total[text] = total.get(text, 0) + weight
+    return {text: weight for text, weight in total.items() if weight}

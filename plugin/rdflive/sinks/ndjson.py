@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from rdflib import XSD, BNode, URIRef
 
 from rdflive.model import Delta
 from rdflive.sinks.sink import to_rdflib
 
-__all__ = ["NdjsonSink", "solution_text", "to_json", "to_line", "to_ndjson"]
+__all__ = ["TRIPLE", "NdjsonSink", "solution_text", "to_json", "to_line", "to_ndjson"]
 
-_TRIPLE = ("subject", "predicate", "object")
+TRIPLE: Final = ("subject", "predicate", "object")
+"""What the triples of CONSTRUCT bind."""
 
 
 class NdjsonSink:
@@ -64,7 +65,7 @@ def to_line(
 
 def solution_text(solution: Any) -> str:
     """Write a solution, or a triple, as one JSON object."""
-    pairs = zip(_TRIPLE, solution, strict=True) if isinstance(solution, tuple) else solution.items()
+    pairs = zip(TRIPLE, solution, strict=True) if isinstance(solution, tuple) else solution.items()
     text = json.dumps({name: to_json(term) for name, term in pairs}, ensure_ascii=False)
     # half a surrogate pair has no UTF-8; its escape is that of JSON
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -7,17 +7,16 @@ import socket
 import socketserver
 import threading
 from contextlib import suppress
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
-from itertools import chain
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
+from rdflive.sinks.event import heartbeat
 from rdflive.sinks.events import EventLog
 
 __all__ = ["SseSink"]
@@ -34,11 +33,11 @@ _GRACE: Final = 2.0
 class SseSink:
     """Serves the deltas of one subscription at `url` to any number of clients, until it is closed.
 
-    A client is sent `event: initial` with the current answer, then `event: delta` for every delta; `data`
+    A client is sent `event: initial` with the current answer, then `event: update` for what changes; `data`
     is the line of `to_ndjson`, and `id` is `sequence-epoch`. One that comes back with `Last-Event-ID` is
     sent what it missed, if the last `history` deltas reach back to that, else `event: resync` and the
-    current answer. The writer never waits for a client: one that lets more than `backlog` events wait is
-    disconnected, and may come back. A comment every `keep_alive` seconds shows that the connection lives.
+    current answer. The writer never waits for a client: what a slow one has not taken is merged into one
+    event. `event: heartbeat` every `keep_alive` seconds shows that the connection lives.
 
     Nobody is asked for a password: any other `host` than the default one shows the answer to everybody
     who can reach it. Raises `RdfliveError` where it cannot listen.
@@ -55,10 +54,9 @@ class SseSink:
         port: int = 0,
         *,
         history: int = 1000,
-        backlog: int = 1000,
         keep_alive: float = 15.0,
     ) -> None:
-        self._events = EventLog(history=history, backlog=backlog)
+        self._events = EventLog(history=history)
         self._server = _listen(host, port, self._events, keep_alive)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="rdflive-sse", daemon=True
@@ -77,7 +75,7 @@ class SseSink:
 
     def close(self) -> None:
         """Let the clients take what waits for them, for some seconds at most, and stop. May be repeated."""
-        self._events.close()
+        self._events.end()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -164,24 +162,27 @@ class _Handler(BaseHTTPRequestHandler):
                 self._stream()
 
     def _stream(self) -> None:
-        client, first = self.server.events.join(
-            self.headers.get("Last-Event-ID"), lambda: _cut(self.connection)
-        )
+        reader = self.server.events.join(self.headers.get("Last-Event-ID"))
         try:
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", "text/event-stream; charset=utf-8")
             self.send_header("Cache-Control", "no-store")
             self.send_header("Connection", "close")
             self.end_headers()
-            for event in chain(first, iter(partial(client.take, self.server.keep_alive), None)):
-                self._send(event)
+            while not reader.is_over:
+                event = reader.take(self.server.keep_alive)
+                if event is not None:
+                    for piece in event.pieces():
+                        self._send(piece)
+                elif not reader.is_over:
+                    self._send(heartbeat(reader.id, reader.place))
         finally:
-            self.server.events.leave(client)
+            self.server.events.leave(reader)
 
-    def _send(self, event: bytes) -> None:
+    def _send(self, piece: bytes) -> None:
         # the timeout is for a whole `write`, and a large answer may take longer
-        for start in range(0, len(event), _PIECE):
-            self.wfile.write(event[start : start + _PIECE])
+        for start in range(0, len(piece), _PIECE):
+            self.wfile.write(piece[start : start + _PIECE])
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
         """Log a request."""

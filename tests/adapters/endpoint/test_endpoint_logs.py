@@ -13,9 +13,7 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive.errors import FeedError, ResyncNeeded
-from rdflive.feeds import Line
 from rdflive.model import Quad
-from rdflive_stores.endpoint_events import read_events
 from rdflive_stores.endpoint_feed import EndpointFeed
 from rdflive_stores.endpoint_http import EndpointError
 from support.following import following
@@ -302,25 +300,6 @@ def test_events_are_decoded_as_one_entry_each(server: Server) -> None:
     assert one.batch.added == (triple(1), triple(2))
     assert two.error is not None
     assert (two.batch.changes, two.error.line) == ((), 17)  # the line of the stream, retry: included
-
-
-@pytest.mark.parametrize(
-    ("text", "events"),
-    [
-        ("data: a\n\n", [("", "", ["a"])]),
-        ("data:a\r\ndata\r\ndata:  b\r\n\r\n", [("", "", ["a", "", " b"])]),
-        (": comment\nid: 5\n\ndata: a\n\n", [("5", "", []), ("5", "", ["a"])]),
-        ("id: 5\ndata: a\n\nid\ndata: b\n\n", [("5", "", ["a"]), ("", "", ["b"])]),
-        ("event: resync\n\n", [("", "resync", [])]),
-        ("id: a\0b\ndata: a\n\n", [("", "", ["a"])]),
-        ("retry: x\nunknown: y\ndata: a\n\ndata: lost", [("", "", ["a"])]),
-    ],
-)
-def test_events_are_parsed_as_the_standard_says(text: str, events: list[tuple[str, str, list[str]]]) -> None:
-    """Fields, comments, ids that stay, and what is dropped, as in WHATWG HTML, section 9.2."""
-    lines = [Line(line, number) for number, line in enumerate(re.split(r"\r\n|\n", text), start=1)]
-    parsed = list(read_events(lines[:-1] if text.endswith("\n") else lines))
-    assert [(event.id, event.kind, [line.text for line in event.frame]) for event in parsed] == events
 
 
 def test_log_literals_match_patterns_in_other_spellings() -> None:

@@ -29,6 +29,16 @@ class Explanation:
         """What each window holds, and how what that entails is kept."""
 
     @property
+    def form(self) -> str:
+        """SELECT, ASK or CONSTRUCT."""
+        return self._plan.query.form
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The projected variables of a SELECT query, in order; none for other forms."""
+        return self._plan.query.names if self.form == "SELECT" else ()
+
+    @property
     def pattern_class(self) -> PatternClass | None:
         """The class of the pattern in paper 001: ground, simple var-centric star, ...
 

@@ -1,0 +1,25 @@
+"""Hook of mkdocs: `<!-- rdflive watch --help -->` on a page becomes what that command prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+PLACE = re.compile(r"^<!-- rdflive (.*)-->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Run the commands that the page names."""
+    return PLACE.sub(lambda place: shown(place[1].split()), markdown)
+
+
+def shown(arguments: list[str]) -> str:
+    """Give the block of text that a command prints."""
+    command = [sys.executable, "-m", "rdflive", *arguments]
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(  # noqa: S603 - a page of ours names the command
+        command, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    )
+    return f"```text\n{done.stdout.rstrip()}\n```"

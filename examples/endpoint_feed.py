@@ -1,0 +1,82 @@
+"""Follow a SPARQL endpoint: the queries stay here, and are told what changes there."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import rdflib
+
+import rdflive
+
+RAIL = rdflib.Namespace("http://example.org/railway/")
+QUERY = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes FILTER(?minutes > 5) }}"
+
+# Somebody else's endpoint. It knows SPARQL queries over HTTP and nothing else, which is all that is needed.
+remote = rdflib.Graph().parse("examples/railway.ttl")
+one_at_a_time = threading.Lock()  # each answer is of one state: none is read in the middle of an update
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Answers CONSTRUCT queries, which is what is asked for the default graph."""
+
+    def do_GET(self):
+        """Answer a query in the URL."""
+        self.answer(urlsplit(self.path).query)
+
+    def do_POST(self):
+        """Answer a query in the body."""
+        self.answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+    def answer(self, form):
+        """Run the query and send the triples."""
+        with one_at_a_time:
+            body = remote.query(parse_qs(form)["query"][0]).serialize(format="nt")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/n-triples")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing of each request."""
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+# The mirror has a graph of its own: what the endpoint does not hold is removed from it.
+graph = rdflib.Graph()
+feed = rdflive.endpoint(f"http://127.0.0.1:{server.server_port}/sparql", every=0.2)
+
+
+def show(delta):
+    """Print which trains became later than five minutes, and which no longer are."""
+    for sign, solutions in (("-", delta.removed), ("+", delta.added)):
+        for train, minutes in sorted((s.train, s.minutes) for s in solutions):
+            print(f"  {sign} {train.removeprefix(RAIL)} {minutes}", flush=True)
+
+
+def there(update):
+    """Change something at the endpoint, and show what that does here."""
+    print(update)
+    with one_at_a_time:
+        remote.update(update)
+    show(next(deltas))
+
+
+with rdflive.subscribe(graph, QUERY, initial=False) as late:
+    deltas = late.deltas(timeout=30)
+    # Polls run in a thread of their own until the feed is closed. They ask for what matches the patterns of
+    # the open subscriptions, here all delays, and apply the difference as one commit.
+    polls = threading.Thread(target=rdflive.mirror, args=(graph, feed))
+    polls.start()
+    print("The endpoint is read for the first time:")
+    show(next(deltas))
+    there("INSERT DATA { :T202 :delay 12 }")
+    there("DELETE { ?t :delay ?m } INSERT { ?t :delay 9 } WHERE { ?t :delay ?m FILTER(?m < 8) }")
+    feed.close()
+    polls.join()
+
+print(f"The endpoint holds {len(remote)} triples, and of these {len(graph)} are here.")
+server.shutdown()
+server.server_close()

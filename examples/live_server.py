@@ -1,0 +1,64 @@
+"""Serve a graph to other programs: a client is told what changes, also while it had lost the server."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import rdflive
+
+RAIL = "http://example.org/railway/"
+QUERY = "SELECT ?train ?minutes { ?train :delay ?minutes FILTER(?minutes > 5) }"
+
+
+@contextmanager
+def serving(folder, listen):
+    """Run the server as a program of its own, and give its address once it is ready."""
+    command = [sys.executable, "-m", "rdflive", "serve", "examples/railway.ttl"]
+    options = ["--store-path", folder, "--listen", listen]  # the store keeps the graph over a restart
+    with subprocess.Popen(  # noqa: S603 - no argument comes from elsewhere
+        [*command, *options], stderr=subprocess.PIPE, text=True
+    ) as process:
+        address = None
+        while address is None:
+            address = re.search(r"http://(\S+)/", process.stderr.readline())
+        yield address[1]
+        process.terminate()
+
+
+def update(address, text):
+    """Change the graph as any client of the SPARQL protocol does."""
+    print(text)
+    form = urlencode({"update": f"PREFIX : <{RAIL}> {text}"}).encode()
+    urlopen(f"http://{address}/update", form, timeout=30).close()
+
+
+def show(delta):
+    """Print which trains became later than five minutes, and which no longer are."""
+    for sign, solutions in (("-", delta.removed), ("+", delta.added)):
+        for train, minutes in sorted((s.train, s.minutes) for s in solutions):
+            print(f"  {sign} {train.removeprefix(RAIL)} {minutes}", flush=True)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    store = str(Path(folder, "railway.db"))
+    with serving(store, "127.0.0.1:0") as address:
+        late = rdflive.connect(f"http://{address}").subscribe(QUERY, initNs={"": RAIL})
+        deltas = late.deltas(timeout=60)
+        print("The client is told the answer:")
+        show(next(deltas))
+        update(address, "INSERT DATA { :T202 :delay 12 }")
+        show(next(deltas))
+
+    print("The server is gone; the client still has an answer:", len(late.answers()), "solutions")
+    with serving(store, address):
+        # The client connects by itself. What it is told is the difference to what it knew.
+        update(
+            address, "DELETE { ?t :delay ?m } INSERT { ?t :delay 9 } WHERE { ?t :delay ?m FILTER(?m < 8) }"
+        )
+        show(next(deltas))
+        late.close()

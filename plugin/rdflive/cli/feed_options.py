@@ -1,0 +1,110 @@
+"""The options of a change feed and of the store that it goes into, for all commands that follow one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+from urllib.parse import urlsplit
+
+from rdflive.cli.changes import is_stream
+from rdflive.cli.load import STORES
+from rdflive.cli.stored import RESERVED_NAME
+from rdflive.errors import RdfliveError
+from rdflive.feeds import STDIN
+
+__all__ = ["add_feed_options", "add_store_options", "address", "check_feed_options", "check_name"]
+
+_LONGEST_PACE: Final = 86_400.0
+_SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
+
+
+def add_feed_options(group: argparse._ArgumentGroup, *, required: bool) -> None:
+    """Declare the options of the change feed."""
+    add = group.add_argument
+    add(
+        "--changes",
+        required=required,
+        metavar="FILE|-",
+        help="the change feed, also .gz; - is standard input",
+    )
+    add("--follow", action="store_true", help="go on at the end of the file, as it grows, until Ctrl-C")
+    add(
+        "--feed-name",
+        metavar="NAME",
+        help="under which --store-path remembers how far the feed was read (default: the real path of "
+        "the file; standard input is only resumed with a name, and must begin the same)",
+    )
+    add(
+        "--snapshot",
+        metavar="FILE",
+        help="N-Triples or N-Quads: the whole state in front of the feed, in place of DATA; also of what "
+        "--store-path holds where the feed cannot be gone on with",
+    )
+    add("--format", metavar="NAME", help="the feed's format, else by file ending (-: rdf-patch)")
+    add("--mapping", metavar="FILE", help="how rows become triples, for --format debezium and delta-lake")
+    add("--on-bad", choices=("stop", "skip"), default="stop", help="at a bad record (default: %(default)s)")
+    add("--dead-letters", metavar="FILE", help="where --on-bad skip puts what it skips")
+    add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries, to watch them")
+
+
+def add_store_options(group: argparse._ArgumentGroup, default: str) -> None:
+    """Declare the options of the store."""
+    add = group.add_argument
+    add("--store", choices=STORES, help=f"the store to load into (default: {default})")
+    add(
+        "--store-path", metavar="DIR", help="an Oxigraph store on disk; the next run goes on where this ended"
+    )
+    add("--union", action="store_true", help="query the union of all graphs, not the default graph")
+
+
+def check_feed_options(args: argparse.Namespace) -> None:
+    """Refuse options of the feed and the store that contradict each other."""
+    if args.changes == STDIN and sys.stdin is None:
+        raise RdfliveError("standard input is closed: name a file with --changes")
+    if args.follow and args.changes == STDIN:
+        raise RdfliveError("standard input is read until it is closed: leave --follow out")
+    if args.follow and (is_stream(args.changes) or args.changes.endswith(".gz")):
+        raise RdfliveError(f"--follow is for files that grow, and {args.changes} is none: leave it out")
+    if args.feed_name is not None and args.store_path is None:
+        raise RdfliveError("--feed-name goes with --store-path DIR, which remembers how far feeds were read")
+    if args.feed_name == RESERVED_NAME:
+        raise RdfliveError(f"--feed-name {RESERVED_NAME!r} is that of the load itself: choose another")
+    if args.snapshot is not None and args.data:
+        raise RdfliveError("--snapshot is the whole state in front of the feed: leave DATA out")
+    if args.snapshot is not None and not args.snapshot.endswith(_SNAPSHOTS):
+        raise RdfliveError(f"--snapshot takes N-Triples or N-Quads ({' '.join(_SNAPSHOTS)}): {args.snapshot}")
+    if (args.on_bad == "skip") is not (args.dead_letters is not None):
+        raise RdfliveError("--on-bad skip and --dead-letters FILE go together: nothing is thrown away")
+    if args.store_path is not None and args.store == "memory":
+        raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+    if args.feed_name is not None:
+        check_name("--feed-name", args.feed_name)
+
+
+def check_name(flag: str, name: str) -> None:
+    """Refuse a name that could not be shown."""
+    if not (name and name.isprintable()):
+        raise RdfliveError(f"{flag} takes printable characters, at least one, not {name!r}")
+
+
+def address(text: str) -> tuple[str, int]:
+    """Read a host and a port."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.netloc != text or parts.username is not None:
+        raise argparse.ArgumentTypeError(f"HOST:PORT, such as 127.0.0.1:8000, not {text!r}")
+    return host, port
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_PACE:
+        raise argparse.ArgumentTypeError(f"a number of seconds from 0 to {_LONGEST_PACE:g}, not {text!r}")
+    return seconds

@@ -1,0 +1,91 @@
+"""The options of `rdflive serve`, and which of them go together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib.util import find_spec
+from typing import Final
+
+from rdflive.cli.feed_options import add_feed_options, add_store_options, address, check_feed_options
+from rdflive.errors import RdfliveError
+
+__all__ = ["add_serve_options", "check_serve_options"]
+
+_LISTEN: Final = ("127.0.0.1", 8000)
+
+
+def add_serve_options(command: argparse.ArgumentParser) -> None:
+    """Declare what `rdflive serve` takes."""
+    command.add_argument(
+        "data",
+        nargs="*",
+        metavar="DATA_OR_STORE",
+        help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the folder of an Oxigraph store",
+    )
+    _add_server(command.add_argument_group("the server"))
+    _add_limits(command.add_argument_group("the limits of one client"))
+    add_feed_options(command.add_argument_group("a feed that the graph follows"), required=False)
+    add_store_options(command.add_argument_group("the store"), "oxigraph where it is installed")
+
+
+def _add_server(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--listen",
+        type=address,
+        default=_LISTEN,
+        metavar="HOST:PORT",
+        help="where to serve (default: 127.0.0.1:8000); port 0 takes any free one",
+    )
+    add(
+        "--tokens",
+        metavar="FILE",
+        help="TOML with a table for each client: token (or its sha256) and rights, a list of read, update "
+        "and subscribe; without it everybody on this machine may do everything",
+    )
+    add("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
+    add("--key", metavar="FILE", help="the key of the certificate, if that does not hold it")
+
+
+def _add_limits(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--query-seconds", type=_positive, metavar="N", help="time for a query and its result (default: 30)")
+    add("--query-bytes", type=_positive, metavar="N", help="memory for a query (default: 1 GiB)")
+    add("--queries", type=_positive, metavar="N", help="queries at once (default: 4)")
+    add("--request-bytes", type=_positive, metavar="N", help="size of a request (default: 1,000,000)")
+    add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
+    add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
+
+
+def check_serve_options(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other; fill in what depends on others."""
+    folders = [path for path in args.data if os.path.isdir(path)]
+    if folders and (len(args.data) > 1 or args.store_path is not None):
+        raise RdfliveError(
+            f"{folders[0]}: a store is served by itself; leave the other DATA and --store-path out"
+        )
+    if folders:
+        args.data, args.store_path = [], folders[0]
+    if args.changes is None:
+        _check_no_feed(args)
+    check_feed_options(args)
+    if args.key is not None and args.certificate is None:
+        raise RdfliveError("--key goes with --certificate")
+    if args.store_path is not None:
+        args.store = "oxigraph"
+    elif args.store is None:
+        args.store = "oxigraph" if find_spec("oxrdflib") is not None else "memory"
+
+
+def _check_no_feed(args: argparse.Namespace) -> None:
+    for option in ("follow", "feed_name", "snapshot", "format", "mapping", "dead_letters", "pace"):
+        if getattr(args, option):
+            raise RdfliveError(f"--{option.replace('_', '-')} goes with --changes FILE")
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"a number from 1 on, not {text!r}")
+    return number

@@ -1,0 +1,126 @@
+"""What a server refuses, as the exception that says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+
+__all__ = ["MalformedEvent", "ServerError", "ended", "refused"]
+
+_PASSING: Final = frozenset({408, 425, 429})
+"""The client errors that another try may mend."""
+_SHOWN: Final = 300
+"""Characters of an answer that are shown."""
+_PATIENCE: Final = 600.0
+"""Seconds that a server may ask to wait, at most."""
+_ADVICE: Final = {
+    401: "give the token of the server: connect(url, token=…)",
+    403: "the token lacks the right for this; ask for one that has it",
+    404: "nothing is served under this address: check the URL",
+    429: "wait, or close subscriptions",
+    503: "the server is overloaded; try again",
+}
+
+
+class ServerError(RdfliveError, OSError):
+    """A server cannot be reached, refuses, or answers what no server of rdflive does.
+
+    `status` is that of HTTP, 0 where there was no answer.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait; 0 where it does not say."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same request would be refused again."""
+        return 300 <= self.status < 500 and self.status not in _PASSING
+
+
+class MalformedEvent(Exception):  # noqa: N818 - never leaves the client
+    """An event that cannot be, or does not fit the answer; only the whole answer leads on."""
+
+
+def refused(
+    url: str, status: int, headers: Message, body: bytes, *, prologue: str = ""
+) -> ServerError | QuerySyntaxError | UnsupportedQueryError:
+    """Make the exception for an answer that is no success.
+
+    `prologue` is what was put in front of the query's first line.
+
+    >>> str(refused("http://e/", 404, Message(), b""))
+    'http://e/: HTTP 404; nothing is served under this address: check the URL'
+    """
+    problem = _problem(headers, body)
+    detail = problem.get("detail") or " ".join(body.decode(errors="replace").split())[:_SHOWN]
+    if status == 400 and type(problem.get("line")) is type(problem.get("column")) is int:
+        return _at_place(str(detail), problem, prologue)
+    reason = f"{url}: HTTP {status}" + (f": {detail}" if detail else "")
+    if 300 <= status < 400:
+        place = headers.get("Location", "nowhere")
+        return ServerError(
+            f"{reason}, a redirect to {place}; if you trust that, connect to it", status=status
+        )
+    advice = f"; {_ADVICE[status]}" if status in _ADVICE else ""
+    return ServerError(f"{reason}{advice}", status=status, retry_after=_retry_after(headers))
+
+
+def ended(url: str, members: Mapping[str, Any]) -> ServerError:
+    """Make the exception for a subscription that the server has ended, as its last event says.
+
+    >>> ended("http://e/", {"detail": "too large"}).status
+    0
+    """
+    status = members.get("status")
+    reason = members.get("detail") or "it gives no reason"
+    return ServerError(
+        f"{url}: the server ended the subscription: {reason}", status=status if type(status) is int else 0
+    )
+
+
+def _at_place(
+    detail: str, problem: Mapping[str, Any], prologue: str
+) -> QuerySyntaxError | UnsupportedQueryError | ServerError:
+    line, column = problem["line"], problem["column"]
+    if line == 1 and prologue:
+        if column <= len(prologue):
+            return ServerError(f"the server cannot take the prefixes of initNs: {detail}", status=400)
+        given = column - len(prologue)
+        detail = detail.replace(f"line 1, column {column}", f"line 1, column {given}").replace(prologue, "")
+        column = given
+    construct = problem.get("construct")
+    if isinstance(construct, str):
+        return UnsupportedQueryError(detail, construct=construct, line=line, column=column)
+    return QuerySyntaxError(detail, line=line, column=column)
+
+
+def _problem(headers: Message, body: bytes) -> Mapping[str, Any]:
+    if headers.get_content_type() != "application/problem+json":
+        return {}
+    try:
+        problem = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, dict) else {}
+
+
+def _retry_after(headers: Message) -> float:
+    """Read the header `Retry-After`, seconds or a date; 0 for what is neither."""
+    text = headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), _PATIENCE)
+    try:
+        date = parsedate_to_datetime(text)
+        seconds = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(0.0, seconds), _PATIENCE)

@@ -1,0 +1,139 @@
+"""Follows a subscription over any number of connections."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from rdflive.client.failures import MalformedEvent, ServerError, ended
+from rdflive.client.messages import Message
+from rdflive.client.pace import Pace
+from rdflive.client.requests import Stream
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+
+__all__ = ["Following"]
+
+log = logging.getLogger("rdflive")
+
+
+class Following:
+    """Takes the messages of a server, and connects again whenever the connection is lost.
+
+    `open_stream` connects behind the message with a given id. `start` is called first, by whoever
+    subscribes; then `run`, by the thread that follows. The other methods may be called from any thread.
+    """
+
+    def __init__(self, url: str, open_stream: Callable[[str], Stream], pace: Pace) -> None:
+        self._url = url
+        self._open = open_stream
+        self._pace = pace
+        self._last = ""
+        self._is_anew = False
+        self._tries = 0
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._stream: Stream | None = None
+        self._messages: Iterator[Message] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._stream is not None and not self._stopped.is_set()
+
+    def start(self, timeout: float) -> dict[str, Any]:
+        """Connect and give the members of the initial message; raises what makes it impossible."""
+        deadline = monotonic() + timeout
+        try:
+            for message in self._connect():
+                self._last = message.id
+                if message.kind == "initial":
+                    return message.members
+                if message.kind == "end":
+                    raise ended(self._url, message.members)
+                if monotonic() > deadline:
+                    raise ServerError(f"{self._url}: no answer of the query came within {timeout:g} s")
+            raise ServerError(f"{self._url}: the connection ended before the answer of the query came")
+        except MalformedEvent as error:
+            raise ServerError(f"{self._url} sends what cannot be: {error}; is it rdflive?") from error
+
+    def run(self, take: Callable[[Message], object]) -> Exception | None:
+        """Hand over initial messages and updates until stopped (None), or until an end for good (why)."""
+        while not self._stopped.is_set():
+            asked = 0.0
+            try:
+                end = self._follow(take)
+                if end is not None:
+                    return end
+                log.info("%s: the connection has ended", self._url)
+            except MalformedEvent as error:
+                log.warning("%s sends what cannot be: %s; asking for the whole answer", self._url, error)
+                self._is_anew = True
+            except (QuerySyntaxError, UnsupportedQueryError) as error:
+                return error
+            except ServerError as error:
+                if error.is_final:
+                    return error
+                log.info("%s", error)
+                asked = error.retry_after
+            finally:
+                self._disconnect()
+            self._tries += 1
+            self._stopped.wait(self._pace.pause(self._tries, asked))
+        return None
+
+    def begin_anew(self) -> None:
+        """Have the whole answer sent again."""
+        with self._lock:
+            self._is_anew = True
+            if self._stream is not None:
+                self._stream.cut()
+
+    def stop(self) -> None:
+        """Let `run` end, at once where it waits for the server."""
+        self._stopped.set()
+        with self._lock:
+            if self._stream is not None:
+                self._stream.cut()
+
+    def abandon(self) -> None:
+        """Free the connection, where no thread follows."""
+        self.stop()
+        self._disconnect()
+
+    def _follow(self, take: Callable[[Message], object]) -> ServerError | None:
+        """Take messages up to the end of a connection."""
+        messages = self._messages or self._connect()
+        assert self._stream is not None  # noqa: S101 - it is where there are messages
+        self._stream.wait_up_to(self._pace.silence)
+        for message in messages:
+            if self._stopped.is_set():
+                break
+            if message.kind == "end":
+                return ended(self._url, message.members)
+            if message.kind in ("initial", "update"):
+                take(message)
+            self._last = message.id
+            if message.kind in ("update", "heartbeat"):
+                # not behind an initial one: a server that breaks down over it would do so ever again
+                self._tries = 0
+        return None
+
+    def _connect(self) -> Iterator[Message]:
+        with self._lock:
+            last, self._is_anew = "" if self._is_anew else self._last, False
+        stream = self._open(last)
+        with self._lock:
+            self._stream = stream
+            if self._is_anew or self._stopped.is_set():
+                stream.cut()
+        self._messages = stream.messages(last)
+        return self._messages
+
+    def _disconnect(self) -> None:
+        with self._lock:
+            stream, self._stream, self._messages = self._stream, None, None
+        if stream is not None:
+            stream.close()

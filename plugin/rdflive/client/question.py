@@ -1,0 +1,59 @@
+"""What is asked of a server: a query with its prefixes and options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from rdflive.errors import QuerySyntaxError
+
+__all__ = ["Question"]
+
+_PREFIX: Final = re.compile(r"(?:[^\W\d_](?:[\w.\-·]*[\w\-·])?)?")
+_IRI: Final = re.compile(r'[^<>"{}|^`\\\x00-\x20]*')
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as it is sent: initNs is declared on its first line, so that its lines keep their numbers."""
+
+    text: str
+    """As the user gave it."""
+    prologue: str
+    entailment: str | None
+
+    @classmethod
+    def make(cls, text: str, namespaces: Mapping[str, Any] | None, entailment: str | None) -> Question:
+        """Put a question together; raises `QuerySyntaxError` or ValueError for what cannot be sent.
+
+        >>> Question.make("ASK {}", {"ex": "http://example.org/"}, None).body
+        b'PREFIX ex: <http://example.org/> ASK {}'
+        """
+        if not isinstance(text, str):
+            raise QuerySyntaxError(
+                f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}"
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            before = text[: error.start]
+            line, column = before.count("\n") + 1, error.start - before.rfind("\n")
+            reason = f"half of a surrogate pair (line {line}, column {column}): write the character itself"
+            raise QuerySyntaxError(reason, line=line, column=column) from error
+        for prefix, iri in (namespaces or {}).items():
+            if not _PREFIX.fullmatch(prefix) or not _IRI.fullmatch(str(iri)):
+                raise ValueError(f"initNs binds {prefix!r} to {str(iri)!r}: no prefix and IRI of SPARQL")
+        prologue = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in (namespaces or {}).items())
+        return cls(text, prologue, entailment)
+
+    @property
+    def body(self) -> bytes:
+        """The body of a request, an `application/sparql-query`."""
+        return (self.prologue + self.text).encode()
+
+    def target(self, path: str) -> str:
+        """Give a path with the options behind it."""
+        return path if self.entailment is None else f"{path}?{urlencode({'entailment': self.entailment})}"

@@ -1,0 +1,78 @@
+"""A server that offers live queries, as a client sees it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rdflive.calling import check_callback
+from rdflive.client.address import Address
+from rdflive.client.pace import Pace
+from rdflive.client.question import Question
+from rdflive.client.subscription import OnError, RemoteSubscription
+from rdflive.model import Delta
+
+__all__ = ["Server", "connect"]
+
+
+def connect(url: str, token: str | None = None, *, timeout: float = 30.0) -> Server:
+    """Name a server, which `rdflive serve` runs, to subscribe to queries there.
+
+    Nothing is sent yet. `token` is what the server's token file has for you; it goes to this URL only, so
+    give an https one outside of your own machine. `timeout` is how many seconds the server may take to
+    answer a request. Raises ValueError for what is no URL of a server.
+
+    >>> connect("http://127.0.0.1:8000")
+    <Server http://127.0.0.1:8000>
+    """
+    if not 0 < timeout <= threading.TIMEOUT_MAX:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    return Server(Address.parse(url, token), timeout=timeout)
+
+
+class Server:
+    """A server, made by `connect`."""
+
+    def __init__(self, address: Address, *, timeout: float, pace: Pace = Pace()) -> None:  # noqa: B008 - frozen
+        self._address = address
+        self._timeout = timeout
+        self._pace = pace
+
+    def subscribe(
+        self,
+        query: str,
+        callback: Callable[[Delta], object] | None = None,
+        *,
+        initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
+        initial: bool = True,
+        name: str | None = None,
+        on_error: OnError = "log",
+        entailment: str | None = None,
+    ) -> RemoteSubscription:
+        """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
+
+        The prefixes bound on the served graph and those of `initNs` may be used. The first delta holds
+        the current answers (`initial=False` leaves it out). `callback(delta)` runs in a thread of the
+        subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
+        and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
+        exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
+        when the server was started anew.
+
+        Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
+        where the server refuses or cannot be reached.
+        """
+        check_callback(callback, on_error)
+        return RemoteSubscription(
+            self._address,
+            Question.make(query, initNs, entailment),
+            callback=callback,
+            initial=initial,
+            name=name,
+            on_error=on_error,
+            timeout=self._timeout,
+            pace=self._pace,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Server {self._address.url()}>"

@@ -1,0 +1,45 @@
+"""Solutions and terms as SPARQL 1.1 Query Results JSON writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rdflib.term import BNode, Literal, URIRef
+
+from rdflive.feeds.json_lines import member, optional
+from rdflive.feeds.terms import RowError, Term, exact_literal
+
+__all__ = ["read_solution"]
+
+
+def read_solution(binding: Any) -> dict[str, Term]:
+    """Read the terms of a solution by their variables, each as it is spelt; raises `RowError`.
+
+    >>> read_solution({"x": {"type": "literal", "value": "hi", "xml:lang": "en"}})
+    {'x': rdflib.term.Literal('hi', lang='en')}
+    """
+    if not isinstance(binding, dict):
+        raise RowError("a binding must be an object from names of variables to terms")
+    return {name: _read_term(member(binding, name, dict, "a binding")) for name in binding}
+
+
+def _read_term(term: Mapping[str, Any]) -> Term:
+    kind, value = member(term, "type", str, "a term"), member(term, "value", str, "a term")
+    match kind:
+        case "uri":
+            return URIRef(value)
+        case "bnode":
+            return BNode(value)
+        case "literal" | "typed-literal":
+            return _read_literal(term, value)
+    raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")
+
+
+def _read_literal(term: Mapping[str, Any], value: str) -> Literal:
+    language = optional(term, "xml:lang", str, "a term")
+    datatype = optional(term, "datatype", str, "a term")
+    try:
+        return exact_literal(value, language or None, None if language else datatype)
+    except ValueError as error:
+        raise RowError(f"a literal is malformed: {error}") from error

@@ -1,0 +1,9 @@
+"""The server: SPARQL over HTTP, and subscriptions that leave the process. Needs `rdflive[server]`."""
+
+from __future__ import annotations
+
+from rdflive.server.access import Client, read_tokens
+from rdflive.server.app import make_app
+from rdflive.server.settings import Limits
+
+__all__ = ["Client", "Limits", "make_app", "read_tokens"]

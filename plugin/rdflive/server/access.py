@@ -1,0 +1,172 @@
+"""Who may do what: bearer tokens with rights, and requests that other pages cannot forge."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from rdflive.errors import RdfliveError
+from rdflive.server.failures import Problem
+
+__all__ = ["COOKIE", "Access", "Client", "Right", "is_loopback", "read_tokens"]
+
+Right: TypeAlias = Literal["read", "update", "subscribe"]
+RIGHTS: Final = frozenset(get_args(Right))
+COOKIE: Final = "rdflive_token"
+"""Where the page keeps its token: a browser sends it by itself, and no script can read it."""
+
+_SHORTEST: Final = 16
+"""Characters of the shortest token that a file may hold."""
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who asks: a name of the file of tokens, or an address where none is asked for."""
+
+    name: str
+    rights: frozenset[Right]
+
+    def need(self, right: Right) -> None:
+        """Raise `Problem` 403 without the right."""
+        if right not in self.rights:
+            raise Problem(403, f"the token of {self.name!r} has no right to {right}")
+
+
+class Access:
+    """Tells who a request comes from. Without `tokens` everybody may do everything.
+
+    `host` is the name that the server listens on; on a loopback one a request must name the machine
+    itself, so that no other site can have its own name point here.
+    """
+
+    def __init__(self, tokens: Mapping[str, Client] | None, host: str) -> None:
+        self._tokens = tokens
+        self._host = host.lower()
+
+    @property
+    def needs_token(self) -> bool:
+        """True where nobody is let in without a token."""
+        return self._tokens is not None
+
+    def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
+        """Give the client of a request; raises `Problem` 401."""
+        given = headers.get("authorization")
+        token = cookies.get(COOKIE) if given is None else _bearer(given)
+        return self.holder(token, address)
+
+    def holder(self, token: str | None, address: str) -> Client:
+        """Give the client that a token belongs to; raises `Problem` 401."""
+        if self._tokens is None:
+            return Client(address, RIGHTS)
+        if token is None:
+            raise _unknown("this server asks for a token: send Authorization: Bearer TOKEN")
+        found = self._tokens.get(digest(token))
+        if found is None:
+            raise _unknown("the token is not known to this server", error="invalid_token")
+        return found
+
+    def check_site(self, headers: Headers) -> None:
+        """Refuse what a page of another site has asked for, or by another name; raises `Problem` 403."""
+        host = headers.get("host", "")
+        name = _hostname(f"//{host}")
+        if is_loopback(self._host) and not (name == self._host or (name and is_loopback(name))):
+            raise Problem(403, f"the Host {host!r} is not that of this server")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit_netloc(origin) != host.lower():
+            raise Problem(403, f"a page of {origin!r} may not ask this server")
+
+
+def read_tokens(path: str | os.PathLike[str]) -> dict[str, Client]:
+    """Read a file of tokens: TOML, a table per client with `token` (or its `sha256`) and `rights`.
+
+    Gives the clients by the SHA-256 of their tokens. Raises `RdfliveError` for a file that is not such.
+    """
+    try:
+        with open(path, "rb") as file:
+            tables = tomllib.load(file)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RdfliveError(f"{path}: cannot be read as a file of tokens: {reason}") from error
+    if not tables:
+        raise RdfliveError(f"{path}: holds no client: write a table like [alice] with token and rights")
+    clients: dict[str, Client] = {}
+    for name, table in tables.items():
+        key, client = _client(f"{path}: [{name}]", name, table)
+        if key in clients:
+            raise RdfliveError(f"{path}: [{name}] and [{clients[key].name}] have the same token")
+        clients[key] = client
+    return clients
+
+
+def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
+    if not isinstance(table, dict) or not table.keys() <= {"token", "sha256", "rights"}:
+        given = sorted(table) if isinstance(table, dict) else type(table).__name__  # no secret into a message
+        raise RdfliveError(f"{place} must be a table of token (or sha256) and rights, got {given}")
+    rights = table.get("rights")
+    if not isinstance(rights, list) or not rights or not RIGHTS.issuperset(map(str, rights)):
+        raise RdfliveError(f"{place}: rights must list some of {_listed(RIGHTS)}, got {rights!r}")
+    token, key = table.get("token"), table.get("sha256")
+    if (token is None) == (key is None):
+        raise RdfliveError(f"{place} must have one of token and sha256")
+    if token is not None:
+        if not isinstance(token, str) or len(token) < _SHORTEST or not token.isascii() or " " in token:
+            raise RdfliveError(f"{place}: token must be {_SHORTEST} or more ASCII characters without spaces")
+        key = digest(token)
+    if not isinstance(key, str) or not _DIGEST.fullmatch(key):
+        raise RdfliveError(f"{place}: sha256 must be 64 digits 0-9a-f, got {key!r}")
+    return key, Client(name, frozenset(rights))
+
+
+def digest(token: str) -> str:
+    """Give the SHA-256 of a token, by which it is kept and looked up in a time that tells nothing of it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def is_loopback(name: str) -> bool:
+    """Tell whether a host name means this machine."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def urlsplit_netloc(url: str) -> str | None:
+    """Give the host and port of a URL, in lower case; None for one that has none."""
+    try:
+        return urlsplit(url).netloc.lower() or None
+    except ValueError:
+        return None
+
+
+def _hostname(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _bearer(header: str) -> str | None:
+    scheme, _, token = header.partition(" ")
+    return token.strip() if hmac.compare_digest(scheme.lower().encode(), b"bearer") else None
+
+
+def _unknown(detail: str, error: str = "") -> Problem:
+    challenge = f'Bearer realm="rdflive", error="{error}"' if error else 'Bearer realm="rdflive"'
+    return Problem(401, detail, headers={"WWW-Authenticate": challenge})
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(words)))

@@ -1,0 +1,141 @@
+"""The answer of a query, evaluated by the engine of the store that holds the dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import rdflib
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.plugins.sparql.evaluate import evalPart
+from rdflib.plugins.sparql.sparql import QueryContext, SPARQLError
+from rdflib.term import URIRef
+
+from rdflive.errors import QuerySyntaxError
+from rdflive.feeds.writing import UnwritableError
+from rdflive.query.rdflib_algebra import algebra_of
+from rdflive.server import formats
+from rdflive.server.failures import Problem
+from rdflive.server.negotiation import choose
+from rdflive.server.operations import Operation
+from rdflive.server.selection import Selection
+from rdflive.tokens import tokenize
+
+__all__ = ["Answer", "answer", "native_of", "syntax_problem"]
+
+_PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
+_SAID: Final = 150
+"""Characters of a parser's reason that are shown."""
+
+
+class Answer(formats.Output, Protocol):
+    """Where an answer is written to: first its type, then the answer."""
+
+    def begin(self, content_type: str) -> None:
+        """Take the value of Content-Type."""
+
+
+def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: Answer) -> None:
+    """Evaluate a query and write its answer in the format that `accept` asks for.
+
+    Raises `Problem`: 400 for what is no query or cannot be evaluated, 403 for SERVICE, 406.
+    """
+    native = native_of(dataset)
+    evaluated = _answer_rdflib if native is None else _answer_oxigraph
+    try:
+        evaluated(dataset, operation, lambda offered: choose(accept, offered, formats.ALIASES), output)
+    except UnwritableError as error:
+        raise Problem(406, f"the format cannot hold the answer: {error}") from error
+    except QuerySyntaxError:
+        raise
+    except SyntaxError as error:
+        raise syntax_problem(error) from error
+    except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
+        if isinstance(error, RecursionError):
+            raise
+        raise Problem(400, f"the query cannot be evaluated: {error}") from error
+
+
+def native_of(dataset: rdflib.Dataset) -> Any:
+    """Give what answers SPARQL itself inside the dataset's store; None where rdflib evaluates queries."""
+    return getattr(dataset.store, "_inner", None)
+
+
+def syntax_problem(error: SyntaxError) -> Problem:
+    """Make the problem of an error of Oxigraph's parser, without all the letters that it would have taken."""
+    found = _PLACE.match(str(error))
+    line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+    where = f" at line {line}, column {column}" if found else ""
+    reason = str(error)[found.end() if found else 0 :]
+    said = f": {reason}" if len(reason) <= _SAID else ""
+    return Problem(400, f"not SPARQL{where}{said}", line=line, column=column)
+
+
+_Choose = Callable[[tuple[str, ...]], str]
+
+
+def _answer_oxigraph(
+    dataset: rdflib.Dataset, operation: Operation, choose_format: _Choose, output: Answer
+) -> None:
+    from pyoxigraph import DefaultGraph, NamedNode, QueryResultsFormat, QueryTriples, RdfFormat, serialize
+
+    options: dict[str, Any] = {}
+    if operation.has_dataset:
+        options["default_graph"] = [
+            DefaultGraph() if name == str(DATASET_DEFAULT_GRAPH_ID) else NamedNode(name)
+            for name in operation.default
+        ]
+        options["named_graphs"] = [NamedNode(name) for name in operation.named]
+    elif dataset.default_union:  # which would make Oxigraph forget FROM
+        options["use_default_graph_as_union"] = not _has_from(operation.text)
+    result = native_of(dataset).query(operation.text, prefixes=_prefixes(dataset), **options)
+    if isinstance(result, QueryTriples):
+        kind = choose_format(formats.GRAPHS)
+        output.begin(formats.content_type(kind))
+        file: Any = output  # of a file Oxigraph wants `write` and `flush`
+        serialize(result, file, RdfFormat.from_media_type(kind))
+    else:
+        kind = choose_format(formats.TABLES)
+        output.begin(formats.content_type(kind))
+        result.serialize(output, QueryResultsFormat.from_media_type(kind))
+
+
+def _prefixes(dataset: rdflib.Dataset) -> dict[str, str]:
+    return {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
+
+
+def _has_from(text: str) -> bool:
+    return any(token.kind == "word" and token.text.upper().startswith("FROM") for token in tokenize(text))
+
+
+def _answer_rdflib(
+    dataset: rdflib.Dataset, operation: Operation, choose_format: _Choose, output: Answer
+) -> None:
+    query = algebra_of(operation.text, dict(dataset.namespaces()), list(tokenize(operation.text)))
+    main = query.algebra
+    kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
+    context = _context(dataset, operation, main.datasetClause or ())
+    context.prologue = query.prologue
+    result = evalPart(context, main)
+    output.begin(formats.content_type(kind))
+    if result["type_"] == "ASK":
+        formats.write_truth(bool(result["askAnswer"]), kind, output)
+    elif result["type_"] == "SELECT":
+        formats.write_table(list(map(str, result["vars_"])), result["bindings"], kind, output)
+    else:
+        formats.write_graph(result["graph"], kind, output)
+
+
+def _context(dataset: rdflib.Dataset, operation: Operation, clauses: Any) -> QueryContext:
+    """Make the context in which rdflib evaluates: with the dataset of the protocol, of the text, or all."""
+    default = [clause.default for clause in clauses if clause.default]
+    named = [clause.named for clause in clauses if clause.named]
+    if operation.has_dataset:
+        default, named = list(map(URIRef, operation.default)), list(map(URIRef, operation.named))
+    if not default and not named:
+        return QueryContext(dataset, initBindings={})
+    selection = Selection(dataset, default, named)
+    context = QueryContext(selection, initBindings={})
+    context.graph = selection.merged
+    return context

@@ -1,0 +1,114 @@
+"""The routes of the server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import TypeAlias
+
+import rdflib
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from rdflive.errors import RdfliveError
+from rdflive.server.access import Access, Client, Right
+from rdflive.server.changes import changes
+from rdflive.server.failures import Problem, answer_problem
+from rdflive.server.gate import Gate
+from rdflive.server.login import login
+from rdflive.server.metrics import show_metrics
+from rdflive.server.openapi import show_openapi
+from rdflive.server.page import page_routes
+from rdflive.server.protocol import query, update
+from rdflive.server.sepa import follow_sepa
+from rdflive.server.service import Service
+from rdflive.server.settings import Limits
+from rdflive.server.subscribing import describe_topic, explain_query, list_topics, subscribe
+
+__all__ = ["make_app"]
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(
+    dataset: rdflib.Dataset,
+    *,
+    tokens: Mapping[str, Client] | None = None,
+    limits: Limits | None = None,
+    host: str = "127.0.0.1",
+) -> Starlette:
+    """Make the ASGI application that offers a dataset.
+
+    `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
+    everybody may do everything. `host` is the name that the server listens on.
+
+    >>> make_app(rdflib.Dataset()).state.service.limits.queries
+    4
+    """
+    service = Service(dataset, limits or Limits())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    routes = _routes()
+    paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
+    access = Access(tokens, host)
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Gate, access=access, metrics=service.metrics, paths=paths)],
+        exception_handlers={RdfliveError: answer_problem, HTTPException: _answer_http},
+    )
+    app.router.redirect_slashes = False
+    app.state.service = service
+    app.state.access = access
+    return app
+
+
+def _routes() -> list[BaseRoute]:
+    return [
+        Route("/health", _health),
+        Route("/login", login, methods=["POST"]),
+        Route("/query", _needing("read", query), methods=["GET", "POST"]),
+        Route("/update", _needing("update", update), methods=["POST"]),
+        Route("/subscribe", _needing("subscribe", subscribe), methods=["GET", "POST"]),
+        WebSocketRoute("/subscribe", follow_sepa),
+        Route("/explain", _needing("subscribe", explain_query), methods=["GET", "POST"]),
+        Route("/subscriptions", _needing("subscribe", list_topics)),
+        Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
+        Route("/changes", _needing("subscribe", changes)),
+        Route("/metrics", show_metrics),
+        Route("/openapi.json", show_openapi),
+        *page_routes(),
+    ]
+
+
+def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
+    """Let only clients with a right to an endpoint."""
+
+    @wraps(endpoint)
+    async def guarded(request: Request) -> Response:
+        client: Client = request.state.client
+        client.need(right)
+        return await endpoint(request)
+
+    return guarded
+
+
+async def _health(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
+    return JSONResponse({"status": "ok"})
+
+
+async def _answer_http(request: Request, error: Exception) -> Response:
+    """Answer what Starlette itself refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+    details = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not for this path"}
+    detail = details.get(error.status_code, error.detail)
+    return Problem(error.status_code, detail, headers=error.headers).response()

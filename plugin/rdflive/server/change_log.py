@@ -1,0 +1,212 @@
+"""The log of a dataset's own changes: its last commits, as transactions of RDF Patch."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import threading
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Final, TypeAlias
+
+import rdflib
+
+from rdflive import hookimpl, manager
+from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.live import subscribe
+from rdflive.model import Batch, Change, Quad
+from rdflive.server.failures import Problem
+from rdflive.sinks.sink import to_rdflib
+from rdflive.target import to_feed
+
+__all__ = ["ChangeLog", "Commit"]
+
+_WATCHED: Final = "ASK { GRAPH <urn:x-rdflive:log> { <urn:x-rdflive:log> a <urn:x-rdflive:log> } }"
+"""A query that costs nothing to maintain: a store reports its batches while it has a subscription."""
+_ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
+_SYNTAX: Final = 100
+"""Bytes of a row beside its terms, about, with a datatype and the graph."""
+
+_Waiting: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Event]"
+
+
+@dataclass(slots=True)
+class Commit:
+    """One commit of the log; it is written out when somebody reads it first."""
+
+    sequence: int
+    size: int
+    """About how many bytes it takes."""
+    content: Batch | str
+    """The captured batch, or its transaction."""
+
+
+class ChangeLog:
+    """Keeps the last commits of a dataset for those who follow them; nobody is waited for.
+
+    At most `entries` commits of together about `size` bytes are kept; a larger commit is not, and whoever
+    has not seen it must read the dataset anew. The id of a commit is `sequence-epoch`: its number, and a
+    random word for this log, so that an id of an earlier run is never taken for one of this.
+
+    It sees every change of the store until `close`, whoever makes it. Blank nodes keep the labels of the
+    store; language tags are written in lower case, for they are equal in any.
+
+    >>> dataset = rdflib.Dataset()
+    >>> log = ChangeLog(dataset)
+    >>> _ = dataset.update("INSERT DATA { GRAPH <urn:g> { <urn:s> <urn:p> <urn:o> } }")
+    >>> print(*map(log.text, log.behind(None)))
+    TX .
+    A <urn:s> <urn:p> <urn:o> <urn:g> .
+    TC .
+    <BLANKLINE>
+    >>> log.close()
+    """
+
+    def __init__(self, dataset: rdflib.Dataset, *, entries: int = 10_000, size: int = 16 << 20) -> None:
+        self._store = manager.store_of(dataset)
+        self._most = entries, size
+        self._lock = threading.Lock()
+        self._commits: deque[Commit] = deque()
+        self._size = 0
+        self._epoch = secrets.token_hex(4)
+        self._oldest = self._sequence = 0
+        self._waiting: list[_Waiting] = []
+        self.is_closed = False
+        self.followers: Counter[str] = Counter()
+        """How many streams each client follows."""
+        with manager.batch(self._store), manager.locked(self._store) as adapter:
+            # inside the batch nothing is committed between the number and the first batch that is seen
+            manager.register_plugin(self)
+            try:
+                self._subscription = subscribe(dataset, _WATCHED, initial=False)
+            except BaseException:
+                manager.unregister_plugin(self)
+                raise
+            self._oldest = self._sequence = adapter.capture.sequence
+
+    @property
+    def last(self) -> int:
+        """The number of the last commit."""
+        return self._sequence
+
+    def id(self, sequence: int) -> str:
+        """Give the id of a commit."""
+        return f"{sequence}-{self._epoch}"
+
+    def place(self, name: str) -> int:
+        """Give the number of the commit with an id; `Problem` 410 where what followed it is not kept."""
+        match = _ID.fullmatch(name)
+        if match is None or match[2] != self._epoch:
+            raise _gone(f"{name!r} is no id of this log, which began when the server did")
+        sequence = int(match[1])
+        if not self._oldest <= sequence <= self._sequence:
+            raise _gone(f"what followed {name!r} is no longer kept")
+        return sequence
+
+    def behind(self, place: int | None) -> list[Commit]:
+        """List the commits behind a place, or all that are kept; `Problem` 410 where some are not kept."""
+        with self._lock:
+            if place is None:
+                return list(self._commits)
+            if place < self._oldest:
+                raise _gone(f"what followed {self.id(place)!r} is no longer kept")
+            newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
+        return newer[::-1]
+
+    def text(self, commit: Commit) -> str:
+        """Write a commit as RDF Patch; `Problem` 410 for one that cannot be, which is then forgotten.
+
+        It takes long for a large one.
+        """
+        content = commit.content
+        if isinstance(content, Batch):
+            try:
+                content = encode_rdf_patch(_lower_case(to_feed(self._store, content)))
+            except ValueError as error:
+                self._forget(commit.sequence)
+                raise _gone(
+                    f"the commit {self.id(commit.sequence)!r} cannot be written as RDF Patch: {error}"
+                ) from error
+            commit.content = content
+        return content
+
+    async def wait(self, place: int, timeout: float) -> bool:
+        """Wait for a commit behind a place, or for `close`; false if neither comes in `timeout` seconds."""
+        changed = asyncio.Event()
+        waiting = asyncio.get_running_loop(), changed
+        with self._lock:
+            if self._sequence > place or self.is_closed:
+                return True
+            self._waiting.append(waiting)
+        try:
+            async with asyncio.timeout(timeout):
+                return await changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            with self._lock, suppress(ValueError):
+                self._waiting.remove(waiting)
+
+    def close(self) -> None:
+        """See nothing more, forget all, and let those who wait go. May be repeated."""
+        with self._lock:
+            if self.is_closed:
+                return
+            self.is_closed = True
+            self._commits.clear()
+            self._oldest = self._sequence
+            self._wake()
+        manager.unregister_plugin(self)
+        self._subscription.close()
+
+    @hookimpl
+    def rdflive_batch(self, store: Any, batch: Batch) -> None:
+        """Keep a commit of the dataset."""
+        if store is not self._store or not batch.changes:
+            return
+        commit = Commit(batch.sequence, _size(batch), batch)
+        with self._lock:
+            if self.is_closed:
+                return
+            self._commits.append(commit)
+            self._sequence = commit.sequence
+            self._size += commit.size
+            most, size = self._most
+            while len(self._commits) > most or self._size > size:
+                self._drop()
+            self._wake()
+
+    def _drop(self) -> None:
+        commit = self._commits.popleft()
+        self._size -= commit.size
+        self._oldest = commit.sequence
+
+    def _forget(self, sequence: int) -> None:
+        with self._lock:
+            while self._commits and self._commits[0].sequence <= sequence:
+                self._drop()
+
+    def _wake(self) -> None:
+        for loop, changed in self._waiting:
+            with suppress(RuntimeError):  # the loop has been closed
+                loop.call_soon_threadsafe(changed.set)
+        self._waiting.clear()
+
+
+def _size(batch: Batch) -> int:
+    # str, because any term has one and its length is about that of what is written
+    return sum(_SYNTAX + len(str(s)) + len(str(p)) + len(str(o)) for _, (s, p, o, _) in batch.changes)
+
+
+def _lower_case(batch: Batch) -> Batch:
+    def say(quad: Quad) -> Quad:
+        return quad._replace(object=to_rdflib(quad.object))
+
+    return Batch(tuple(Change(sign, say(quad)) for sign, quad in batch.changes), batch.sequence)
+
+
+def _gone(detail: str) -> Problem:
+    return Problem(410, f"{detail}; read the dataset again, and go on from the log's present id")

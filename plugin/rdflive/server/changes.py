@@ -1,0 +1,160 @@
+"""A dataset's own changes over HTTP: as events that can be followed, or the kept log as a document."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from rdflive.feeds.event_stream import EVENT_STREAM
+from rdflive.server.access import Client
+from rdflive.server.change_log import ChangeLog
+from rdflive.server.failures import Problem
+from rdflive.server.negotiation import choose
+from rdflive.server.service import Service
+from rdflive.server.subscribing import CUT
+from rdflive.sinks.event import heartbeat
+
+__all__ = ["changes"]
+
+RDF_PATCH: Final = "application/rdf-patch"
+_HEARTBEAT: Final = 15.0
+"""Seconds after which a client is told that nothing has happened."""
+_PATIENCE: Final = 60.0
+"""Seconds that a client has for taking a piece of what it is sent."""
+_TOGETHER: Final = 1000
+"""Commits of a document that are sent together."""
+_PIECE: Final = 1 << 18
+"""Bytes of the log that are written out together, about."""
+
+
+async def changes(request: Request) -> Response:
+    """Answer with the log: a stream of events where `Accept` asks for one, else a document of RDF Patch.
+
+    `Last-Event-ID`, or `since=` in the URL, is the id of the last commit that the client has seen. Where
+    what followed it is not kept, a stream says `resync`, and a document is refused with 410.
+    """
+    service: Service = request.app.state.service
+    since = request.headers.get("last-event-id") or request.query_params.get("since") or None
+    accept = request.headers.get("accept", "")
+    offered = [EVENT_STREAM, RDF_PATCH] if EVENT_STREAM in accept.lower() else [RDF_PATCH]
+    if choose(accept, offered, {}) == EVENT_STREAM:
+        return _Events(service, request.state.client, since)
+    return await _document(service.changes, since)
+
+
+class _Patient(StreamingResponse):
+    """A response whose connection ends when the client takes nothing for too long."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def patiently(message: Message) -> None:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await send(message)
+            except TimeoutError:
+                if CUT not in scope:
+                    raise
+                scope[CUT]()
+
+        await super().__call__(scope, receive, patiently)
+
+
+class _Events(_Patient):
+    """A stream of events, which counts for its client."""
+
+    def __init__(self, service: Service, client: Client, since: str | None) -> None:
+        # the second header is as proxies understand it
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(_events(service.changes, since), headers=headers, media_type=EVENT_STREAM)
+        self._service = service
+        self._client = client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "HEAD":
+            await Response(headers=dict(self.headers))(scope, receive, send)
+            return
+        with _counted(self._service, self._client.name):
+            await super().__call__(scope, receive, send)
+
+
+@contextmanager
+def _counted(service: Service, name: str) -> Iterator[None]:
+    followers, most = service.changes.followers, service.limits.subscriptions
+    if followers[name] >= most:
+        raise Problem(
+            429,
+            f"{name} follows the changes {most:,} times already, as often as a client may",
+            headers={"Retry-After": "60"},
+        )
+    followers[name] += 1
+    try:
+        yield
+    finally:
+        followers[name] -= 1
+        if not followers[name]:
+            del followers[name]
+
+
+async def _document(log: ChangeLog, since: str | None) -> Response:
+    def written() -> tuple[int, list[str]]:
+        commits = log.behind(None if since is None else log.place(since))
+        return (commits[-1].sequence if commits else log.last), [log.text(commit) for commit in commits]
+
+    last, texts = await asyncio.to_thread(written)
+    headers = {"Cache-Control": "no-store", "Last-Event-ID": log.id(last)}
+    return _Patient(_joined(texts), headers=headers, media_type=RDF_PATCH)
+
+
+async def _joined(texts: list[str]) -> AsyncIterator[str]:
+    for start in range(0, len(texts), _TOGETHER):
+        yield "".join(texts[start : start + _TOGETHER])
+
+
+async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
+    """Give the events of a stream: first the place where it begins, so that a client can go on from there."""
+    place = log.last
+    resync = ""
+    try:
+        place = place if since is None else log.place(since)
+    except Problem as problem:
+        resync = _resync(problem)
+    yield f"{resync}id: {log.id(place)}\n\n"
+    while not log.is_closed:
+        try:
+            text, place = await asyncio.to_thread(_written, log, place)
+        except Problem as problem:
+            place = log.last
+            text = f"{_resync(problem)}id: {log.id(place)}\n\n"
+        if text:
+            yield text
+        elif not await log.wait(place, _HEARTBEAT):
+            yield heartbeat(log.id(place), place).decode()
+
+
+def _written(log: ChangeLog, place: int) -> tuple[str, int]:
+    """Write the next events behind a place, some at a time, and give the place behind them."""
+    events: list[str] = []
+    size = 0
+    for commit in log.behind(place):
+        events.append(_event(log.id(commit.sequence), log.text(commit)))
+        place = commit.sequence
+        size += commit.size
+        if size > _PIECE:
+            break
+    return "".join(events), place
+
+
+def _event(name: str, patch: str) -> str:
+    # not splitlines: a literal may hold other ends of lines than those of a stream of events
+    lines = "".join(f"data: {line}\n" for line in patch.removesuffix("\n").split("\n"))
+    return f"id: {name}\nevent: patch\n{lines}\n"
+
+
+def _resync(problem: Problem) -> str:
+    return f"event: resync\ndata: {json.dumps({'reason': problem.detail})}\n\n"

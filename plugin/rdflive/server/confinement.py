@@ -1,0 +1,104 @@
+"""The life of a child: it lets go of what is the parent's, works within limits, and ends."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NoReturn, TypeAlias
+
+import rdflib
+
+from rdflive.errors import RdfliveError
+from rdflive.server.failures import Problem, problem_of
+from rdflive.server.frames import Frames
+from rdflive.server.settings import Limits
+
+__all__ = ["Work", "live"]
+
+Work: TypeAlias = Callable[[rdflib.Dataset, Frames], None]
+"""What a child does; it raises `RdfliveError` for what the client did wrong."""
+
+_GRACE: Final = 1.0
+"""Seconds after its time in which a child that nobody ended ends itself."""
+_PR_SET_PDEATHSIG: Final = 1
+_libc: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def live(
+    dataset: Callable[[], rdflib.Dataset],
+    work: Work,
+    channel: socket.socket,
+    limits: Limits,
+    *,
+    parent: int,
+    has_files: bool,
+) -> NoReturn:
+    """Do the work in the child, which ends here; one whose dataset `has_files` can open some."""
+    frames = Frames(channel)
+    try:
+        _leave(channel, parent, limits.query_seconds)
+        asked = dataset()
+        _confine(limits.query_bytes, has_files=has_files)
+        work(asked, frames)
+        frames.end()
+    except BaseException as error:  # noqa: BLE001 - nothing may get out of the child
+        with suppress(BaseException):
+            frames.fail(_told(error))
+    finally:
+        os._exit(0)
+
+
+def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
+    """Let go of what belongs to the parent, and end with it or when the time is up."""
+    gc.freeze()  # what was there before is not looked at, nor copied for it
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        with suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    for name in os.listdir("/dev/fd"):
+        with suppress(OSError):
+            if int(name) != channel.fileno() and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                os.close(int(name))
+
+
+def _confine(size: int, *, has_files: bool) -> None:
+    """Allow no more than some memory, and no new file or connection unless the store has files."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    mapped = _mapped()
+    if mapped:
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + size, mapped + size))
+    if not has_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
+def _mapped() -> int:
+    """Give the bytes of address space that this process has; zero where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def _told(error: BaseException) -> Problem:
+    """Say what became of the work."""
+    if isinstance(error, RdfliveError):
+        return problem_of(error)
+    if isinstance(error, MemoryError):
+        return Problem(503, "it needs more memory than it may take", headers={"Retry-After": "60"})
+    if isinstance(error, RecursionError):
+        return Problem(400, "it is nested too deeply")
+    return Problem(500, f"it failed: {type(error).__name__}: {error}")

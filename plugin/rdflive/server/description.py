@@ -1,0 +1,56 @@
+"""The service description (SPARQL 1.1 Service Description) of the query endpoint."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rdflib import BNode, Graph, Namespace, URIRef
+from rdflib.namespace import RDF
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rdflive.server import formats
+from rdflive.server.negotiation import choose
+
+__all__ = ["describe_service"]
+
+_SD: Final = Namespace("http://www.w3.org/ns/sparql-service-description#")
+_FORMATS: Final = Namespace("http://www.w3.org/ns/formats/")
+_NAMES: Final = (
+    "SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV",
+    "Turtle", "N-Triples", "RDF_XML", "JSON-LD", "N-Quads", "TriG",
+)  # fmt: skip
+
+
+def describe_service(request: Request, *, is_union: bool) -> Response:
+    """Answer with what there is, in the format that the client wants."""
+    kind = choose(request.headers.get("accept", ""), formats.GRAPHS, formats.ALIASES)
+    output = _Body()
+    endpoint = URIRef(str(request.url.replace(query="", fragment="")))
+    formats.write_graph(_description(endpoint, is_union=is_union), kind, output)
+    return Response(bytes(output), media_type=formats.content_type(kind))
+
+
+def _description(endpoint: URIRef, *, is_union: bool) -> Graph:
+    graph = Graph(bind_namespaces="none")
+    graph.bind("sd", _SD)
+    service, dataset, default = BNode(), BNode(), BNode()
+    graph.add((service, RDF.type, _SD.Service))
+    graph.add((service, _SD.endpoint, endpoint))
+    for language in ("SPARQL10Query", "SPARQL11Query", "SPARQL11Update"):
+        graph.add((service, _SD.supportedLanguage, _SD[language]))
+    for name in _NAMES:
+        graph.add((service, _SD.resultFormat, _FORMATS[name]))
+    if is_union:
+        graph.add((service, _SD.feature, _SD.UnionDefaultGraph))
+    graph.add((service, _SD.defaultDataset, dataset))
+    graph.add((dataset, RDF.type, _SD.Dataset))
+    graph.add((dataset, _SD.defaultGraph, default))
+    graph.add((default, RDF.type, _SD.Graph))
+    return graph
+
+
+class _Body(bytearray):
+    def write(self, piece: bytes) -> int:
+        self += piece
+        return len(piece)

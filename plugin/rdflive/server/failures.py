@@ -1,0 +1,75 @@
+"""What goes wrong with a request, as a problem document (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+
+__all__ = ["Problem", "answer_problem", "problem_of"]
+
+
+class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
+    """A request that is answered with an error; `line` and `column` of a query count from 1, 0 if unknown.
+
+    `construct` names what stands in the way of a query that is SPARQL but cannot be maintained.
+
+    >>> Problem(400, "the query is empty").members()
+    {'title': 'Bad Request', 'status': 400, 'detail': 'the query is empty'}
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        construct: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.line = line
+        self.column = column
+        self.construct = construct
+        self.headers = dict(headers or {})
+
+    def members(self) -> dict[str, Any]:
+        """Give the members of the problem document."""
+        shown: dict[str, Any] = {
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.line:
+            shown |= {"line": self.line, "column": self.column}
+        if self.construct:
+            shown["construct"] = self.construct
+        return shown
+
+    def response(self) -> JSONResponse:
+        """Give the response."""
+        return JSONResponse(self.members(), self.status, self.headers, media_type="application/problem+json")
+
+
+def problem_of(error: RdfliveError) -> Problem:
+    """Say what a client did wrong: all errors of rdflive itself are about what it was given."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, QuerySyntaxError | UnsupportedQueryError):
+        construct = error.construct if isinstance(error, UnsupportedQueryError) else ""
+        return Problem(400, str(error), line=error.line, column=error.column, construct=construct)
+    return Problem(400, str(error))
+
+
+async def answer_problem(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
+    """Answer a request that ended with an error of rdflive."""
+    assert isinstance(error, RdfliveError)  # noqa: S101 - it is registered for these
+    return problem_of(error).response()

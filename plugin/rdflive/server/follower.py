@@ -1,0 +1,51 @@
+"""One client that follows a log, in the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rdflive.sinks.event import Event
+from rdflive.sinks.events import EventLog
+
+__all__ = ["Follower"]
+
+
+class Follower:
+    """Waits for the next event of a log behind the event `last`, without a thread."""
+
+    __slots__ = ("_log", "_waiting", "reader")
+
+    def __init__(self, log: EventLog, last: str | None = None) -> None:
+        self._log = log
+        self._waiting: asyncio.Future[None] | None = None
+        self.reader = log.join(last)
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing comes any more."""
+        return self.reader.is_over
+
+    async def take(self, timeout: float) -> Event | None:
+        """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
+        event = self.reader.take_now()
+        if event is not None or self.reader.is_over:
+            return event
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        timer = loop.call_later(timeout, self.wake)
+        try:
+            await self._waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
+        return self.reader.take_now()
+
+    def wake(self) -> None:
+        """Have it look again; from the thread of the loop."""
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def stop(self) -> None:
+        """Leave the log; whoever waits is given None."""
+        self._log.leave(self.reader)
+        self.wake()

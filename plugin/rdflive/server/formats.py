@@ -1,0 +1,215 @@
+"""The media types of results, and rdflib's results written in them.
+
+Oxigraph writes its own. Of rdflib's serializers those are used that give back every term as it was; its
+Turtle and JSON-LD change how numbers are spelled, its XML leaves out zero and false, and it has no TSV.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, Protocol, TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+from rdflib.graph import Graph
+from rdflib.plugins.serializers.rdfxml import XMLSerializer
+from rdflib.plugins.serializers.turtle import TurtleSerializer
+from rdflib.term import BNode, Literal, Node
+
+from rdflive.feeds.writing import UnwritableError, write_term
+
+__all__ = [
+    "ALIASES",
+    "GRAPHS",
+    "TABLES",
+    "Output",
+    "content_type",
+    "write_graph",
+    "write_table",
+    "write_truth",
+]
+
+
+class Output(Protocol):
+    """Where a result is written to."""
+
+    def write(self, piece: bytes, /) -> int:
+        """Take a piece of the result."""
+
+
+JSON: Final = "application/sparql-results+json"
+XML: Final = "application/sparql-results+xml"
+CSV: Final = "text/csv"
+TSV: Final = "text/tab-separated-values"
+TURTLE: Final = "text/turtle"
+N_TRIPLES: Final = "application/n-triples"
+RDF_XML: Final = "application/rdf+xml"
+JSON_LD: Final = "application/ld+json"
+N_QUADS: Final = "application/n-quads"
+TRIG: Final = "application/trig"
+
+TABLES: Final = (JSON, XML, CSV, TSV)
+"""The formats of SELECT and ASK, the preferred one first."""
+GRAPHS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG)
+"""The formats of CONSTRUCT and DESCRIBE, the preferred one first."""
+ALIASES: Final = {
+    "application/json": JSON,
+    "application/xml": XML,
+    "text/xml": XML,
+    "application/x-turtle": TURTLE,
+    "text/n3": TURTLE,
+    "text/plain": N_TRIPLES,
+}
+"""Other names that clients ask for formats by."""
+
+Rows: TypeAlias = Iterator[dict[str, Node]]
+
+_XML_HEAD: Final = (
+    '<?xml version="1.0" encoding="utf-8"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
+)
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def content_type(kind: str) -> str:
+    """Give the header Content-Type of a media type."""
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+
+
+def write_table(names: list[str], rows: Iterable[Mapping[Any, Node]], kind: str, output: Output) -> None:
+    """Write the answer of SELECT row by row."""
+    for line in _LINES[kind](names, ({str(name): row[name] for name in row} for row in rows)):
+        output.write(line.encode("utf-8"))
+
+
+def write_truth(truth: bool, kind: str, output: Output) -> None:
+    """Write the answer of ASK; what CSV and TSV have for that the specification does not say."""
+    word = str(truth).lower()
+    xml = f"{_XML_HEAD}<head/><boolean>{word}</boolean></sparql>"
+    output.write({JSON: f'{{"head": {{}}, "boolean": {word}}}', XML: xml}.get(kind, word).encode())
+
+
+def write_graph(graph: Graph, kind: str, output: Output) -> None:
+    """Write the answer of CONSTRUCT or DESCRIBE."""
+    if kind in (N_TRIPLES, N_QUADS):
+        for triple in graph:
+            output.write((" ".join(map(write_term, triple)) + " .\n").encode())
+    elif kind == JSON_LD:
+        output.write(json.dumps(list(_nodes(graph)), ensure_ascii=False).encode())
+    else:
+        with io.BufferedWriter(_Stream(output)) as stream:
+            (XMLSerializer if kind == RDF_XML else _Turtle)(graph).serialize(stream)
+
+
+def _json(names: list[str], rows: Rows) -> Iterator[str]:
+    yield f'{{"head": {{"vars": {json.dumps(names)}}}, "results": {{"bindings": ['
+    before = ""
+    for row in rows:
+        yield before + json.dumps({name: _json_term(term) for name, term in row.items()})
+        before = ",\n"
+    yield "]}}"
+
+
+def _xml(names: list[str], rows: Rows) -> Iterator[str]:
+    yield f"{_XML_HEAD}<head>"
+    yield from (f"<variable name={quoteattr(name)}/>" for name in names)
+    yield "</head><results>\n"
+    for row in rows:
+        terms = (f"<binding name={quoteattr(name)}>{_xml_term(term)}</binding>" for name, term in row.items())
+        yield f"<result>{''.join(terms)}</result>\n"
+    yield "</results></sparql>"
+
+
+def _xml_term(term: Node) -> str:
+    if _NOT_XML.search(str(term)):
+        raise UnwritableError(f"{term!r} has a character that XML cannot hold: ask for JSON")
+    text = escape(str(term), {"\r": "&#13;"})
+    if not isinstance(term, Literal):
+        return f"<bnode>{text}</bnode>" if isinstance(term, BNode) else f"<uri>{text}</uri>"
+    kind = f" datatype={quoteattr(term.datatype)}" if term.datatype else ""
+    return f"<literal{f' xml:lang={quoteattr(term.language)}' if term.language else kind}>{text}</literal>"
+
+
+def _tsv(names: list[str], rows: Rows) -> Iterator[str]:
+    yield "\t".join(f"?{name}" for name in names) + "\n"
+    for row in rows:
+        yield "\t".join(_field(row.get(name)) for name in names) + "\n"
+
+
+def _csv(names: list[str], rows: Rows) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\r\n")
+    for fields in chain([names], ([_plain(row.get(name)) for name in names] for row in rows)):
+        writer.writerow(fields)
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def _plain(term: Node | None) -> str:
+    return "" if term is None else f"_:{term}" if isinstance(term, BNode) else str(term)
+
+
+_LINES: Final[dict[str, Callable[[list[str], Rows], Iterator[str]]]] = {
+    JSON: _json,
+    XML: _xml,
+    CSV: _csv,
+    TSV: _tsv,
+}
+
+
+def _json_term(term: Node) -> dict[str, str]:
+    if not isinstance(term, Literal):
+        return {"type": "bnode" if isinstance(term, BNode) else "uri", "value": str(term)}
+    written = {"type": "literal", "value": str(term)}
+    if term.language:
+        return written | {"xml:lang": term.language}
+    return written | ({"datatype": str(term.datatype)} if term.datatype else {})
+
+
+def _field(term: Node | None) -> str:
+    return "" if term is None else write_term(term).replace("\t", "\\t")
+
+
+def _nodes(graph: Graph) -> Iterator[dict[str, Any]]:
+    """Write a graph as expanded JSON-LD, every literal with its own spelling."""
+    for subject in graph.subjects(unique=True):
+        node: dict[str, Any] = {"@id": _name(subject)}
+        for predicate, value in graph.predicate_objects(subject):
+            node.setdefault(str(predicate), []).append(_value(value))
+        yield node
+
+
+def _value(term: Node) -> dict[str, str]:
+    if not isinstance(term, Literal):
+        return {"@id": _name(term)}
+    if term.language:
+        return {"@value": str(term), "@language": term.language}
+    return {"@value": str(term)} | ({"@type": str(term.datatype)} if term.datatype else {})
+
+
+def _name(term: Node) -> str:
+    return f"_:{term}" if isinstance(term, BNode) else str(term)
+
+
+class _Turtle(TurtleSerializer):
+    """Writes every literal as it is spelled."""
+
+    def label(self, node: Node, position: int) -> str:
+        return write_term(node) if isinstance(node, Literal) else super().label(node, position)
+
+
+class _Stream(io.RawIOBase):
+    """An output as rdflib's serializers want it."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        return self._output.write(bytes(piece))

@@ -1,0 +1,66 @@
+"""What a child tells its parent, in frames on a socket: the answer with its type, or a problem."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Final
+
+from rdflive.server.failures import Problem
+
+__all__ = ["FRAME", "PIECE", "Frames"]
+
+FRAME: Final = struct.Struct(">cI")
+"""The head of a frame: its kind, T, A, E or P, and the number of bytes that follow."""
+PIECE: Final = 65_536
+"""Bytes of a piece of an answer."""
+
+
+class Frames:
+    """What a child writes to. Nothing is sent before a piece is full, so that a failure can still be told.
+
+    `write` and `begin` are those of an answer.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._content_type = ""
+        self._waiting = bytearray()
+        self._has_begun = False
+
+    def begin(self, content_type: str) -> None:
+        """Name the type of the answer."""
+        self._content_type = content_type
+
+    def write(self, piece: bytes) -> int:
+        """Take a piece of the answer."""
+        self._waiting += piece
+        if len(self._waiting) >= PIECE:
+            self._flush()
+        return len(piece)
+
+    def flush(self) -> None:
+        """Do nothing: files have it."""
+
+    def end(self) -> None:
+        """Send what waits, and that it is all."""
+        self._flush()
+        self._send(b"E", b"")
+
+    def fail(self, problem: Problem) -> None:
+        """Send a problem in place of an answer; one that has begun is left without its end."""
+        if not self._has_begun:
+            told = {"line": problem.line, "column": problem.column, "headers": problem.headers}
+            self._send(b"P", json.dumps([problem.status, problem.detail, told]).encode())
+
+    def _flush(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._send(b"T", self._content_type.encode())
+        waiting, self._waiting = self._waiting, bytearray()
+        for at in range(0, len(waiting), PIECE):
+            self._send(b"A", bytes(waiting[at : at + PIECE]))
+
+    def _send(self, kind: bytes, content: bytes) -> None:
+        self._channel.sendall(FRAME.pack(kind, len(content)) + content)

@@ -1,0 +1,84 @@
+"""What stands in front of all routes: nobody gets past it without a known token, and every request counts."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Final
+
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from rdflive.server.access import Access, Client
+from rdflive.server.failures import Problem
+from rdflive.server.metrics import Metrics
+from rdflive.server.page import sign_in
+
+__all__ = ["Gate"]
+
+_OPEN: Final = frozenset({"/health", "/login"})
+"""Paths that need no token."""
+_LONGEST: Final = 65_536
+"""Bytes of the longest target of a request."""
+
+
+class Gate:
+    """Finds the client of a request (`request.state.client`), and answers those that have none with 401.
+
+    The client of a WebSocket that sent no token is None: it may come with a message.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, paths: frozenset[str]) -> None:
+        self._app = app
+        self._access = access
+        self._metrics = metrics
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it here."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        start = perf_counter()
+        path = "/" + scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        if path not in self._paths:
+            path = "other"
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._metrics.requests.labels(path, str(message["status"])).inc()
+                self._metrics.seconds.labels(path).observe(perf_counter() - start)
+            await send(message)
+
+        try:
+            if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > _LONGEST:
+                raise Problem(414, f"the address is longer than {_LONGEST:,} bytes")
+            scope.setdefault("state", {})["client"] = self._client(HTTPConnection(scope))
+        except Problem as problem:
+            await _refuse(problem, scope, receive, counted)
+            return
+        await self._app(scope, receive, counted)
+
+    def _client(self, connection: HTTPConnection) -> Client | None:
+        address = connection.client.host if connection.client else "unknown"
+        self._access.check_site(connection.headers)
+        if connection.scope["path"] in _OPEN:
+            return None
+        try:
+            return self._access.client(connection.headers, connection.cookies, address)
+        except Problem as problem:
+            if connection.scope["type"] == "websocket" and problem.status == 401:
+                return None
+            raise
+
+
+async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    response = problem.response()
+    if scope["type"] == "websocket":
+        await WebSocket(scope, receive, send).send_denial_response(response)
+        return
+    request = Request(scope)
+    if problem.status == 401 and "text/html" in request.headers.get("accept", ""):
+        await sign_in()(scope, receive, send)
+    else:
+        await response(scope, receive, send)

@@ -1,0 +1,30 @@
+"""Signing in to the page: a form takes the token, a cookie keeps it."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from rdflive.server.access import COOKIE, Access
+from rdflive.server.bodies import read_body
+from rdflive.server.failures import Problem
+from rdflive.server.page import sign_in
+
+__all__ = ["login"]
+
+
+async def login(request: Request) -> Response:
+    """Give a browser the cookie of a token, and lead it to the page; or the form again."""
+    access: Access = request.app.state.access
+    fields = parse_qs((await read_body(request)).decode("utf-8", "replace"))
+    token = fields.get("token", [""])[0].strip()
+    try:
+        access.holder(token, "")
+    except Problem:
+        return sign_in("This server does not know the token.")
+    response = RedirectResponse("/", 303)
+    is_secure = request.url.scheme == "https"
+    response.set_cookie(COOKIE, token, path="/", secure=is_secure, httponly=True, samesite="strict")
+    return response

@@ -1,0 +1,292 @@
+"""The published description of the HTTP interface, as OpenAPI 3.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from rdflive.server.access import COOKIE
+from rdflive.server.schemas import SCHEMAS, referred
+
+__all__ = ["describe_api", "show_openapi"]
+
+Part: TypeAlias = dict[str, Any]
+
+_SPARQL_QUERY: Final = "application/sparql-query"
+_SPARQL_UPDATE: Final = "application/sparql-update"
+_FORM: Final = "application/x-www-form-urlencoded"
+_EVENTS: Final = "text/event-stream"
+_SOLUTIONS: Final = (
+    "application/sparql-results+json", "application/sparql-results+xml", "text/csv",
+    "text/tab-separated-values",
+)  # fmt: skip
+_GRAPHS: Final = (
+    "text/turtle", "application/n-triples", "application/rdf+xml", "application/ld+json",
+    "application/n-quads", "application/trig",
+)  # fmt: skip
+
+_INTRODUCTION: Final = """SPARQL 1.1 Protocol, live subscriptions to queries, and the graph's own changes.
+
+Subscriptions over WebSocket are at `/subscribe` as well, in the messages of the SPARQL Event Processing
+Architecture. A server without a file of tokens asks nobody for one."""
+
+_ERRORS: Final = {
+    400: "The request is malformed; an error at a place of a query has its line and column.",
+    401: "The token is missing or unknown.",
+    403: "The token lacks the right, the request comes from a page of another site, or what it asks for is "
+    "not allowed here.",
+    404: "There is no such thing.",
+    406: "None of the accepted types can be given.",
+    408: "The body was too slow.",
+    410: "The log does not reach back so far.",
+    413: "The body is too large.",
+    414: "The address is too long.",
+    415: "The type of the body is not supported.",
+    429: "The client has as much open as it may.",
+    503: "A limit of time or memory was hit, or the server has too much to do.",
+}
+
+
+async def show_openapi(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
+    """Answer with the description."""
+    return JSONResponse(describe_api())
+
+
+@cache
+def describe_api() -> Part:
+    """Give the description as JSON has it.
+
+    >>> describe_api()["paths"]["/health"]["get"]["security"]
+    []
+    """
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "rdflive", "version": version("rdflive"), "description": _INTRODUCTION},
+        "security": [{"bearer": []}, {"cookie": []}],
+        "paths": _paths(),
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+            },
+            "schemas": SCHEMAS,
+        },
+    }
+
+
+def _paths() -> Part:
+    return {
+        "/": {"get": _page()},
+        "/static/{name}": {"get": _static()},
+        "/login": {"post": _login()},
+        "/health": {"get": _health()},
+        "/metrics": {"get": _operation("Metrics for Prometheus", {200: _answer("Metrics", "text/plain")})},
+        "/openapi.json": {
+            "get": _operation("This description", {200: _json("OpenAPI 3.1", {"type": "object"})})
+        },
+        "/query": {"get": _query(), "post": _posted_query()},
+        "/update": {"post": _update()},
+        "/subscribe": {"get": _subscribe("get"), "post": _subscribe("post")},
+        "/explain": {"get": _explain("get"), "post": _explain("post")},
+        "/subscriptions": {"get": _topics()},
+        "/subscriptions/{name}": {"get": _topic()},
+        "/changes": {"get": _changes()},
+    }
+
+
+def _operation(
+    summary: str,
+    responses: dict[int, Part],
+    errors: Iterable[int] = (),
+    *,
+    parameters: Iterable[Part] = (),
+    body: Part | None = None,
+    security: list[Part] | None = None,
+) -> Part:
+    refused = {str(status): _problem(status) for status in (*errors, 401, 403, 414)}
+    operation: Part = {
+        "summary": summary,
+        "responses": dict(
+            sorted({**refused, **{str(status): part for status, part in responses.items()}}.items())
+        ),
+    }
+    if parameters:
+        operation["parameters"] = list(parameters)
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": body}
+    if security is not None:
+        operation["security"] = security
+    return operation
+
+
+def _page() -> Part:
+    return _operation("The page", {200: _answer("The page", "text/html"), 401: _sign_in()})
+
+
+def _static() -> Part:
+    answers = {200: _answer("A part of the page", "text/css", "text/javascript", "image/svg+xml")}
+    answers[304] = {"description": "It has not changed."}
+    return _operation("A part of the page", answers, [404], parameters=[_in_path("name", "The file's name")])
+
+
+def _login() -> Part:
+    fields = {"type": "object", "properties": {"token": {"type": "string"}}, "required": ["token"]}
+    answers = {303: {"description": "Signed in: a cookie is set."}, 401: _sign_in()}
+    body = {_FORM: {"schema": fields}}
+    return _operation("Sign in to the page", answers, [400, 408, 413], body=body, security=[])
+
+
+def _health() -> Part:
+    schema = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
+    return _operation("Whether the server serves", {200: _json("It does", schema)}, security=[])
+
+
+def _query() -> Part:
+    described = _answer(
+        "The answer, or without a query the description of the service", *_SOLUTIONS, *_GRAPHS
+    )
+    parameters = [_text("query", "A SPARQL query", "sparql-query", required=False), *_graphs()]
+    return _operation("SPARQL query", {200: described}, [400, 406, 429, 503], parameters=parameters)
+
+
+def _posted_query() -> Part:
+    fields = {"query": {"type": "string", "format": "sparql-query"}, **_graph_fields(_DEFAULT, _NAMED)}
+    body = {_FORM: _fields(fields, "query"), _SPARQL_QUERY: _typed("sparql-query")}
+    answers = {200: _answer("The answer", *_SOLUTIONS, *_GRAPHS)}
+    errors = [400, 406, 408, 413, 415, 429, 503]
+    return _operation("SPARQL query", answers, errors, parameters=_graphs(), body=body)
+
+
+def _update() -> Part:
+    graphs = ("using-graph-uri", "using-named-graph-uri")
+    fields = {"update": {"type": "string", "format": "sparql-update"}, **_graph_fields(*graphs)}
+    body = {_FORM: _fields(fields, "update"), _SPARQL_UPDATE: _typed("sparql-update")}
+    answers = {200: {"description": "It is done."}, 204: {"description": "It is done."}}
+    errors = [400, 406, 408, 413, 415, 429, 503]
+    return _operation(
+        "SPARQL update", answers, errors, parameters=[_graph(name) for name in graphs], body=body
+    )
+
+
+def _subscribe(method: str) -> Part:
+    last = _in_header("Last-Event-ID", "The id of the last event that was seen, to go on from there")
+    answers = {200: _answer("Events, for as long as the client stays", _EVENTS)}
+    return _asked(method, "Follow a query", answers, [429, 503], last)
+
+
+def _explain(method: str) -> Part:
+    return _asked(method, "How a query is kept up to date", {200: _json("Its plan", referred("Explanation"))})
+
+
+def _asked(
+    method: str, summary: str, answers: dict[int, Part], errors: Iterable[int] = (), *others: Part
+) -> Part:
+    """Describe a path that takes a query and how it is answered, in the address or in a body."""
+    entailment = {"type": "string", "enum": ["", "rdfs"]}
+    query = _text("query", "A SPARQL query", "sparql-query", required=method == "get")
+    parameters = [
+        *([query] if method == "get" else ()),
+        _in_query("entailment", "What is entailed besides", entailment),
+        _in_query("alias", "A name, which is ignored", {"type": "string"}),
+        *others,
+    ]
+    if method == "get":
+        return _operation(summary, answers, [400, *errors], parameters=parameters)
+    fields = {"query": {"type": "string", "format": "sparql-query"}}
+    form = _fields(fields, "query")
+    form["schema"]["additionalProperties"] = False
+    body = {_FORM: form, _SPARQL_QUERY: _typed("sparql-query")}
+    return _operation(summary, answers, [400, 408, 413, 415, *errors], parameters=parameters, body=body)
+
+
+def _topics() -> Part:
+    schema = {"type": "array", "items": referred("Subscription")}
+    return _operation("All open subscriptions", {200: _json("The queries that are kept up to date", schema)})
+
+
+def _topic() -> Part:
+    answers = {200: _json("The subscription", referred("Subscription"))}
+    return _operation("One open subscription", answers, [404], parameters=[_in_path("name", "Its id")])
+
+
+def _changes() -> Part:
+    answer = _answer("The kept log, or events without end", "application/rdf-patch", _EVENTS)
+    answer["headers"] = {
+        "Last-Event-ID": {"schema": {"type": "string"}, "description": "The last commit's id"}
+    }
+    parameters = [
+        _in_query("since", "The id of the last commit that was seen", {"type": "string"}),
+        _in_header("Last-Event-ID", "The same; it goes before `since`"),
+    ]
+    return _operation("The graph's own changes", {200: answer}, [406, 410, 429], parameters=parameters)
+
+
+_DEFAULT: Final = "default-graph-uri"
+_NAMED: Final = "named-graph-uri"
+
+
+def _graphs() -> list[Part]:
+    return [_graph(_DEFAULT), _graph(_NAMED)]
+
+
+def _graph(name: str) -> Part:
+    return _in_query(name, "A graph of the dataset that is looked at", _graph_fields(name)[name])
+
+
+def _graph_fields(*names: str) -> Part:
+    return {name: {"type": "array", "items": {"type": "string", "format": "uri"}} for name in names}
+
+
+def _text(name: str, description: str, form: str, *, required: bool) -> Part:
+    schema = {"type": "string", "minLength": 1, "format": form}
+    return {**_in_query(name, description, schema), "required": required}
+
+
+def _in_query(name: str, description: str, schema: Part) -> Part:
+    return {"name": name, "in": "query", "description": description, "schema": schema}
+
+
+def _in_header(name: str, description: str) -> Part:
+    return {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
+
+
+def _in_path(name: str, description: str) -> Part:
+    schema = {"type": "string", "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
+
+
+def _fields(properties: Part, required: str) -> Part:
+    return {"schema": {"type": "object", "properties": properties, "required": [required]}}
+
+
+def _typed(form: str) -> Part:
+    return {"schema": {"type": "string", "minLength": 1, "format": form}}
+
+
+def _answer(description: str, *media_types: str) -> Part:
+    return {"description": description, "content": {name: {} for name in media_types}}
+
+
+def _json(description: str, schema: Part) -> Part:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _sign_in() -> Part:
+    answer = _problem(401)
+    answer["content"]["text/html"] = {}
+    answer["description"] = "A form that asks for a token, or the problem."
+    return answer
+
+
+def _problem(status: int) -> Part:
+    answer = _answer(_ERRORS[status], "application/problem+json")
+    answer["content"]["application/problem+json"]["schema"] = referred("Problem")
+    if status in (429, 503):
+        seconds = {"schema": {"type": "integer"}, "description": "Seconds after which another try may do"}
+        answer["headers"] = {"Retry-After": seconds}
+    return answer

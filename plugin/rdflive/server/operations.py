@@ -1,0 +1,102 @@
+"""What a request of the SPARQL 1.1 Protocol asks: one operation, and the dataset it is about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.message import Message
+from typing import Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from rdflive.server.bodies import read_body
+from rdflive.server.failures import Problem
+
+__all__ = ["Operation", "read_query", "read_update"]
+
+Fields: TypeAlias = list[tuple[str, str]]
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_FIELDS: Final = 1000
+"""Parameters that a request may have."""
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The text of a query or update, and the graphs that the protocol names; none are those of the text."""
+
+    text: str
+    default: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+    @property
+    def has_dataset(self) -> bool:
+        """True where the protocol names the dataset, whatever the text says."""
+        return bool(self.default or self.named)
+
+
+async def read_query(request: Request) -> Operation | None:
+    """Read a query; None for a request without any parameter. Raises `Problem` 400, 413 or 415."""
+    if request.method != "POST" and not request.url.query:
+        return None
+    fields = await _fields(request, "application/sparql-query", "query")
+    return _operation(fields, "query", "default-graph-uri", "named-graph-uri")
+
+
+async def read_update(request: Request) -> Operation:
+    """Read an update; raises `Problem` 400, 413 or 415."""
+    fields = await _fields(request, "application/sparql-update", "update")
+    return _operation(fields, "update", "using-graph-uri", "using-named-graph-uri")
+
+
+async def _fields(request: Request, direct: str, name: str) -> Fields:
+    """Read all parameters of a request, its body being a form or the text itself."""
+    fields = _parsed(request.url.query)
+    if request.method != "POST":
+        return fields
+    kind = Message()
+    kind["content-type"] = request.headers.get("content-type", "")
+    given = kind.get_content_type() if kind["content-type"] else "of no type"
+    if given not in (_FORM, direct):
+        raise Problem(415, f"the body is {given}; send {direct} or {_FORM}")
+    charset = str(kind.get_param("charset", "utf-8")).lower()
+    if charset not in ("utf-8", "utf8", "us-ascii"):
+        raise Problem(415, f"the body is in {charset!r}; send UTF-8")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise Problem(415, f"the body is compressed ({encoding!r}); send it as it is")
+    try:
+        text = (await read_body(request)).decode()
+    except UnicodeDecodeError as error:
+        raise Problem(400, f"the body is not UTF-8: {error}") from error
+    return [*fields, *([(name, text)] if given == direct else _parsed(text))]
+
+
+def _parsed(text: str) -> Fields:
+    try:
+        return parse_qsl(
+            text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=_FIELDS
+        )
+    except ValueError as error:
+        raise Problem(400, f"the parameters cannot be read: {error}") from error
+
+
+def _operation(fields: Fields, name: str, default: str, named: str) -> Operation:
+    texts = [value for key, value in fields if key == name]
+    if len(texts) != 1:
+        raise Problem(400, f"exactly one {name} must be given, got {len(texts)}")
+    if "\0" in texts[0] or not texts[0].strip():
+        raise Problem(
+            400, f"the {name} is empty" if not texts[0].strip() else f"the {name} has a NUL character"
+        )
+    return Operation(texts[0], _graphs(fields, default), _graphs(fields, named))
+
+
+def _graphs(fields: Fields, name: str) -> tuple[str, ...]:
+    graphs = [value for key, value in fields if key == name]
+    for graph in graphs:
+        if not _IRI.fullmatch(graph):
+            raise Problem(400, f"{name} must be an absolute IRI, got {graph!r}")
+    return tuple(dict.fromkeys(graphs))

@@ -1,0 +1,98 @@
+"""The page at `/`, from which people subscribe and watch, and the form that asks for a token."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+__all__ = ["page_routes", "sign_in"]
+
+_PAGE: Final = files("rdflive.server").joinpath("page")
+_EDITOR: Final = "editor.js"
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_SAFE: Final = {
+    "X-Content-Type-Options": "nosniff",
+    # not no-referrer, with which a browser sends `Origin: null` with the form that signs in
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def page_routes() -> list[BaseRoute]:
+    """Give the routes of the page and of what it loads.
+
+    >>> [route.path for route in page_routes()]
+    ['/', '/static/{name}']
+    """
+    return [Route("/", _index), Route("/static/{name}", _static)]
+
+
+def sign_in(problem: str = "") -> Response:
+    """Answer 401 with a form that posts a token to `/login`; `problem` says why the last one did not do."""
+    shown = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    return _html("sign_in.html", {"problem": shown}, 401, {"WWW-Authenticate": 'Bearer realm="rdflive"'})
+
+
+async def _index(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
+    has_editor = _PAGE.joinpath(_EDITOR).is_file()
+    return _html("index.html", {"editor": _EDITOR if has_editor else ""})
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    found = _assets().get(name)
+    if found is None:
+        raise HTTPException(404, f"the page has no file {name!r}")
+    content, media_type, tag = found
+    # asked for again each time: a new version of the package must not meet parts of the old one
+    headers = _SAFE | {"Cache-Control": "no-cache", "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)
+
+
+@cache
+def _assets() -> Mapping[str, tuple[bytes, str, str]]:
+    """Read what the page loads: all files at the top of its folder but the documents themselves."""
+    found = {}
+    for file in _PAGE.iterdir():
+        media_type = next((kind for ending, kind in _TYPES.items() if file.name.endswith(ending)), None)
+        if media_type and file.is_file():
+            content = file.read_bytes()
+            found[file.name] = content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return found
+
+
+def _html(
+    name: str, parts: Mapping[str, str], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Fill the places `{part}` of a document; each response has a nonce for the styles of its editor."""
+    nonce = secrets.token_urlsafe(16)
+    text = _PAGE.joinpath(name).read_text(encoding="utf-8")
+    for part, value in {"nonce": nonce, **parts}.items():
+        text = text.replace(f"{{{part}}}", value)
+    return HTMLResponse(
+        text,
+        status,
+        {
+            **_SAFE,
+            "Content-Security-Policy": _POLICY.format(nonce=nonce),
+            "Cache-Control": "no-store",
+            **(headers or {}),
+        },
+    )

@@ -1,0 +1,43 @@
+/** What a screen reader hears: sums of changes, not more often than one can listen to. */
+
+import { byId, counted } from "./elements.js";
+
+/** Milliseconds before a change is said, and between two times. */
+const SOON = 500;
+const PAUSE = 5_000;
+
+/** @type {Map<string, {came: number, went: number, now: string}>} */
+const changes = new Map();
+let timer = 0;
+let last = -PAUSE;
+
+/**
+ * Says a sentence at once.
+ * @param {string} sentence
+ */
+export function announce(sentence) {
+  byId("announced").textContent = sentence;
+}
+
+/**
+ * Notes a change of a subscription; what comes within five seconds of the last time is added up.
+ * @param {string} title
+ * @param {number} came
+ * @param {number} went
+ * @param {string} now what the answer is now
+ */
+export function announceChange(title, came, went, now) {
+  const before = changes.get(title) ?? { came: 0, went: 0 };
+  changes.set(title, { came: before.came + came, went: before.went + went, now });
+  timer ||= setTimeout(flush, Math.max(SOON, last + PAUSE - performance.now()));
+}
+
+function flush() {
+  timer = 0;
+  last = performance.now();
+  const sentences = [...changes].map(
+    ([title, { came, went, now }]) => `${title}: ${counted(came, "row")} came, ${went} went; ${now}.`,
+  );
+  changes.clear();
+  announce(sentences.join(" "));
+}

@@ -1,0 +1,63 @@
+/** What is shown of a connection: its state, a countdown while it is away, and a button to try at once. */
+
+import { announce } from "./announce.js";
+import { make } from "./elements.js";
+
+/** @typedef {import("./stream.js").State} State */
+
+/** Shows the state of one stream. */
+export class Connection {
+  #title;
+  #words = make("span");
+  #chip = make("p", { className: "state" }, this.#words);
+  #why = make("p", { className: "problem", hidden: true });
+  #retry = make("button", { type: "button", hidden: true }, "Try now");
+  #clock = 0;
+  #wasLost = false;
+
+  /**
+   * @param {string} title
+   * @param {() => void} onRetry
+   */
+  constructor(title, onRetry) {
+    this.#title = title;
+    this.#retry.addEventListener("click", onRetry);
+    this.element = this.#chip;
+    this.details = make("div", { className: "row lost", hidden: true }, this.#why, this.#retry);
+  }
+
+  /** @param {State} state */
+  show(state) {
+    clearInterval(this.#clock);
+    this.#chip.dataset.state = state.name;
+    this.#retry.hidden = state.name !== "waiting";
+    this.#why.hidden = this.details.hidden = !("why" in state);
+    if ("why" in state) this.#why.textContent = state.why;
+    if (state.name === "waiting") {
+      this.#count(state.until);
+      this.#clock = setInterval(() => this.#count(state.until), 500);
+    } else {
+      this.#words.textContent = { connecting: "connecting …", connected: "connected", ended: "ended" }[state.name];
+    }
+    this.#announce(state);
+  }
+
+  /** Stops the clock. */
+  close() {
+    clearInterval(this.#clock);
+  }
+
+  /** @param {number} until */
+  #count(until) {
+    const seconds = Math.max(0, Math.ceil((until - Date.now()) / 1000));
+    this.#words.textContent = `reconnecting in ${seconds} s`;
+  }
+
+  /** Says it when a connection is lost and when it is back, not each try. @param {State} state */
+  #announce(state) {
+    if (state.name === "ended") announce(`${this.#title} has ended: ${state.why}`);
+    else if (state.name === "waiting" && !this.#wasLost) announce(`${this.#title}: connection lost, reconnecting.`);
+    else if (state.name === "connected" && this.#wasLost) announce(`${this.#title}: connected again.`);
+    if (state.name !== "connecting") this.#wasLost = state.name === "waiting";
+  }
+}

@@ -1,0 +1,87 @@
+/** The query editor: CodeMirror with SPARQL. A build makes `../editor.js` of this file and what it imports. */
+
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
+import { sparql } from "@codemirror/legacy-modes/mode/sparql";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+/** The colours are those of the page, so that they follow light and dark. */
+const colours = HighlightStyle.define([
+  { tag: tags.keyword, color: "var(--code-keyword)", fontWeight: "600" },
+  { tag: [tags.variableName, tags.special(tags.variableName)], color: "var(--code-variable)" },
+  { tag: [tags.string, tags.number, tags.bool], color: "var(--code-literal)" },
+  { tag: tags.atom, color: "var(--code-iri)" },
+  { tag: tags.standard(tags.variableName), color: "var(--code-function)" },
+  { tag: tags.comment, color: "var(--quiet)", fontStyle: "italic" },
+]);
+
+/**
+ * Replaces what is selected by what is typed. Chromium itself would keep the colours of what was there in style
+ * attributes, which the policy of the page forbids.
+ */
+const typingOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const isOver = event.inputType === "insertText" && !view.state.selection.main.empty && !view.composing;
+    if (!isOver || event.data === null) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    event.preventDefault();
+    return true;
+  },
+});
+
+/**
+ * Puts an editor into `parent`. Tab is not among its keys: it moves the focus on, as everywhere.
+ *
+ * @param {{parent: HTMLElement, text: string, nonce: string, attributes: Record<string, string>,
+ *   onChange: () => void, onSubmit: () => void}} options
+ */
+export function makeEditor({ parent, text, nonce, attributes, onChange, onSubmit }) {
+  const submit = () => (onSubmit(), true);
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        EditorView.cspNonce.of(nonce),
+        EditorView.contentAttributes.of(attributes),
+        EditorView.updateListener.of((update) => update.docChanged && onChange()),
+        EditorView.lineWrapping,
+        typingOver,
+        lineNumbers(),
+        lintGutter(),
+        history(),
+        drawSelection(),
+        bracketMatching(),
+        highlightActiveLine(),
+        StreamLanguage.define(sparql),
+        syntaxHighlighting(colours),
+        keymap.of([{ key: "Mod-Enter", run: submit }, ...defaultKeymap, ...historyKeymap]),
+      ],
+    }),
+  });
+  return {
+    get text() {
+      return view.state.doc.toString();
+    },
+    set text(value) {
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
+    },
+    /** Marks a place of the text as wrong; `from` is null for no place. */
+    mark(/** @type {number | null} */ from, /** @type {number} */ to, /** @type {string} */ message) {
+      const marks = from === null ? [] : [{ from, to, message, severity: /** @type {const} */ ("error") }];
+      view.dispatch(setDiagnostics(view.state, marks));
+      view.contentDOM.setAttribute("aria-invalid", String(message !== ""));
+    },
+    /** Puts the cursor to a place, and the focus into the editor. */
+    goTo(/** @type {number} */ place) {
+      view.dispatch({ selection: { anchor: place }, scrollIntoView: true });
+      view.focus();
+    },
+    focus() {
+      view.focus();
+    },
+  };
+}

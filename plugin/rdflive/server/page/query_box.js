@@ -1,0 +1,121 @@
+/** The field for a query: CodeMirror where the package was built with it, else a plain text field. */
+
+import { make } from "./elements.js";
+
+/** @typedef {{text: string, mark: (from: number | null, to: number, message: string) => void,
+ *   goTo: (place: number) => void, focus: () => void}} Field */
+
+const ATTRIBUTES = {
+  "aria-labelledby": "query-label",
+  "aria-describedby": "query-problem query-keys",
+  autocapitalize: "off",
+};
+
+/**
+ * Puts a field into `parent`.
+ * @param {HTMLElement} parent
+ * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
+ */
+export async function makeQueryBox(parent, options) {
+  return new QueryBox(await makeField(parent, options));
+}
+
+class QueryBox {
+  #field;
+
+  /** @param {Field} field */
+  constructor(field) {
+    this.#field = field;
+  }
+
+  get text() {
+    return this.#field.text;
+  }
+
+  set text(value) {
+    this.#field.text = value;
+  }
+
+  focus() {
+    this.#field.focus();
+  }
+
+  /**
+   * Marks the place of a problem, and gives where it is; `line` and `column` count from 1, 0 for no place.
+   * @param {{line: number, column: number, message: string} | null} problem
+   */
+  mark(problem) {
+    if (!problem?.line) {
+      this.#field.mark(null, 0, problem?.message ?? "");
+      return null;
+    }
+    const from = offsetOf(this.text, problem.line, problem.column);
+    const word = /^(?:[\p{L}\p{N}_:?$-]+|[^\n])/u.exec(this.text.slice(from));
+    this.#field.mark(from, from + (word?.[0].length ?? 0), problem.message);
+    return from;
+  }
+
+  /** Puts the cursor to a place and the focus here. @param {number} place */
+  goTo(place) {
+    this.#field.goTo(place);
+  }
+}
+
+/**
+ * Turns a line and a column of characters, both from 1, into an offset of UTF-16 units.
+ * @param {string} text
+ * @param {number} line
+ * @param {number} column
+ */
+export function offsetOf(text, line, column) {
+  const lines = text.split("\n");
+  const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  const characters = [...(lines[line - 1] ?? "")].slice(0, Math.max(0, column - 1));
+  return Math.min(text.length, before + characters.join("").length);
+}
+
+/**
+ * @param {HTMLElement} parent
+ * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
+ * @returns {Promise<Field>}
+ */
+async function makeField(parent, options) {
+  const name = document.body.dataset.editor;
+  if (!name) return makePlainField(parent, options);
+  const { makeEditor } = await import(`./${name}`);
+  const nonce = document.querySelector("link[nonce]")?.nonce ?? "";
+  return makeEditor({ parent, nonce, attributes: ATTRIBUTES, ...options });
+}
+
+/**
+ * @param {HTMLElement} parent
+ * @param {{text: string, onChange: () => void, onSubmit: () => void}} options
+ * @returns {Field}
+ */
+function makePlainField(parent, { text, onChange, onSubmit }) {
+  const area = make("textarea", { value: text, rows: 10, spellcheck: false, ...ATTRIBUTES });
+  area.addEventListener("input", onChange);
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit();
+  });
+  parent.append(area);
+  return {
+    get text() {
+      return area.value;
+    },
+    set text(value) {
+      area.value = value;
+      onChange();
+    },
+    mark(_from, _to, message) {
+      area.setAttribute("aria-invalid", String(message !== ""));
+    },
+    goTo(place) {
+      area.setSelectionRange(place, place);
+      area.focus();
+    },
+    focus() {
+      area.focus();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/** What the page asks the server for, and the problems it answers with. */
+
+/** @typedef {{title?: string, status?: number, detail?: string, line?: number, column?: number}} Members */
+
+/** An error of the server; `line` and `column` of the query count from 1, 0 where unknown. */
+export class Problem extends Error {
+  /** @param {Members} members */
+  constructor({ status = 0, detail = "", title = "", line = 0, column = 0 }) {
+    super(detail || title || "the server said nothing more");
+    this.status = status;
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/**
+ * Reads the problem of a response that is not ok.
+ * @param {Response} response
+ */
+export async function problemOf(response) {
+  const status = response.status;
+  try {
+    return new Problem({ ...(await response.json()), status });
+  } catch {
+    return new Problem({ status, title: `the server answered ${status} ${response.statusText}`.trim() });
+  }
+}
+
+/**
+ * Says how a query would be kept up to date; throws `Problem` for one that cannot be.
+ * @param {{query: string, entailment: string}} asked
+ * @param {AbortSignal} [signal]
+ */
+export async function explain(asked, signal) {
+  const response = await fetch("explain", { method: "POST", body: form(asked), signal });
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+/** Gives the subscriptions that are open on the server. */
+export async function subscriptions() {
+  const response = await fetch("subscriptions", { signal: AbortSignal.timeout(10_000) });
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+/** @param {{query: string, entailment: string}} asked */
+export function form({ query, entailment }) {
+  return new URLSearchParams(entailment ? { query, entailment } : { query });
+}

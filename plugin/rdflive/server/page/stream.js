@@ -1,0 +1,175 @@
+/** A subscription's event stream, which comes back by itself when the connection is lost. */
+
+import { EventParser } from "./events.js";
+import { Problem, form, problemOf } from "./server.js";
+
+/** Milliseconds without a byte after which the connection counts as lost; heartbeats come more often. */
+const SILENCE = 45_000;
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
+/** What no new try can mend: the request itself is refused. */
+const FINAL = new Set([400, 401, 403, 404, 405, 413, 414, 415, 422]);
+
+/**
+ * @typedef {{name: "connecting" | "connected"} | {name: "waiting", until: number, why: string}
+ *   | {name: "ended", why: string}} State `until` is in milliseconds, as `Date.now()`
+ */
+
+/** Follows `/subscribe` for one query until it is closed, or the server ends it for good. */
+export class Stream {
+  #asked;
+  #onEvent;
+  #onState;
+  #lastId = "";
+  #failures = 0;
+  #closed = false;
+  /** @type {AbortController | null} */ #connection = null;
+  /** @type {(() => void) | null} */ #wake = null;
+
+  /**
+   * @param {{query: string, entailment: string}} asked
+   * @param {{onEvent: (type: string, data: any) => void, onState: (state: State) => void}} listener
+   */
+  constructor(asked, { onEvent, onState }) {
+    this.#asked = asked;
+    this.#onEvent = onEvent;
+    this.#onState = onState;
+  }
+
+  /** Connects, and connects again; returns when the stream has ended. */
+  async run() {
+    while (!this.#closed) {
+      this.#onState({ name: "connecting" });
+      let lost = new Lost("the connection was lost");
+      try {
+        await this.#follow();
+      } catch (error) {
+        if (error instanceof Problem) return this.#end(error.message);
+        if (error instanceof Misfit) this.#lastId = "";
+        if (error instanceof Lost) lost = error;
+      }
+      if (!this.#closed) await this.#pause(lost);
+    }
+  }
+
+  /** Ends the subscription. */
+  close() {
+    this.#closed = true;
+    this.#connection?.abort();
+    this.#wake?.();
+  }
+
+  /** Tries again at once. */
+  retry() {
+    this.#wake?.();
+  }
+
+  /** Follows one connection to its end. */
+  async #follow() {
+    const connection = (this.#connection = new AbortController());
+    const silence = new Timeout(SILENCE, () => connection.abort(new Lost("the server has fallen silent")));
+    try {
+      const response = await this.#request(connection.signal);
+      if (FINAL.has(response.status)) throw await problemOf(response);
+      if (!response.ok || !response.body) {
+        const { message } = await problemOf(response);
+        throw new Lost(message, Number(response.headers.get("Retry-After")) || 0);
+      }
+      this.#onState({ name: "connected" });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      const parser = new EventParser();
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        silence.restart();
+        for (const event of parser.take(piece.value)) this.#take(event);
+      }
+    } finally {
+      silence.stop();
+      connection.abort(); // also when an event was not as it should be
+    }
+  }
+
+  /** @param {AbortSignal} signal */
+  #request(signal) {
+    const headers = { Accept: "text/event-stream", ...(this.#lastId && { "Last-Event-ID": this.#lastId }) };
+    return fetch("subscribe", { method: "POST", body: form(this.#asked), headers, signal, cache: "no-store" });
+  }
+
+  /** @param {import("./events.js").ServerEvent} event */
+  #take({ type, data, id }) {
+    if (this.#closed) return;
+    const message = JSON.parse(data);
+    if (type === "end") throw new Problem(message);
+    this.#tell(type, message);
+    if (id !== null) this.#lastId = id;
+    this.#failures = 0;
+  }
+
+  /**
+   * @param {string} type
+   * @param {any} message
+   */
+  #tell(type, message) {
+    try {
+      this.#onEvent(type, message);
+    } catch (error) {
+      if (error instanceof Misfit) throw error;
+      reportError(error);
+      throw new Problem({ detail: "this page cannot show the answer; its console says more" });
+    }
+  }
+
+  /** @param {Lost} lost */
+  async #pause(lost) {
+    const backOff = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures++);
+    const wait = Math.max(lost.seconds * 1000, backOff * (0.75 + Math.random() / 2));
+    this.#onState({ name: "waiting", until: Date.now() + wait, why: lost.message });
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, wait);
+      this.#wake = () => (clearTimeout(timer), resolve(undefined));
+    });
+    this.#wake = null;
+  }
+
+  /** @param {string} why */
+  #end(why) {
+    this.#closed = true;
+    this.#onState({ name: "ended", why });
+  }
+}
+
+/** What a listener throws when an event does not fit what came before: the answer is asked for anew. */
+export class Misfit extends Error {}
+
+/** A connection that is lost for now; `seconds` is what the server asks to wait. */
+class Lost extends Error {
+  constructor(/** @type {string} */ why, seconds = 0) {
+    super(why);
+    this.seconds = seconds;
+  }
+}
+
+/** A timer that is put off again and again. */
+class Timeout {
+  #ms;
+  #run;
+  #timer = 0;
+
+  /**
+   * @param {number} ms
+   * @param {() => void} run
+   */
+  constructor(ms, run) {
+    this.#ms = ms;
+    this.#run = run;
+    this.restart();
+  }
+
+  restart() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#run, this.#ms);
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+  }
+}

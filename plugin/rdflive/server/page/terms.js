@@ -1,0 +1,144 @@
+/** RDF terms as SPARQL results have them: their text, short and full, and their elements. */
+
+/** @typedef {{type: string, value: any, "xml:lang"?: string, datatype?: string}} Term */
+/** @typedef {Record<string, Term>} Binding */
+/** @typedef {Map<string, string>} Prefixes from the name, without the colon, to the namespace */
+
+const XSD = "http://www.w3.org/2001/XMLSchema#";
+const LONGEST = 400;
+const LOCAL = /^[\p{L}\p{N}_]([\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
+const DECLARED = /\bPREFIX\s+([^\s:<>"']*):\s*<([^<>"{}|^`\\\s]*)>/giu;
+
+/** Prefixes that everybody knows; a query's own ones go before them. */
+export const COMMON = new Map([
+  ["rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"],
+  ["rdfs", "http://www.w3.org/2000/01/rdf-schema#"],
+  ["xsd", XSD],
+  ["owl", "http://www.w3.org/2002/07/owl#"],
+  ["skos", "http://www.w3.org/2004/02/skos/core#"],
+  ["foaf", "http://xmlns.com/foaf/0.1/"],
+  ["dcterms", "http://purl.org/dc/terms/"],
+  ["schema", "https://schema.org/"],
+]);
+
+/**
+ * Gives the prefixes that a query declares, and the common ones.
+ * @param {string} query
+ * @returns {Prefixes}
+ */
+export function prefixesOf(query) {
+  const found = new Map(COMMON);
+  for (const [, name, namespace] of query.matchAll(DECLARED)) if (namespace) found.set(name, namespace);
+  return found;
+}
+
+/**
+ * Writes an IRI with a prefix if one fits, else in angle brackets.
+ * @param {string} iri
+ * @param {Prefixes} prefixes
+ */
+export function shorten(iri, prefixes) {
+  let best = `<${iri}>`;
+  let length = 0;
+  for (const [name, namespace] of prefixes) {
+    const local = iri.slice(namespace.length);
+    if (namespace.length > length && iri.startsWith(namespace) && LOCAL.test(local)) {
+      best = `${name}:${local}`;
+      length = namespace.length;
+    }
+  }
+  return best;
+}
+
+/**
+ * Writes a term on one line, as SPARQL does.
+ * @param {Term | undefined} term
+ * @param {Prefixes} prefixes
+ * @returns {string}
+ */
+export function textOf(term, prefixes) {
+  if (!term) return "–";
+  if (term.type === "uri") return shorten(String(term.value), prefixes);
+  if (term.type === "bnode") return `_:${term.value}`;
+  if (term.type === "triple") return `<<( ${parts(term).map((part) => textOf(part, prefixes)).join(" ")} )>>`;
+  return `"${term.value}"${markOf(term, prefixes)}`;
+}
+
+/**
+ * Makes the element that shows a term. Nothing of a term is ever read as markup or as an address.
+ * @param {Term | undefined} term
+ * @param {Prefixes} prefixes
+ */
+export function elementOf(term, prefixes) {
+  if (!term) return unbound();
+  const shown = document.createElement("span");
+  if (term.type === "uri" || term.type === "bnode" || term.type === "triple") {
+    shown.className = term.type;
+    shown.append(isolated(cut(textOf(term, prefixes))));
+    if (term.type === "uri") shown.title = String(term.value);
+    return shown;
+  }
+  const value = isolated(cut(String(term.value)));
+  if (term["xml:lang"]) value.lang = term["xml:lang"];
+  if (String(term.value).length > LONGEST) value.title = String(term.value);
+  shown.className = "literal";
+  shown.append(value);
+  const mark = markOf(term, prefixes);
+  if (mark) {
+    const quiet = document.createElement("span");
+    quiet.className = "mark";
+    quiet.textContent = mark;
+    quiet.title = term.datatype ?? "";
+    shown.append(quiet);
+  }
+  return shown;
+}
+
+/**
+ * Gives what rows are sorted by: unbound, blank nodes, IRIs, numbers, other literals.
+ * @param {Term | undefined} term
+ * @returns {[number, number | string]}
+ */
+export function rankOf(term) {
+  if (!term) return [0, ""];
+  if (term.type === "bnode") return [1, String(term.value)];
+  if (term.type === "uri") return [2, String(term.value)];
+  const isNumber = term.datatype?.startsWith(XSD) && /^[+-]?(\d|\.\d)/.test(term.value);
+  const number = isNumber ? Number(term.value) : NaN;
+  return Number.isNaN(number) ? [4, JSON.stringify(term.value)] : [3, number];
+}
+
+/**
+ * Writes a literal's language tag or datatype; a plain string has neither.
+ * @param {Term} term
+ * @param {Prefixes} prefixes
+ */
+function markOf(term, prefixes) {
+  if (term["xml:lang"]) return `@${term["xml:lang"]}`;
+  if (!term.datatype || term.datatype === `${XSD}string`) return "";
+  return `^^${shorten(term.datatype, prefixes)}`;
+}
+
+/** @param {Term} term */
+function parts(term) {
+  return [term.value.subject, term.value.predicate, term.value.object];
+}
+
+function unbound() {
+  const shown = document.createElement("span");
+  shown.className = "unbound";
+  shown.append("–", Object.assign(document.createElement("span"), { className: "unseen", textContent: "unbound" }));
+  return shown;
+}
+
+/** Keeps the direction of a text from spilling over. @param {string} text */
+function isolated(text) {
+  const element = document.createElement("bdi");
+  element.textContent = text;
+  return element;
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}

@@ -1,0 +1,26 @@
+/** What a query is called: its first comment, or how it begins. */
+
+const LONGEST = 70;
+
+/** @param {string} query */
+export function titleOf(query) {
+  const comment = /^\s*#+\s*(\S.*?)\s*$/m.exec(query.slice(0, 1000));
+  const isOnTop = comment && query.slice(0, comment.index).trim() === "";
+  return cut(isOnTop ? comment[1] : beginning(query));
+}
+
+/** @param {string} query */
+function beginning(query) {
+  const text = query
+    .replace(/^\s*#.*$/gm, "")
+    .replace(/^(\s*(PREFIX\s+[^\s:]*:|BASE)\s*<[^>]*>)+/i, "")
+    .replace(/\s+/g, " ")
+    .trim();
+  const head = /^SELECT\b[^{]*?(?=\s*(\bWHERE\b|\bFROM\b|\{))/i.exec(text);
+  return head ? head[0] : text;
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text || "Query";
+}

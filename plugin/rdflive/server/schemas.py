@@ -1,0 +1,64 @@
+"""The JSON that the server answers with, as schemas of the published description."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = ["SCHEMAS", "referred"]
+
+
+def referred(name: str) -> dict[str, Any]:
+    """Refer to one of the schemas."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+
+
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_PLACE: Final = {"type": "integer", "minimum": 1}
+_SECONDS: Final = {"type": "number", "minimum": 0}
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+
+SCHEMAS: Final[dict[str, Any]] = {
+    "Problem": _object(
+        {"title": _TEXT, "status": {"type": "integer", "minimum": 400, "maximum": 599}, "detail": _TEXT},
+        {"line": _PLACE, "column": _PLACE, "construct": _TEXT},
+    ),
+    "Explanation": _object(
+        {
+            "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
+            "vars": _TEXTS,
+            "text": _TEXT,
+            "svg": _TEXT,
+            "algorithms": _TEXTS,
+        }
+    ),
+    "Subscription": _object(
+        {
+            "id": _TEXT,
+            "query": _TEXT,
+            "entailment": {"type": ["string", "null"]},
+            "clients": _COUNT,
+            "rows": _COUNT,
+            "sequence": _COUNT,
+            "deltas": _COUNT,
+            "stats": referred("Stats"),
+        }
+    ),
+    "Stats": _object(
+        {},
+        {
+            "algorithms": _TEXTS,
+            "updates": _COUNT,
+            "matched": _COUNT,
+            "deltas": _COUNT,
+            "entries": _COUNT,
+            "size": _COUNT,
+            "seconds": _SECONDS,
+            "callback_seconds": _SECONDS,
+        },
+    ),
+}

@@ -1,0 +1,121 @@
+"""Subscriptions over server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from rdflive.live import explain
+from rdflive.server.asked import Asked, asked
+from rdflive.server.follower import Follower
+from rdflive.server.service import Service
+from rdflive.sinks.event import heartbeat
+from rdflive.sinks.ndjson import TRIPLE
+
+__all__ = ["CUT", "describe_topic", "explain_query", "list_topics", "subscribe"]
+
+CUT: Final = "rdflive.cut"
+"""Where the scope of a request has a function that ends its connection at once."""
+
+_HEARTBEAT: Final = 15.0
+"""Seconds after which a client is told that nothing has happened."""
+_PATIENCE: Final = 60.0
+"""Seconds that a client has for taking a piece of what it is sent."""
+
+
+async def subscribe(request: Request) -> Response:
+    """Answer with the events of a query, for as long as the client stays."""
+    service: Service = request.app.state.service
+    given = await asked(request)
+    stack = AsyncExitStack()
+    last = request.headers.get("last-event-id")
+    follower = await stack.enter_async_context(
+        service.topics.follow(given.query, given.entailment, request.state.client, last)
+    )
+    return _Events(follower, stack, service)
+
+
+async def explain_query(request: Request) -> Response:
+    """Answer with the plan of a query, also as a picture."""
+    service: Service = request.app.state.service
+    given = await asked(request)
+    return JSONResponse(await service.work(lambda: _explained(given, service)))
+
+
+async def list_topics(request: Request) -> Response:
+    """Answer with all queries that are kept up to date."""
+    service: Service = request.app.state.service
+    topics = list(service.topics)
+    return JSONResponse(await service.work(lambda: [topic.describe() for topic in topics]))
+
+
+async def describe_topic(request: Request) -> Response:
+    """Answer with one query that is kept up to date."""
+    service: Service = request.app.state.service
+    topic = service.topics.find(request.path_params["name"])
+    return JSONResponse(await service.work(topic.describe))
+
+
+def _explained(given: Asked, service: Service) -> dict[str, object]:
+    explanation = explain(given.query, initNs=dict(service.dataset.namespaces()))
+    return {
+        "form": explanation.form,
+        "vars": list(TRIPLE if explanation.form == "CONSTRUCT" else explanation.names),
+        "algorithms": list(explanation.algorithms),
+        "text": str(explanation),
+        "svg": explanation.svg(),
+    }
+
+
+class _Events(Response):
+    """A stream of events that ends when the client goes, or takes nothing for too long."""
+
+    def __init__(self, follower: Follower, stack: AsyncExitStack, service: Service) -> None:
+        super().__init__(media_type="text/event-stream")
+        del self.headers["content-length"]
+        self.headers["cache-control"] = "no-store"
+        self.headers["x-accel-buffering"] = "no"  # as proxies understand it
+        self._follower = follower
+        self._stack = stack
+        self._metrics = service.metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._stack:
+            await send(
+                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            )
+            watching = asyncio.create_task(self._watch(receive))
+            try:
+                await self._stream(send, scope.get(CUT, self._follower.stop))
+            finally:
+                watching.cancel()
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._follower.stop()
+
+    async def _stream(self, send: Send, cut: Callable[[], object]) -> None:
+        follower, loop = self._follower, asyncio.get_running_loop()
+
+        async def write(piece: bytes) -> None:
+            timer = loop.call_later(_PATIENCE, cut)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            timer.cancel()
+
+        await write(b": rdflive\n\n")
+        while not follower.is_over:
+            event = await follower.take(_HEARTBEAT)
+            if event is not None:
+                self._metrics.events.inc()
+                for piece in event.pieces():
+                    await write(piece)
+            elif not follower.is_over:
+                await write(heartbeat(follower.reader.id, follower.reader.place))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,84 @@
+"""One event of a server, and how it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+__all__ = ["Event", "Kind", "heartbeat"]
+
+Kind: TypeAlias = Literal["initial", "update", "resync", "end"]
+
+_PIECE: Final = 1000
+"""Solutions that are written together."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a client is told: the whole answer, what changed in it, or why neither can be said.
+
+    `added` and `removed` are solutions as JSON, each as often as it came or went; an ASK query has
+    `boolean` in their place. `id` is empty where no client could go on from here.
+    """
+
+    kind: Kind
+    id: str = ""
+    sequence: int = 0
+    first_sequence: int = 0
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    boolean: bool | None = None
+    about: str = ""
+    """Members of the data that come before the solutions, as JSON without braces."""
+
+    @property
+    def rows(self) -> int:
+        """How many solutions it tells of."""
+        return len(self.added) + len(self.removed)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Give the event as server-sent events are written, some solutions at a time."""
+        if self.rows <= _PIECE:
+            yield self._whole
+            return
+        yield self._head().encode()
+        yield from _listed('"added": [', self.added)
+        yield from _listed('], "removed": [', self.removed)
+        yield b"]}\n\n"
+
+    @cached_property
+    def _whole(self) -> bytes:
+        if self.kind in ("resync", "end"):
+            return f"{self._head()}}}\n\n".encode()
+        if self.boolean is not None:
+            return f'{self._head()}"boolean": {json.dumps(self.boolean)}}}\n\n'.encode()
+        lists = f'"added": [{", ".join(self.added)}], "removed": [{", ".join(self.removed)}]'
+        return f"{self._head()}{lists}}}\n\n".encode()
+
+    def _head(self) -> str:
+        name = f"id: {self.id}\n" if self.id else ""
+        return f"{name}event: {self.kind}\ndata: {{{self._members()}"
+
+    def _members(self) -> str:
+        if self.kind in ("resync", "end"):
+            return self.about
+        first = f'"first_sequence": {self.first_sequence}, ' if self.kind == "update" else ""
+        initial = json.dumps(self.kind == "initial")
+        return f'"sequence": {self.sequence}, {first}"initial": {initial}, {self.about}'
+
+
+def heartbeat(name: str, sequence: int) -> bytes:
+    """Write the event that says nothing but that the connection lives, and where a reader is."""
+    place = f"id: {name}\n" if name else ""
+    return f'{place}event: heartbeat\ndata: {{"sequence": {sequence}}}\n\n'.encode()
+
+
+def _listed(begin: str, texts: tuple[str, ...]) -> Iterator[bytes]:
+    for start in range(0, len(texts), _PIECE):
+        piece = ", ".join(texts[start : start + _PIECE])
+        yield f"{begin if not start else ', '}{piece}".encode()
+    if not texts:
+        yield begin.encode()

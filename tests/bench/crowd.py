@@ -1,0 +1,174 @@
+"""Many clients of a server at once, in a process of their own: `python crowd.py PORT < plan > outcome`.
+
+The plan is a line of JSON: `queries`, one for each client; `stalled`, how many more follow the first query
+and never read. When all have their first answer it prints a line, and waits for one that says at which
+sequence to stop. Then it prints the outcome: what each client's events add up to, and how late they were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections import Counter
+from functools import cache
+from itertools import chain
+from time import time
+from typing import Any, Final
+from urllib.parse import urlencode
+
+_SENT: Final = re.compile(rb'"value": "at ([0-9.]+)"')
+_EVENT: Final = re.compile(rb"(?:^|\n)event: (\w+)\n")
+_CHUNK: Final = re.compile(rb"([0-9a-f]+)\r\n")
+
+
+class Client(asyncio.Protocol):
+    """One connection: takes the chunks apart, and the events in them."""
+
+    def __init__(self, crowd: Crowd, query: str) -> None:
+        self.crowd = crowd
+        self.query = query
+        self.state = 0
+        self.sequence = -1
+        self.events = 0
+        self.has_begun = False
+        self._raw = bytearray()
+        self._text = bytearray()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        target = f"/subscribe?{urlencode({'query': self.query})}"
+        transport.write(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+
+    def data_received(self, data: bytes) -> None:
+        raw, text = self._raw, self._text
+        raw += data
+        if not self.has_begun:
+            head, end, rest = raw.partition(b"\r\n\r\n")
+            if not end:
+                return
+            assert head.startswith(b"HTTP/1.1 200"), head
+            self.has_begun = True
+            raw[:] = rest
+        place = 0
+        while (size := _CHUNK.match(raw, place)) is not None:
+            end = size.end() + int(size[1], 16)
+            if len(raw) < end + 2:
+                break
+            text += raw[size.end() : end]
+            place = end + 2
+        del raw[:place]
+        end = text.rfind(b"\n\n")
+        if end >= 0:
+            for event in bytes(text[:end]).split(b"\n\n"):
+                self._take(event)
+            del text[: end + 2]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.crowd.lost += 1
+
+    def _take(self, event: bytes) -> None:
+        kind = _EVENT.search(event)
+        if kind is None or kind[1] == b"heartbeat":
+            return
+        assert kind[1] in (b"initial", b"update"), event[:500]
+        self.events += 1
+        self.state = self.crowd.fold(self.state, event)
+        self.sequence = self.crowd.sequence(event)
+        self.crowd.note(event)
+
+
+class Crowd:
+    """All clients. What an event leads to is computed once for all that are in the same state."""
+
+    def __init__(self) -> None:
+        self.states: list[Counter[str]] = [Counter()]
+        self.delays: list[float] = []
+        self.lost = 0
+        self.fold = cache(self._fold)
+        self.sequence = cache(lambda event: self._data(event)["sequence"])
+
+    def note(self, event: bytes) -> None:
+        """Note how long ago the newest change in an event was sent."""
+        sent = self._newest(event)
+        if sent:
+            self.delays.append(time() - sent)
+
+    def _fold(self, state: int, event: bytes) -> int:
+        answer, data = self.states[state].copy(), self._data(event)
+        if data["initial"]:
+            answer.clear()
+        answer.update(json.dumps(row, sort_keys=True) for row in data["added"])
+        answer.subtract(json.dumps(row, sort_keys=True) for row in data["removed"])
+        assert min(answer.values(), default=0) >= 0, "a row was removed that was not there"
+        self.states.append(+answer)
+        return len(self.states) - 1
+
+    @staticmethod
+    @cache
+    def _newest(event: bytes) -> float:
+        return max(map(float, _SENT.findall(event)), default=0.0) if b"event: update" in event else 0.0
+
+    @staticmethod
+    def _data(event: bytes) -> dict[str, Any]:
+        line = next(line for line in event.split(b"\n") if line.startswith(b"data: "))
+        data: dict[str, Any] = json.loads(line[6:])
+        return data
+
+
+async def run(port: int) -> None:
+    """Play one plan."""
+    plan = json.loads(sys.stdin.readline())
+    loop = asyncio.get_running_loop()
+    crowd = Crowd()
+    stalled = [await _stall(port, plan["queries"][0]) for _ in range(plan["stalled"])]
+    clients = []
+    for query in plan["queries"]:
+        _, client = await loop.create_connection(lambda q=query: Client(crowd, q), "127.0.0.1", port)  # type: ignore[misc]
+        clients.append(client)
+    while any(client.sequence < 0 for client in clients):
+        await asyncio.sleep(0.02)
+    crowd.delays.clear()
+    print(json.dumps({"ready": len(clients)}), flush=True)
+    order = json.loads(await asyncio.to_thread(sys.stdin.readline))
+    wanted = order["sequences"]  # one for all, or one for each
+    deadline = time() + order["patience"]
+    while time() < deadline and any(
+        client.sequence < want for client, want in zip(clients, wanted, strict=True)
+    ):
+        await asyncio.sleep(0.02)
+    delays = sorted(crowd.delays) or [0.0]
+    answers = [sorted(crowd.states[client.state].items()) for client in clients]
+    distinct = {json.dumps(answer): answer for answer in answers}
+    print(
+        json.dumps(
+            {
+                "answers": [list(distinct).index(json.dumps(answer)) for answer in answers],
+                "distinct": list(distinct.values()),
+                "events": sum(client.events for client in clients),
+                "lost": crowd.lost,
+                "median": delays[len(delays) // 2],
+                "slowest": delays[int(len(delays) * 0.99)],
+            }
+        ),
+        flush=True,
+    )
+    for writer in chain(stalled, (client.transport for client in clients)):
+        writer.close()
+
+
+async def _stall(port: int, query: str) -> Any:
+    """Ask for events and never read any."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+    writer.write(f"GET /subscribe?{urlencode({'query': query})} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    reader._transport.pause_reading()  # type: ignore[attr-defined]
+    return writer
+
+
+if __name__ == "__main__":
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asyncio.run(run(int(sys.argv[1])))

@@ -1,0 +1,60 @@
+"""The reference names all that is public, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rdflive import hookspecs
+from support.pages import DOCS, page_name
+
+REFERENCE = sorted((DOCS / "reference").glob("*.md"))
+NAMED = [name for page in REFERENCE for name in re.findall(r"^::: (.*)$", page.read_text(), re.MULTILINE)]
+PUBLIC = (
+    "rdflive", "rdflive.client", "rdflive.feeds", "rdflive.server", "rdflive.sinks", "rdflive.testing",
+    "rdflive_stores.spark",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_names_of_a_module_are_in_the_reference(module: str) -> None:
+    """Whatever a module exports is on a page of the reference, under that module or under `rdflive`."""
+    names = importlib.import_module(module).__all__
+    assert [name for name in names if not {f"{module}.{name}", f"rdflive.{name}"} & set(NAMED)] == []
+
+
+def test_hooks_are_in_the_reference() -> None:
+    """Every hook that a plugin can implement is documented."""
+    hooks = [name for name in vars(hookspecs) if name.startswith("rdflive_")]
+    assert hooks
+    assert [hook for hook in hooks if f"rdflive.hookspecs.{hook}" not in NAMED] == []
+
+
+def test_reference_names_each_thing_once() -> None:
+    """No name is documented twice, and each one exists."""
+    assert sorted(NAMED) == sorted(set(NAMED))
+    for name in NAMED:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_commands_are_in_the_reference() -> None:
+    """The help of each command is asked for, so that a build of the site shows it."""
+    command = [sys.executable, "-m", "rdflive", "--help"]
+    helped = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    commands = re.findall(r"^    (\w+)\b", helped.partition("positional arguments:")[2], re.MULTILINE)
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    assert len(commands) > 3
+    assert re.findall(r"^<!-- rdflive (\w+) --help -->$", page, re.MULTILINE) == commands
+
+
+@pytest.mark.parametrize("page", REFERENCE, ids=page_name)
+def test_pages_of_the_reference_are_listed(page: Path) -> None:
+    """The first page of the reference leads to all others."""
+    listed = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    assert page.name == "index.md" or f"({page.name})" in listed

@@ -1,0 +1,119 @@
+"""The documentation site builds without a warning and stands alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import rdflive
+from rdflive.server.openapi import describe_api
+from support.shared import ROOT
+
+pytest.importorskip("material", reason="the site is built by mkdocs-material: tox run -e site")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; a dead link or anchor, or a page outside of the navigation, is a warning and fails."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Fetched(HTMLParser):
+    """Collects what a browser fetches for a page by itself, and which classes there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.classes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "class":
+                self.classes |= set((value or "").split())
+            elif name == "style" or (name == "srcset" and value):
+                self.addresses += ADDRESS.findall(value or "")
+            elif name in ("src", "poster", "data") or (name == "href" and tag in ("link", "use", "image")):
+                self.addresses.append(value or "")
+
+
+ADDRESS = re.compile(r"(?:https?:)?//[^\s\"')]+")
+STYLED = re.compile(r"(?:url\(|@import)\s*[\"']?([^\"')\s]+)")
+
+
+def fetched(site: Path) -> Iterator[tuple[Path, str]]:
+    """List what pages and styles of the site make a browser fetch."""
+    for path in site.rglob("*.html"):
+        page = Fetched()
+        page.feed(path.read_text(encoding="utf-8"))
+        yield from ((path, address) for address in page.addresses)
+    for path in site.rglob("*.css"):
+        yield from ((path, address) for address in STYLED.findall(path.read_text(encoding="utf-8")))
+
+
+def test_site_fetches_nothing_from_other_hosts(site: Path) -> None:
+    """Scripts, styles, fonts and pictures are files of the site, so it works without a network."""
+    addresses = list(fetched(site))
+    assert len(addresses) > 100
+    assert [(path.name, address) for path, address in addresses if urlsplit(address).netloc] == []
+
+
+def test_site_has_no_diagrams_that_a_script_draws(site: Path) -> None:
+    """The theme would load the program that draws them from another host."""
+    for path in site.rglob("*.html"):
+        page = Fetched()
+        page.feed(path.read_text(encoding="utf-8"))
+        assert "mermaid" not in page.classes, path
+
+
+def test_files_that_pages_link_to_are_there(site: Path) -> None:
+    """The examples are part of the site."""
+    assert (site / "examples" / "railway.ttl").read_bytes() == (
+        ROOT / "examples" / "railway.ttl"
+    ).read_bytes()
+    assert 'href="examples/first_subscription.py"' in (site / "examples.html").read_text(encoding="utf-8")
+
+
+def test_public_names_have_a_place_to_link_to(site: Path) -> None:
+    """Every name of `rdflive` has an anchor of its own in the reference."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html"))
+    assert [name for name in rdflive.__all__ if f'id="rdflive.{name}"' not in text] == []
+
+
+def test_doctests_are_shown_as_code(site: Path) -> None:
+    """No prompt of Python became a quotation."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html"))
+    assert "&gt;&gt;&gt;" in text
+    assert "<blockquote>" not in text
+
+
+def test_help_of_the_commands_is_shown(site: Path) -> None:
+    """The page on the command line has what the commands print."""
+    text = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    assert "usage: rdflive watch" in text
+    assert "<!-- rdflive" not in text
+
+
+def test_paths_of_the_server_are_shown(site: Path) -> None:
+    """The page on HTTP is made of what the server publishes."""
+    text = (site / "reference" / "http.html").read_text(encoding="utf-8")
+    for path in describe_api()["paths"]:
+        assert f"<code>{path}</code>" in text
+
+
+def test_search_knows_the_pages(site: Path) -> None:
+    """The index of the search is a file of the site."""
+    index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert '"location":"windows.html"' in index

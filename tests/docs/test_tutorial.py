@@ -1,0 +1,76 @@
+"""Each chapter of the tutorial is a program that prints what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from support.pages import DOCS, TUTORIAL, blocks, page_name
+from support.shared import ROOT
+
+CHAPTERS = [page for page in TUTORIAL if any(block.language == "python" for block in blocks(page))]
+
+
+def masked(text: str) -> str:
+    """Leave out the words that a server draws by lot."""
+    return re.sub(r'(?<=-)[0-9a-f]{8}$|(?<="subscription": ")[0-9a-f]+', "…", text, flags=re.MULTILINE)
+
+
+def outputs(page: Path, folder: Path) -> list[str]:
+    """Run a chapter in a folder where the examples are, in a process of its own."""
+    if "\ncurl " in page.read_text(encoding="utf-8") and shutil.which("curl") is None:
+        pytest.skip("the chapter needs curl")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    path = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-m", "support.chapter", str(page)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr  # a callback that raised is logged
+    return list(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=page_name)
+def test_chapter_prints_what_it_says(page: Path, tmp_path: Path) -> None:
+    """What stands below a block is what the block prints; where nothing does, it prints nothing."""
+    said = [masked(block.printed or "") for block in blocks(page)]
+    assert [masked(text) for text in outputs(page, tmp_path)] == said
+
+
+def test_chapters_follow_one_another() -> None:
+    """Each chapter ends with a link to the next, in the order of the first page."""
+    first = (DOCS / "tutorial" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\d\. \[.*?\]\((\w+\.md)\)", first, re.MULTILINE)
+    assert sorted(listed) == [page.name for page in CHAPTERS]
+    for chapter, following in pairwise(listed):
+        text = (DOCS / "tutorial" / chapter).read_text(encoding="utf-8")
+        assert re.findall(r"^\[Next: .*?\]\((.*?)\)", text, re.MULTILINE) == [following]
+
+
+def test_picture_of_the_plan_is_of_today(tmp_path: Path) -> None:
+    """The picture of a plan in the tutorial is the one that the command draws."""
+    command = [
+        sys.executable,
+        "-m",
+        "rdflive",
+        "explain",
+        "examples/delayed.rq",
+        "--svg",
+        str(tmp_path / "plan.svg"),
+    ]
+    subprocess.run(command, cwd=ROOT, check=True)
+    drawn = (tmp_path / "plan.svg").read_text(encoding="utf-8")
+    assert (DOCS / "tutorial" / "plan.svg").read_text(encoding="utf-8") == drawn

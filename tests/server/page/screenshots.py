@@ -1,0 +1,74 @@
+"""Takes the pictures of docs/page.md: `python tests/server/page/screenshots.py`.
+
+It needs what tox installs for `browser`, and Pillow, which makes the files small.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from io import BytesIO
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.browser import Page, expect, launched, subscribe  # noqa: E402 - found by the line above
+from support.served import Served  # noqa: E402
+
+SECONDS = 26
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+TRAINS = ("T101", "T102", "T103", "T201", "T202", "T301", "T302")
+TO_TOP = "panel => window.scrollTo(0, panel.getBoundingClientRect().top + window.scrollY - 12)"
+PREFIX = "PREFIX : <http://example.org/railway/> "
+
+
+def main() -> None:
+    """Watch a railway for half a minute, at all sizes and in all colours."""
+    with Served(ROOT / "examples" / "railway.ttl") as served, launched() as browser:
+        pages = {
+            f"page-{size}-{scheme}": open_page(browser, served, size, scheme)
+            for size in SIZES
+            for scheme in ("light", "dark")
+        }
+        steps = enumerate(cycle(TRAINS))
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for number, train in islice(steps, 1 + int(time.monotonic()) % 3):
+                delay(served, train, number % 11 + 2)
+            time.sleep(0.3)
+        for name, page in pages.items():
+            time.sleep(2)  # so that only what comes now is marked
+            number, train = next(steps)
+            delay(served, train, number % 11 + 2)
+            expect(page.locator("tr.came").first).to_be_visible()
+            if "phone" in name:
+                page.locator("article").evaluate(TO_TOP)
+            shot = Image.open(BytesIO(page.screenshot()))
+            shot.quantize(256, dither=Image.Dither.NONE).save(ROOT / "docs" / f"{name}.png", optimize=True)
+
+
+def open_page(browser: Any, served: Served, size: str, scheme: str) -> Page:
+    """Open a page with a subscription."""
+    width, height = SIZES[size]
+    page: Page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.goto(served.url)
+    subscribe(page, (ROOT / "examples" / "delayed.rq").read_text())
+    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(0, 0)
+    return page
+
+
+def delay(served: Served, train: str, minutes: int) -> None:
+    """Give a train another delay."""
+    served.update(f"""{PREFIX}
+        DELETE {{ :{train} :delay ?before }} INSERT {{ :{train} :delay {minutes} }}
+        WHERE {{ OPTIONAL {{ :{train} :delay ?before }} }}""")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The page's own modules, in the browser that runs them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support.browser import Page
+from support.served import Served
+
+FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+TEXT = (
+    ': a comment\r\n\r\nid: 1-ab\nevent: initial\r\ndata: {"a":\rdata: 1}\n\n'
+    "data:without a space\nretry: 5\nunknown: x\nnofield\n\n"
+    "event: only\n\nid: 2\x00\nevent: update\ndata\n\ndata: lost"
+)
+EVENTS = [
+    {"type": "initial", "data": '{"a":\n1}', "id": "1-ab"},
+    {"type": "message", "data": "without a space", "id": None},
+    {"type": "update", "data": "", "id": None},
+]
+PARSE = """async pieces => {
+  const { EventParser } = await import("/static/events.js");
+  const parser = new EventParser();
+  return pieces.flatMap(piece => [...parser.take(piece)]);
+}"""
+ANSWER = """async events => {
+  const { Answer } = await import("/static/answer.js");
+  const answer = new Answer();
+  return events.map(event => {
+    const change = event.initial ? answer.begin(event) : answer.take(event);
+    return { change, all: [...answer.bindings()], size: answer.size };
+  });
+}"""
+SHORTEN = """async ({ query, iris }) => {
+  const { prefixesOf, shorten } = await import("/static/terms.js");
+  return iris.map(iri => shorten(iri, prefixesOf(query)));
+}"""
+TABLE = """async count => {
+  const { Answer } = await import("/static/answer.js");
+  const { AnswerTable } = await import("/static/table.js");
+  const answer = new Answer();
+  const added = [...Array(count).keys()].map(i => ({ x: { type: "literal", value: `n${i}` } }));
+  answer.begin({ form: "SELECT", head: { vars: ["x"] }, added });
+  const table = new AnswerTable(answer, new Map(), { title: "many", onChoice: () => table.draw() });
+  document.body.append(table.filter, table.element);
+  table.draw();
+  const shown = () => [document.querySelectorAll("tbody tr").length, table.element.lastChild.textContent];
+  const all = shown();
+  const filter = table.filter.querySelector("input");
+  filter.value = "n99999";
+  filter.dispatchEvent(new Event("input"));
+  return [all, shown(), document.querySelector("tbody tr").textContent];
+}"""
+
+
+@pytest.fixture
+def loaded(page: Page, served: Served) -> Page:
+    page.goto(served.url)
+    return page
+
+
+def row(value: int) -> dict[str, Any]:
+    return {"x": {"type": "literal", "value": str(value)}}
+
+
+@FEW
+@given(cuts=st.lists(st.integers(1, len(TEXT) - 1), unique=True).map(sorted))
+def test_events_do_not_depend_on_where_the_text_is_cut(loaded: Page, cuts: list[int]) -> None:
+    """Pieces of any size, and each of the three ends of lines, give the events of the standard."""
+    places = [0, *cuts, len(TEXT)]
+    assert loaded.evaluate(PARSE, [TEXT[a:b] for a, b in pairwise(places)]) == EVENTS
+
+
+@FEW
+@given(answers=st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=6), data=st.data())
+def test_answer_is_what_its_events_come_to(
+    loaded: Page, answers: list[list[int]], data: st.DataObject
+) -> None:
+    """Whole answers and deltas lead to the same bag, and the difference shown for a whole one is the net."""
+    events: list[dict[str, Any]] = []
+    for before, after in zip([[], *answers], answers, strict=False):
+        if not events or data.draw(st.booleans(), label="resync"):
+            added, removed = after, []
+        else:
+            added = list((Counter(after) - Counter(before)).elements())
+            removed = list((Counter(before) - Counter(after)).elements())
+        event = {"added": list(map(row, added)), "removed": list(map(row, removed))}
+        is_whole = added is after
+        events.append({**event, "initial": is_whole, "form": "SELECT", "head": {"vars": ["x"]}})
+    states = loaded.evaluate(ANSWER, events)
+    for before, after, state in zip([[], *answers], answers, states, strict=False):
+        assert bag(state["all"]) == Counter(after)
+        assert state["size"] == len(after)
+        assert bag(state["change"]["added"]) == Counter(after) - Counter(before)
+        assert bag(state["change"]["removed"]) == Counter(before) - Counter(after)
+
+
+def bag(bindings: list[Any]) -> Counter[int]:
+    return Counter(int(binding["x"]["value"]) for binding in bindings)
+
+
+def test_answer_refuses_what_does_not_fit(loaded: Page) -> None:
+    """Removing a row that is not there is a misfit, for which the stream asks for the whole answer."""
+    events = [
+        {"initial": True, "form": "SELECT", "head": {"vars": ["x"]}, "added": []},
+        {"removed": [row(1)]},
+    ]
+    failed = loaded.evaluate(f"events => ({ANSWER})(events).catch(error => error.constructor.name)", events)
+    assert failed == "Misfit"
+
+
+def test_iris_are_shortened_by_the_longest_prefix(loaded: Page) -> None:
+    """A name that would have to be escaped stays in brackets, and so does what no prefix fits."""
+    query = "prefix : <http://e/>\nPREFIX ab: <http://e/a/> PREFIX x: <javascript:> SELECT * {}"
+    names = {
+        "http://e/a/b": "ab:b",
+        "http://e/c": ":c",
+        "http://e/c/d": "<http://e/c/d>",
+        "http://e/": "<http://e/>",
+        "http://e/c.": "<http://e/c.>",
+        "http://www.w3.org/2001/XMLSchema#int": "xsd:int",
+        "javascript:alert(1)": "<javascript:alert(1)>",
+    }
+    shown = loaded.evaluate(SHORTEN, {"query": query, "iris": list(names)})
+    assert json.dumps(shown) == json.dumps(list(names.values()))
+
+
+def test_table_of_many_rows_shows_the_first(loaded: Page) -> None:
+    """Of 100,000 rows 500 are in the page, and a filter looks at all of them."""
+    all_rows, filtered, text = loaded.evaluate(TABLE, 100_000)
+    assert all_rows == [500, "The first 500 of 100,000 rows; filter to find others."]
+    assert filtered == [1, "1 row of 100,000 fit the filter."]
+    assert text == "n99999"

@@ -1,0 +1,82 @@
+"""Queries that cannot be subscribed to: the problem is shown at its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.browser import Page, Watched, expect, write
+from support.served import Served
+
+BAD_REQUEST = "status of 400"
+
+WRONG = "SELECT ?train\nWHERE {\n  ?train :delay ?minutes .\n  FILTER(\n}"
+
+
+def test_page_marks_an_error_while_one_types(page: Page, served: Served, watched: Watched) -> None:
+    """The word is marked, the sentence names line and column, and the focus stays where one types."""
+    watched.allow(BAD_REQUEST)
+    page.goto(served.url)
+    write(page, "SELECT ?train WHERE {\n  ?train a ten:Train }")
+    expect(page.locator(".cm-lint-marker-error")).to_be_visible()
+    expect(page.locator(".cm-lintRange-error")).to_have_text("ten:Train")
+    expect(page.locator("#query-problem")).to_contain_text("ine 2, column 12")
+    box = page.get_by_role("textbox", name="Query")
+    expect(box).to_be_focused()
+    expect(box).to_have_attribute("aria-invalid", "true")
+    described = box.evaluate("box => box.getAttribute('aria-describedby').split(' ')")
+    assert "query-problem" in described
+    expect(page.get_by_role("alert").filter(has_text="line 2")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("SELECT ?train {\n  ?train a ten:Train }", "SELECT ?train {\n  ?train a "),
+        ('ASK { ?x ?y "😀🚆"\t, ten: }', 'ASK { ?x ?y "😀🚆"\t, '),
+    ],
+    ids=["second line", "characters outside of the basic plane and a tab"],
+)
+def test_page_leads_to_the_place_of_an_error(
+    page: Page, served: Served, watched: Watched, query: str, place: str
+) -> None:
+    """Subscribing says the problem aloud and puts the cursor where it is."""
+    watched.allow(BAD_REQUEST)
+    page.goto(served.url)
+    write(page, query)
+    page.get_by_role("button", name="Subscribe", exact=True).click()
+    expect(page.get_by_role("textbox", name="Query")).to_be_focused()
+    expect(page.locator("#query-alert")).not_to_be_empty()
+    page.keyboard.insert_text("#HERE#")
+    text = "\n".join(page.locator(".cm-line").all_text_contents())
+    assert text == place + "#HERE#" + query.removeprefix(place)
+    expect(page.locator("article")).to_have_count(0)
+
+
+def test_page_forgets_an_error_that_is_mended(page: Page, served: Served, watched: Watched) -> None:
+    """With the text put right the mark and the sentence are gone."""
+    watched.allow(BAD_REQUEST)
+    page.goto(served.url)
+    write(page, WRONG)
+    expect(page.locator("#query-problem")).to_be_visible()
+    write(page, "ASK { ?a ?b ?c }")
+    expect(page.locator("#query-problem")).to_be_hidden()
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+    expect(page.locator("#query-form")).to_have_text("ASK")
+
+
+def test_page_shows_what_cannot_be_maintained(page: Page, served: Served, watched: Watched) -> None:
+    """A refusal of the engine has its place too."""
+    watched.allow(BAD_REQUEST)
+    page.goto(served.url)
+    write(page, "SELECT * WHERE {\n  ?a ?b ?c\n  SERVICE <http://elsewhere.example/> { ?a ?d ?e }\n}")
+    expect(page.locator("#query-problem")).to_contain_text("SERVICE")
+    expect(page.locator(".cm-lintRange-error")).to_have_text("SERVICE")
+
+
+def test_page_asks_for_a_query(page: Page, served: Served) -> None:
+    """An empty field is said to be empty."""
+    page.goto(served.url)
+    write(page, " ")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    expect(page.locator("article")).to_have_count(0)

@@ -1,0 +1,111 @@
+"""Connections that are lost: the page comes back by itself, and no row is lost or repeated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.browser import LATE, Locator, Page, Request, Watched, expect, rows_of, subscribe
+from support.served import RAILWAY, Network, Served
+
+PREFIX = "PREFIX : <http://example.org/> "
+LOST = "net::ERR_"
+
+
+def rows_of_server(served: Served) -> list[list[str]]:
+    """Ask the server for the answer, as the page writes it."""
+    bindings = json.loads(served.query(LATE))["results"]["bindings"]
+    return sorted(
+        [f":{row['train']['value'].rpartition('/')[2]}", f"{row['minutes']['value']}^^xsd:integer"]
+        for row in bindings
+    )
+
+
+def subscribing(page: Page) -> list[Request]:
+    """Give a list into which every request for a subscription comes from now on."""
+    asked: list[Request] = []
+    page.on("request", lambda one: asked.append(one) if one.url.endswith("/subscribe") else None)
+    return asked
+
+
+def expect_rows(panel: Locator, count: int) -> None:
+    """Wait until the panel says that it has so many rows, and none is about to go."""
+    expect(panel.locator(".facts")).to_contain_text(f" {count} rows ")
+    expect(panel.locator("tbody tr")).to_have_count(count)
+
+
+def test_page_outlives_its_server(page: Page, tmp_path: Path, watched: Watched) -> None:
+    """A server that is killed and started again has changed meanwhile; the page shows the difference once."""
+    watched.allow(LOST)
+    store = ["--store-path", tmp_path / "store"]
+    with Served(*store) as served:
+        served.update(RAILWAY)
+        page.goto(served.url)
+        panel = subscribe(page)
+        served.kill()
+        expect(panel.locator("header .state")).to_contain_text("reconnecting in")
+        expect(page.get_by_role("status").last).to_contain_text("connection lost")
+    with Served(*store) as other:
+        other.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 . :T4 :delay 1 }")
+    with served:
+        panel.get_by_role("button", name="Try now").click()
+        expect_rows(panel, 3)
+        expect(panel.locator("header .state")).to_have_text("connected")
+        expect(page.get_by_role("status").last).to_contain_text("2 rows came, 1 went; 3 rows.")
+        assert rows_of(panel) == rows_of_server(served)
+        panel.get_by_text("Latest changes").click()
+        entries = panel.locator(".log strong")
+        expect(entries.first).to_have_text("+2 −1")
+        served.update(PREFIX + "INSERT DATA { :T5 :delay 2 }")
+        expect_rows(panel, 4)
+        assert rows_of(panel) == rows_of_server(served)
+
+
+def test_page_resumes(page: Page, served: Served, watched: Watched) -> None:
+    """When only the connection is lost, the page asks for what it missed, by the last event's id."""
+    watched.allow(LOST)
+    with Network(served.port) as network:
+        page.goto(network.url)
+        panel = subscribe(page)
+        asked = subscribing(page)
+        for number in range(3):
+            network.is_down = True
+            network.cut()
+            expect(panel.locator("header .state")).to_contain_text("reconnecting in")
+            served.update(PREFIX + f"INSERT DATA {{ :N{number} :delay {number} }}")
+            served.update(PREFIX + f"INSERT DATA {{ :M{number} :delay {number} }}")
+            network.is_down = False
+            expect_rows(panel, 4 + 2 * number)
+            assert rows_of(panel) == rows_of_server(served)
+    assert len(asked) >= 3
+    assert all(one.header_value("last-event-id") for one in asked)
+    panel.get_by_text("Latest changes").click()
+    assert panel.locator(".log strong").all_text_contents() == ["+2 −0"] * 3
+
+
+def test_page_takes_a_silent_connection_for_lost(page: Page, served: Served, watched: Watched) -> None:
+    """Without a heartbeat for 45 seconds it connects again."""
+    watched.allow(LOST)
+    page.clock.install()
+    page.goto(served.url)
+    panel = subscribe(page)
+    with page.expect_request("**/subscribe") as request:
+        page.clock.fast_forward(46_000)
+        expect(panel.locator(".lost")).to_contain_text("the server has fallen silent")
+        page.clock.fast_forward(2_000)
+    assert request.value.header_value("last-event-id")
+    expect(panel.locator("header .state")).to_have_text("connected")
+
+
+def test_page_says_when_a_subscription_is_over(page: Page) -> None:
+    """An answer that outgrows the server's limit ends, and is not asked for again."""
+    with Served("--rows", "3") as served:
+        served.update(RAILWAY)
+        page.goto(served.url)
+        panel = subscribe(page)
+        asked = subscribing(page)
+        served.update(PREFIX + "INSERT DATA { :T3 :delay 9 . :T4 :delay 9 }")
+        expect(panel.locator("header .state")).to_have_text("ended")
+        expect(panel.locator(".lost")).to_contain_text("more than 3 solutions")
+        page.wait_for_timeout(1_500)  # the first tries come within this
+        assert asked == []

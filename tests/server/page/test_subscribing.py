@@ -1,0 +1,202 @@
+"""Subscribing in the page, and what a panel shows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from support.browser import LATE, Page, expect, panel_of, rows_of, subscribe, write
+from support.served import Served
+
+PREFIX = "PREFIX : <http://example.org/> "
+
+
+def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
+    """What an update adds flashes and stays, what it removes flashes and leaves."""
+    page.goto(served.url)
+    panel = subscribe(page)
+    assert rows_of(panel) == [[":T1", "4^^xsd:integer"], [":T2", "7^^xsd:integer"]]
+    expect(panel.locator("tr.came, tr.went")).to_have_count(0)
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 }")
+    expect(panel.locator("tr.came")).to_have_text("+:T39^^xsd:integer")
+    expect(panel.locator("tr.went.gone")).to_have_text("−:T14^^xsd:integer")
+    expect(panel.locator("tr.went, tr.came")).to_have_count(0)
+    assert rows_of(panel) == [[":T2", "7^^xsd:integer"], [":T3", "9^^xsd:integer"]]
+    expect(panel.locator(".facts")).to_contain_text("SELECT · 2 rows")
+    expect(page.get_by_role("status").last).to_have_text("Late trains: 1 row came, 1 went; 2 rows.")
+
+
+def test_page_shows_how_often_a_row_counts(page: Page, served: Served) -> None:
+    """A solution that stands there twice is one row with ×2."""
+    page.goto(served.url)
+    panel = subscribe(page, PREFIX + "SELECT ?class { ?train a ?class }")
+    expect(panel.locator("tbody tr")).to_have_text("×3:Train")
+    served.update(PREFIX + "DELETE DATA { :T1 a :Train }")
+    expect(panel.locator("tbody tr")).to_have_text("−×2:Train")
+    expect(panel.locator("tbody tr")).to_have_text("×2:Train")
+
+
+def test_page_shows_yes_and_no(page: Page, served: Served) -> None:
+    """An ASK query is a word that changes."""
+    page.goto(served.url)
+    panel = subscribe(page, PREFIX + "ASK { ?train :delay ?minutes FILTER(?minutes > 8) }")
+    expect(panel.locator(".truth")).to_have_text("no")
+    served.update(PREFIX + "INSERT DATA { :T3 :delay 9 }")
+    expect(panel.locator(".truth")).to_have_text("yes")
+
+
+def test_page_shows_triples(page: Page, served: Served) -> None:
+    """A CONSTRUCT query has a table of triples."""
+    page.goto(served.url)
+    panel = subscribe(page, PREFIX + "CONSTRUCT { ?train :late true } WHERE { ?train :delay ?minutes }")
+    expect(panel.locator(".facts")).to_contain_text("2 triples")
+    assert rows_of(panel) == [[":T1", ":late", "true^^xsd:boolean"], [":T2", ":late", "true^^xsd:boolean"]]
+    assert panel.locator("th button").all_text_contents() == ["?subject", "?predicate", "?object"]
+
+
+def test_page_shows_languages_and_unbound(page: Page, served: Served) -> None:
+    """A language tag is shown and set, and what is unbound says so."""
+    page.goto(served.url)
+    query = PREFIX + "SELECT ?train ?label { ?train a :Train OPTIONAL { ?train rdfs:label ?label } }"
+    panel = subscribe(page, query)
+    assert rows_of(panel) == [[":T1", "Dunes@en"], [":T2", "–unbound"], [":T3", "–unbound"]]
+    expect(panel.locator("bdi[lang=en]")).to_have_text("Dunes")
+    expect(panel.get_by_title("http://example.org/T1")).to_have_text(":T1")
+
+
+def test_page_answers_over_what_is_entailed(page: Page, served: Served) -> None:
+    """The choice of RDFS is sent and shown."""
+    served.update(PREFIX + "INSERT DATA { :Train rdfs:subClassOf :Vehicle }")
+    page.goto(served.url)
+    page.get_by_label("Entailment").select_option("rdfs")
+    panel = subscribe(page, PREFIX + "SELECT ?x { ?x a :Vehicle }")
+    expect(panel.locator("tbody tr")).to_have_count(3)
+    expect(panel.locator(".facts")).to_contain_text("entailment RDFS")
+
+
+def test_page_draws_the_plan(page: Page, served: Served) -> None:
+    """The decomposition is a picture that has loaded, with its words below."""
+    page.goto(served.url)
+    panel = subscribe(page)
+    picture = panel.locator(".plan img")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    panel.get_by_text("In words").click()
+    expect(panel.get_by_role("region", name="The plan in words")).to_contain_text(
+        "?train <http://example.org/delay> ?minutes"
+    )
+
+
+def test_page_lists_what_is_live(page: Page, served: Served) -> None:
+    """A subscription of one page is listed in another, and opens there."""
+    page.goto(served.url)
+    subscribe(page)
+    other = page.context.new_page()
+    other.goto(served.url)
+    other.locator("#served button", has_text="Late trains").click()
+    expect(panel_of(other, "Late trains").locator("tbody tr")).to_have_count(2)
+    assert rows_of(panel_of(other, "Late trains")) == rows_of(panel_of(page, "Late trains"))
+    expect(page.locator("#served button", has_text="Late trains")).to_contain_text("2 rows · 2 clients")
+
+
+def test_page_draws_rates(page: Page, served: Served) -> None:
+    """The charts say how many updates and deltas a second there are."""
+    page.goto(served.url)
+    panel = subscribe(page)
+    for _ in range(2):  # the second tells of the subscription for certain
+        with page.expect_response("**/subscriptions"):
+            pass
+    for number in range(20):
+        served.update(PREFIX + f"INSERT DATA {{ :X{number} :delay {number} }}")
+    updates, deltas = panel.locator(".chart").all()
+    expect(updates).to_contain_text("highest", timeout=10_000)
+    expect(deltas).to_contain_text("highest")
+    assert deltas.locator("path.line").get_attribute("d")
+
+
+def test_page_logs_changes(page: Page, served: Served) -> None:
+    """The latest changes are listed with what came and went."""
+    page.goto(served.url)
+    panel = subscribe(page)
+    served.update(PREFIX + "DELETE DATA { :T1 :delay 4 } ; INSERT DATA { :T3 :delay 9 }")
+    panel.get_by_text("Latest changes").click()
+    entry = panel.locator(".log li").first
+    expect(entry).to_contain_text("+1 −1")
+    expect(entry.locator("p.came")).to_have_text('+ :T3  "9"^^xsd:integer')
+
+
+def test_page_comes_back_after_a_reload(page: Page, served: Served) -> None:
+    """What is open, and the draft, are there again; what was closed is not."""
+    page.goto(served.url)
+    subscribe(page)
+    subscribe(page, PREFIX + "SELECT ?a { ?a a :Train }")
+    subscribe(page, PREFIX + "ASK { ?a ?b ?c }")
+    panel_of(page, "SELECT ?a").get_by_role("button", name="Unsubscribe").click()
+    page.reload()
+    expect(page.locator("article")).to_have_count(2)
+    assert page.locator("article h3").all_text_contents() == ["ASK { ?a ?b ?c }", "Late trains"]
+    expect(page.get_by_role("textbox", name="Query")).to_contain_text("ASK { ?a ?b ?c }")
+
+
+def test_page_opens_a_query_once(page: Page, served: Served) -> None:
+    """Subscribing to what is open leads to its panel; the sixth is refused."""
+    page.goto(served.url)
+    for number in (1, 2, 3, 4, 5, 5, 6):
+        write(page, f"{PREFIX} SELECT ?x{number} {{ ?x{number} a :Train }}")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("article")).to_have_count(min(number, 5))
+    expect(page.get_by_role("alert").filter(has_text="5 subscriptions are open")).to_be_visible()
+
+
+def test_page_filters_and_sorts(page: Page, served: Served) -> None:
+    """A filter leaves the rows with these words; a column's heading sorts, numbers as numbers."""
+    served.update(PREFIX + "INSERT DATA { :T4 :delay 12 . :T5 :delay -3 }")
+    page.goto(served.url)
+    panel = subscribe(page)
+    shown = panel.locator("tbody tr td:nth-child(2)")
+    panel.get_by_role("button", name="?minutes").click()
+    expect(panel.locator("th[aria-sort=ascending]")).to_have_text("?minutes")
+    expect(shown).to_have_text([":T5", ":T1", ":T2", ":T4"])
+    panel.get_by_role("button", name="?minutes").click()
+    expect(shown).to_have_text([":T4", ":T2", ":T1", ":T5"])
+    panel.get_by_label("Filter").fill("T4")
+    expect(shown).to_have_text([":T4"])
+    expect(panel.locator(".note")).to_have_text("1 row of 4 fit the filter.")
+
+
+def test_page_downloads_the_answer(page: Page, served: Served, tmp_path: Path) -> None:
+    """The files are the current answer as SPARQL results in JSON and CSV, rows as often as they count."""
+    served.update('INSERT DATA { <urn:a> <urn:says> "x,\\"y\\"" . <urn:b> <urn:says> "x,\\"y\\"" }')
+    page.goto(served.url)
+    panel = subscribe(page, "SELECT ?said { ?who <urn:says> ?said }")
+    files = {}
+    for name in ("JSON", "CSV"):
+        with page.expect_download() as download:
+            panel.get_by_role("button", name=name).click()
+        files[name] = tmp_path / name
+        download.value.save_as(files[name])
+    bindings = json.loads(files["JSON"].read_text())["results"]["bindings"]
+    assert bindings == [{"said": {"type": "literal", "value": 'x,"y"'}}] * 2
+    with files["CSV"].open(newline="") as lines:
+        assert list(csv.reader(lines)) == [["said"], ['x,"y"'], ['x,"y"']]
+
+
+def test_page_has_queries_to_begin_with(page: Page, served: Served) -> None:
+    """Every example can be subscribed to as it stands, and a prefix is declared once."""
+    page.goto(served.url)
+    page.get_by_text("Examples").click()
+    for example in page.locator("#examples button").all():
+        example.click()
+        page.get_by_role("button", name="Subscribe", exact=True).click()
+    expect(page.locator("article header .state")).to_have_text(["connected"] * 5)
+    write(page, LATE)
+    page.get_by_text("Prefixes", exact=True).click()
+    for _ in range(2):
+        page.get_by_role("button", name="skos:").click()
+    assert (
+        page.locator(".cm-line")
+        .all_text_contents()
+        .count("PREFIX skos: <http://www.w3.org/2004/02/skos/core#>")
+        == 1
+    )

@@ -1,0 +1,140 @@
+"""Who may do what on a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.datastructures import Headers
+
+from rdflive.errors import RdfliveError
+from rdflive.server.access import COOKIE, Access, digest, read_tokens
+from rdflive.server.failures import Problem
+
+ALICE = "a-long-secret-of-alice"
+BOB = "a-long-secret-of-bob"
+
+
+@pytest.fixture
+def access(tmp_path: Path) -> Access:
+    """A server that knows Alice by her token and Bob by the digest of his."""
+    file = tmp_path / "tokens.toml"
+    file.write_text(
+        f'[alice]\ntoken = "{ALICE}"\nrights = ["read", "update"]\n'
+        f'[bob]\nsha256 = "{digest(BOB)}"\nrights = ["subscribe"]\n'
+    )
+    return Access(read_tokens(file), "0.0.0.0")  # noqa: S104 - nothing listens
+
+
+def test_a_client_is_known_by_its_token(access: Access) -> None:
+    """A header goes before the cookie, and the scheme is written in any case."""
+    for header in (f"Bearer {ALICE}", f"bearer  {ALICE}"):
+        assert access.client(Headers({"authorization": header}), {COOKIE: BOB}, "::1").name == "alice"
+    assert access.client(Headers(), {COOKIE: BOB}, "::1").name == "bob"
+
+
+@pytest.mark.parametrize(
+    ("header", "cookie"),
+    [
+        (None, None),
+        (f"Basic {ALICE}", None),
+        (f"Bearer{ALICE}", None),
+        ("Bearer", ALICE),
+        ("Bearer ", None),
+        (f"Bearer {ALICE}x", ALICE),
+        (None, ALICE[:-1]),
+        ("Bearer \udcff", None),
+        (f"Bearer {digest(ALICE)}", None),
+    ],
+)
+def test_nobody_else_is_let_in(access: Access, header: str | None, cookie: str | None) -> None:
+    """A wrong token is refused, also beside a right cookie; the digest of a token is no token."""
+    headers = Headers(raw=[] if header is None else [(b"authorization", header.encode("latin-1", "replace"))])
+    with pytest.raises(Problem) as caught:
+        access.client(headers, {} if cookie is None else {COOKIE: cookie}, "::1")
+    assert caught.value.status == 401
+    assert caught.value.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_right_gives_only_itself(access: Access) -> None:
+    """What the file does not list is refused with 403."""
+    alice = access.holder(ALICE, "")
+    alice.need("read")
+    with pytest.raises(Problem, match="'alice' has no right to subscribe") as caught:
+        alice.need("subscribe")
+    assert caught.value.status == 403
+
+
+def test_without_tokens_everybody_on_the_machine_may_do_everything() -> None:
+    """Their addresses are their names."""
+    client = Access(None, "127.0.0.1").client(Headers(), {}, "127.0.0.1")
+    assert (client.name, len(client.rights)) == ("127.0.0.1", 3)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "good"),
+    [
+        ("127.0.0.1:8000", None, True),
+        ("localhost:8000", None, True),
+        ("[::1]:8000", None, True),
+        ("localhost:8000", "http://localhost:8000", True),
+        ("LOCALHOST:8000", "http://localhost:8000", True),
+        ("example.org:8000", None, False),
+        ("", None, False),
+        ("[x", None, False),
+        ("127.0.0.1.example.org", None, False),
+        ("localhost:8000", "http://localhost:8001", False),
+        ("localhost:8000", "http://example.org", False),
+        ("localhost:8000", "null", False),
+        ("localhost:8000", "http://[x", False),
+        ("localhost:8000", "http://user@localhost:8000", False),
+    ],
+)
+def test_other_sites_cannot_ask(host: str, origin: str | None, good: bool) -> None:
+    """A page of another origin, or a name that was made to point here, is refused."""
+    headers = Headers({"host": host} | ({} if origin is None else {"origin": origin}))
+    access = Access(None, "127.0.0.1")
+    if good:
+        access.check_site(headers)
+        return
+    with pytest.raises(Problem) as caught:
+        access.check_site(headers)
+    assert caught.value.status == 403
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no client"),
+        ("x", "cannot be read as a file of tokens"),
+        ("a = 1", r"\[a\] must be a table"),
+        ('[a]\nrights = ["read"]', r"\[a\] must have one of token and sha256"),
+        (f'[a]\ntoken = "{ALICE}"\nsha256 = "{digest(BOB)}"\nrights = ["read"]', "must have one of"),
+        ('[a]\ntoken = "short"\nrights = ["read"]', "16 or more ASCII characters"),
+        (f'[a]\ntoken = "{ALICE} x"\nrights = ["read"]', "without spaces"),
+        ('[a]\nsha256 = "abc"\nrights = ["read"]', "64 digits"),
+        (f'[a]\ntoken = "{ALICE}"', "rights must list some of 'read', 'subscribe', 'update'"),
+        (f'[a]\ntoken = "{ALICE}"\nrights = []', "rights must list"),
+        (f'[a]\ntoken = "{ALICE}"\nrights = ["write"]', "rights must list"),
+        (f'[a]\ntoken = "{ALICE}"\nrights = "read"', "rights must list"),
+        (f'[a]\ntoken = "{ALICE}"\nrights = ["read"]\nname = 1', "must be a table of token"),
+        (
+            f'[a]\ntoken = "{ALICE}"\nrights = ["read"]\n[b]\ntoken = "{ALICE}"\nrights = ["read"]',
+            r"\[b\] and \[a\] have the same token",
+        ),
+    ],
+)
+def test_a_file_of_tokens_is_checked(tmp_path: Path, text: str, message: str) -> None:
+    """What is wrong is said with the file and the table."""
+    file = tmp_path / "tokens.toml"
+    file.write_text(text)
+    with pytest.raises(RdfliveError, match=message) as caught:
+        read_tokens(file)
+    assert str(file) in str(caught.value)
+    assert ALICE not in str(caught.value)
+
+
+def test_a_missing_file_of_tokens_is_named(tmp_path: Path) -> None:
+    """The error says which file."""
+    with pytest.raises(RdfliveError, match="nowhere.toml"):
+        read_tokens(tmp_path / "nowhere.toml")

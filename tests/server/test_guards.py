@@ -1,0 +1,201 @@
+"""What would ask another host is refused, as the parsers of rdflib and Oxigraph read it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+import rdflib
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rdflib.plugins.sparql.algebra import traverse
+from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from rdflive.server.failures import Problem
+from rdflive.server.guards import refuse_remote
+
+from support.protocol import answered, updated
+from support.serving import serving
+
+pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+
+REMOTE = [
+    ("ASK { SERVICE <http://e/> { ?s ?p ?o } }", 1, 7),
+    ("ASK { ?s ?p ?o .\n OPTIONAL { sErViCe\n#\n<http://e/> { } } }", 2, 13),
+    ("ASK{SERVICESILENT<http://e/>{}}", 1, 5),
+    ("PREFIX x: <urn:x:> ASK{SERVICEx:a{}}", 1, 24),
+    ("PREFIX : <urn:x:> ASK{?s ?p true.SERVICE:a{}}", 1, 34),
+    ("ASK{?s ?p trueSERVICE<http://e/>{}}", 1, 15),
+    ("ASK{?s ?p 1.SERVICE<http://e/>{}}", 1, 13),
+    ("ASK{?x ?y ?a,?b FILTER(?a<?b)SERVICE?s#>\n{}}", 1, 30),
+    ("ASK{?x ?y ?a FILTER(?a<<http://e/'>)SERVICE<http://e/>{}FILTER(?a='')}", 1, 37),
+    ("ASK { # \r SERVICE <http://e/> {} }", 1, 11),
+    ('ASK {#\r"""\n SERVICE <http://e/> {} #"""\n}', 2, 2),
+    ("ASK { SERVICE ?、 {} }", 1, 7),
+    ("ASK { \\u0053ERVICE <http://e/> {} }", 1, 7),
+    ("ASK { ?a ?b ?c . \\U00000053ERVICE <http://e/> {} }", 1, 18),
+    ("ASK { ſERVICE <http://e/> {} }", 1, 7),
+]
+REMOTE_UPDATES = [
+    ("LOAD <http://e/>", 1, 1),
+    ("load<http://e/>", 1, 1),
+    ("PREFIX load: <urn:x:> LOAD SILENT load:a INTO GRAPH <urn:g>", 1, 23),
+    ("INSERT DATA { <urn:a> <urn:p> 1 } ;\nLOADSILENT<http://e/>", 2, 1),
+    ("PREFIX x: <urn:x:> LOADx:a", 1, 20),
+    ("\\u004cOAD <http://e/>", 1, 1),
+    ("DELETE { ?s ?p ?o } WHERE { SERVICE <http://e/> { ?s ?p ?o } }", 1, 29),
+]
+LOCAL = [
+    'SELECT ?s { ?s :service "SERVICE <http://e/> {}" } # SERVICE <http://e/> {}',
+    "PREFIX service: <http://e/service#> SELECT ?x { GRAPH service:a { ?x service:b ?service } }",
+    "PREFIX service: <http://e/service#>\nDESCRIBE service:a service:b",
+    "SELECT * FROM service:a FROM NAMED service:b { ?s <http://e/service> ?o . service:a ?p ?o }",
+    "ASK { ?s <http://e/load?x> ?o FILTER(?s<?o && ?o > 3) }",
+    "SELECT ?service { ?s a 'it is a SERVICE <http://e/> { }' ; ?p <http://e/it's> }",
+    "ASK { _:service.a ?p $service }",
+]
+LOCAL_UPDATES = [
+    *LOCAL[5:],
+    "PREFIX load: <urn:load:a#> INSERT DATA { load:a load:b 'LOAD <http://e/>' ; load:c payload:d }",
+    "PREFIX load: <http://e/load#>\nWITH load:a DELETE { ?s load:b ?o } USING load:c WHERE { ?s load:b ?load }",
+    "CLEAR GRAPH load:a ; COPY SILENT load:a TO load:b ; MOVE load:a TO DEFAULT # LOAD <http://e/>",
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column"), REMOTE)
+def test_guard_refuses_service_with_its_place(text: str, line: int, column: int) -> None:
+    """A query that asks another endpoint is refused with 403 and the place of the keyword."""
+    with pytest.raises(Problem, match="SERVICE") as caught:
+        refuse_remote(text)
+    assert (caught.value.status, caught.value.line, caught.value.column) == (403, line, column)
+
+
+@pytest.mark.parametrize(("text", "line", "column"), REMOTE_UPDATES)
+def test_guard_refuses_load_with_its_place(text: str, line: int, column: int) -> None:
+    """An update that fetches a document, or asks another endpoint, is refused likewise."""
+    with pytest.raises(Problem) as caught:
+        refuse_remote(text, is_update=True)
+    assert (caught.value.status, caught.value.line, caught.value.column) == (403, line, column)
+
+
+@pytest.mark.parametrize("text", LOCAL)
+def test_guard_lets_names_and_literals_pass(text: str) -> None:
+    """The words in literals, IRIs, comments, variables and names are no clauses."""
+    refuse_remote(text)
+
+
+@pytest.mark.parametrize("text", LOCAL_UPDATES)
+def test_guard_lets_updates_pass(text: str) -> None:
+    """So it is in updates."""
+    refuse_remote(text, is_update=True)
+
+
+PIECES = st.sampled_from(
+    [
+        "SERVICE", "service", "SERVICESILENT", "LOAD", "loadsilent", "SILENT", "<http://127.0.0.1:1/>", "x:a",
+        ":a", "x:SERVICE", "load:a", "?s", "?p", "?o", "?service", "{", "}", "{}", "{", "}", "(", ")", ".",
+        ";", "true", "1", "1.5", "'a'", '"""', '"', "'", "\\u0053", "\\u004c", "#", "#>", "\n", "\r", " ",
+        " ", "<", ">", "FILTER(", "?s<?o", "GRAPH", "OPTIONAL", "ASK", "WHERE", "INSERT", "DATA", "DELETE",
+        "PREFIX x:<urn:x:>", "@en", "_:b", "INTO", "COPY", "TO", "a", ",", "BIND(", "AS", "^^", "FROM",
+        "DESCRIBE",
+    ]
+)  # fmt: skip
+SEEDS = st.sampled_from([text for text, _, _ in (*REMOTE, *REMOTE_UPDATES)] + LOCAL + LOCAL_UPDATES)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Put pieces into a text at random places, or between the braces of a query."""
+    pieces = draw(st.lists(PIECES, max_size=8))
+    if draw(st.booleans()):
+        return "PREFIX x:<urn:x:>PREFIX :<urn:y:>ASK{" + "".join(pieces) + "}"
+    text = draw(SEEDS)
+    for piece in pieces[:3]:
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + piece + text[at + draw(st.integers(0, 2)) :]
+    return text
+
+
+@settings(max_examples=400)
+@given(texts())
+@example("PREFIX x:<urn:x:>ASK{?s?p x:a FILTER(?s<?o)SERVICE x:a#>\n{}}")
+def test_guard_refuses_what_the_parsers_take_for_a_request(text: str) -> None:
+    """What rdflib's or Oxigraph's parser reads as SERVICE or LOAD is refused."""
+    if remote_for_rdflib(text) or remote_for_oxigraph(text):
+        with pytest.raises(Problem):
+            refuse_remote(text, is_update=True)
+
+
+def remote_for_rdflib(text: str) -> bool:
+    """Tell by rdflib's syntax tree."""
+    found = []
+
+    def look(node: object) -> None:
+        if isinstance(node, CompValue) and node.name in ("ServiceGraphPattern", "Load"):
+            found.append(node)
+
+    for parse in (parseQuery, parseUpdate):
+        with suppress(Exception):
+            traverse(parse(text), visitPre=look)
+    return bool(found)
+
+
+def remote_for_oxigraph(text: str) -> bool:
+    """Tell by asking an empty store: another endpoint cannot be reached, and SILENT is taken out."""
+    for variant in {text, *(text.replace(word, "") for word in ("SILENT", "silent"))}:
+        store = pyoxigraph.Store()
+        store.add(pyoxigraph.Quad(*[pyoxigraph.NamedNode("urn:x:a")] * 3))
+        for run in (lambda: list(store.query(variant)), lambda: store.update(variant)):  # noqa: B023 - called here
+            try:
+                run()
+            except OSError:
+                return True
+            except Exception:  # noqa: BLE001 - not SPARQL, or not to be evaluated
+                continue
+    return False
+
+
+@contextmanager
+def listening() -> Iterator[tuple[int, list[object]]]:
+    """Count who connects to a port of this machine."""
+    seen: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, address = server.accept()
+                    seen.append(address)
+                    connection.close()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], seen
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_no_request_reaches_another_host(store: str) -> None:
+    """Whatever a query or update says, no connection goes out."""
+    with listening() as (port, seen), serving(rdflib.Dataset(store)) as server:
+        url = f"http://127.0.0.1:{port}/"
+        for text, *_ in REMOTE:
+            assert answered(server, text.replace("http://e/", url)).status in (400, 403), text
+        for text, *_ in REMOTE_UPDATES:
+            assert updated(server, text.replace("http://e/", url)).status in (400, 403), text
+        for text in (
+            f"ASK FROM <{url}> {{ ?s ?p ?o }}",
+            f"ASK FROM NAMED <{url}> {{ GRAPH ?g {{ ?s ?p ?o }} }}",
+        ):
+            assert answered(server, text).json["boolean"] is False
+        assert answered(server, "ASK { ?s ?p ?o }", ("default-graph-uri", url)).json["boolean"] is False
+        updated(server, f"INSERT {{ ?s ?p 1 }} USING <{url}> WHERE {{ ?s ?p ?o }}")
+        assert (
+            updated(server, "INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", ("using-graph-uri", url)).status == 204
+        )
+        assert not seen

@@ -1,0 +1,281 @@
+"""Queries in processes of their own: limits, consistency, and nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import rdflib
+
+import rdflive
+from rdflive.server import isolated
+from support.protocol import answered, asked, updated
+from support.serving import Serving, serving
+
+pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts files by /proc")
+
+ROWS = 2000
+CROSS = "{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
+BOMBS = {
+    "cross": f"SELECT (COUNT(*) AS ?n) {CROSS}",
+    "sort": f"SELECT * {CROSS} ORDER BY ?c ?f ?i LIMIT 1",
+    "replace": f"SELECT (SUM(STRLEN(REPLACE(CONCAT(STR(?c), STR(?f)), '.*1.*', 'x'))) AS ?n) {CROSS}",
+    "construct": f"CONSTRUCT {{ ?a ?e ?i }} {CROSS}",
+    "path": "SELECT (COUNT(*) AS ?n) { ?a (<urn:p>|!<urn:p>)* ?b . ?c ?d ?e . ?f ?g ?h . ?i ?j ?k }",
+}
+MEMORY = f"SELECT (GROUP_CONCAT(CONCAT(STR(?a), STR(?d), STR(?g))) AS ?n) {CROSS}"
+
+
+def filled(store: str) -> rdflib.Dataset:
+    dataset = rdflib.Dataset(store)
+    dataset.parse(data="\n".join(f"<urn:s{i}> <urn:p> {i} ." for i in range(ROWS)), format="turtle")
+    return dataset
+
+
+@pytest.fixture(scope="module", params=["default", "Oxigraph"])
+def server(request: pytest.FixtureRequest) -> Iterator[Serving]:
+    """A server whose queries may take a second and a hundred megabytes."""
+    with serving(filled(request.param), query_seconds=1.0, query_bytes=100_000_000, queries=2) as running:
+        yield running
+
+
+def children() -> list[int]:
+    """List the processes that this one has not waited for."""
+    path = Path(f"/proc/{os.getpid()}/task")
+    return [int(pid) for task in path.iterdir() for pid in (task / "children").read_text().split()]
+
+
+def eventually(is_true: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < until, "it has not come to be so"
+        time.sleep(0.01)
+
+
+def files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None:
+    """A query that takes for ever is answered with 503, and its process is gone."""
+    reply = answered(server, bomb)
+    assert reply.status == 503, reply.body
+    assert "1 s" in reply.json["detail"] or "memory" in reply.json["detail"]
+    assert int(reply.headers["Retry-After"]) > 0
+    assert answered(server, "ASK {}").status == 200
+    eventually(lambda: not children())
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_query_is_ended_at_its_limit_of_memory(store: str) -> None:
+    """A query that outgrows its memory is answered with 503, and nothing else fails."""
+    with serving(filled(store), query_seconds=30.0, query_bytes=30_000_000) as server:
+        reply = answered(server, MEMORY)
+        assert reply.status == 503, reply.body
+        assert "memory" in reply.json["detail"]
+        assert answered(server, "ASK {}").status == 200
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
+    """An update whose pattern takes for ever is refused with 503, and nothing has changed."""
+    text = "DELETE {{ ?s <urn:p> 1 }} INSERT {{ <urn:x> <urn:q> ?n }} WHERE {{ ?s <urn:p> 1 {{ {} }} }}"
+    if not bomb.startswith("SELECT"):
+        bomb = BOMBS["cross"]
+    before = server.service.capture.sequence
+    assert updated(server, text.format(bomb)).status == 503
+    assert server.service.capture.sequence == before
+    assert updated(server, "INSERT DATA { <urn:y> <urn:q> 1 } ; DELETE WHERE { <urn:y> ?p ?o }").status == 204
+    eventually(lambda: not children())
+
+
+def test_nothing_is_left_behind(server: Serving) -> None:
+    """After queries that answer, fail, and are given up, there are as many files as before, and no child."""
+
+    texts = ("SELECT * { ?s ?p ?o }", "ASK {", "ASK { SERVICE <urn:a> {} }", "CONSTRUCT WHERE { ?s ?p ?o }")
+    with serving(server.dataset, query_seconds=600.0) as patient:
+
+        def ask_all() -> None:
+            for text in texts:
+                answered(patient, text)
+            updated(patient, "INSERT { ?s ?p 1 } WHERE { ?s ?p 1 }")
+            abandon(patient, BOMBS["cross"])
+            abandon(patient, "SELECT * { ?s ?p ?o . ?a ?b ?c }", read=1000)
+
+        ask_all()
+        eventually(lambda: not children())
+        gc.collect()
+        before = files()
+        for _ in range(5):
+            ask_all()
+        eventually(lambda: not children())
+        gc.collect()
+        eventually(lambda: files() <= before)
+
+
+def abandon(server: Serving, text: str, read: int = 0) -> None:
+    """Ask, read so many bytes, and close the connection."""
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(
+            f"GET /query?{urlencode({'query': text})} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
+        if read:
+            connection.recv(read)
+        else:
+            eventually(children)
+
+
+def test_client_that_goes_ends_its_query(server: Serving) -> None:
+    """When the client disconnects the process is killed, long before its time is up."""
+    with serving(server.dataset, query_seconds=600.0) as patient:
+        abandon(patient, BOMBS["cross"])
+        eventually(lambda: not children())
+
+
+def test_client_that_does_not_read_is_cut(server: Serving) -> None:
+    """A slow reader holds no more than pipes hold, and its answer breaks off at the limit of time."""
+    text = "SELECT * { ?s ?p ?o . ?a ?b ?c }"
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    connection.connect()
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.request("GET", "/query?" + urlencode({"query": text}))
+    response = connection.getresponse()
+    assert response.status == 200
+    assert response.read(1000)
+    eventually(lambda: not children())
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        response.read()
+    connection.close()
+
+
+def test_answer_that_fails_on_the_way_has_no_end(server: Serving) -> None:
+    """What is cut off is never taken for a whole answer."""
+    for kind in ("text/csv", "application/sparql-results+json"):
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            answered(server, f"SELECT * {CROSS}", Accept=kind)
+    assert answered(server, "ASK {}").status == 200
+
+
+def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
+    """One more than the limit is refused with 429, and none is when they have ended."""
+    replies: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: replies.append(answered(server, BOMBS["cross"]).status))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: len(children()) == 2)
+    reply = answered(server, "ASK {}")
+    assert (reply.status, reply.headers["Retry-After"]) == (429, "1")
+    for thread in threads:
+        thread.join()
+    assert replies == [503, 503]
+    assert answered(server, "ASK {}").status == 200
+
+
+def test_the_server_has_so_many_queries_at_once(server: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks, the number of processes is bounded."""
+    monkeypatch.setattr(isolated, "_TOTAL", 0)
+    monkeypatch.setattr(isolated, "max", lambda *_: 0, raising=False)
+    assert answered(server, "ASK {}").status == 503
+
+
+def test_writer_does_not_wait_for_a_query(server: Serving) -> None:
+    """An update is done while a query that began before it is running."""
+    with serving(server.dataset, query_seconds=600.0) as patient:
+        thread = threading.Thread(
+            target=lambda: asked(patient, "GET", "/query?" + urlencode({"query": BOMBS["cross"]}))
+        )
+        thread.start()
+        eventually(children)
+        assert updated(patient, "INSERT DATA { <urn:z> <urn:q> 1 }").status == 204
+        (child,) = children()
+        os.kill(child, signal.SIGKILL)
+        thread.join()
+        assert updated(patient, "DELETE DATA { <urn:z> <urn:q> 1 }").status == 204
+
+
+def test_query_sees_one_state(server: Serving) -> None:
+    """What a writer changes together is seen together, however often it changes."""
+    ended = threading.Event()
+
+    def write() -> None:
+        graph = server.dataset.default_graph
+        number = 0
+        while not ended.is_set():
+            number += 1
+            with rdflive.batch(server.dataset):
+                for i in range(20):
+                    graph.set((rdflib.URIRef(f"urn:pair{i}"), rdflib.URIRef("urn:n"), rdflib.Literal(number)))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(30):
+            reply = answered(
+                server, "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
+            )
+            row = reply.json["results"]["bindings"][0]
+            assert (row["c"]["value"], row["rows"]["value"]) in (("1", "20"), ("0", "0"))
+    finally:
+        ended.set()
+        writer.join()
+        server.dataset.remove((None, rdflib.URIRef("urn:n"), None, None))
+
+
+ORPHAN = """
+import sys, rdflib
+sys.path[:0] = {path!r}
+from support.serving import serving
+from support.protocol import answered
+import threading, os, time
+dataset = rdflib.Dataset({store!r})
+dataset.parse(data="".join(f"<urn:s{{i}}> <urn:p> {{i}} ." for i in range(2000)), format="turtle")
+with serving(dataset, query_seconds=600.0) as server:
+    threading.Thread(target=lambda: answered(server, {bomb!r}), daemon=True).start()
+    while True:
+        for task in os.listdir(f"/proc/{{os.getpid()}}/task"):
+            found = open(f"/proc/{{os.getpid()}}/task/{{task}}/children").read().split()
+            if found:
+                time.sleep(0.2)
+                print(*found, flush=True)
+                time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_query_ends_with_its_server(store: str) -> None:
+    """When the server is killed, so are its queries."""
+    program = ORPHAN.format(path=sys.path, store=store, bomb=BOMBS["cross"])
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline().split()[0])
+        process.kill()
+    eventually(
+        lambda: (
+            not Path(f"/proc/{child}").exists() or "Z (zombie)" in Path(f"/proc/{child}/status").read_text()
+        )
+    )
+
+
+def test_serving_is_refused_without_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where processes cannot be forked the error says where to serve."""
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(isolated.RdfliveError, match="WSL"):
+        isolated.check_fork()

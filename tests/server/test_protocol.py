@@ -1,0 +1,385 @@
+"""The SPARQL 1.1 Protocol, as requests on the wire and as clients that nobody here wrote speak it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import rdflib
+from rdflib import Literal, URIRef
+from rdflib.compare import isomorphic
+from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
+
+import rdflive
+from support.protocol import Reply, answered, asked, updated
+from support.serving import Serving, serving
+
+pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+FORM = "application/x-www-form-urlencoded"
+QUERY = "application/sparql-query"
+UPDATE = "application/sparql-update"
+GRAPHS = [f"http://e/data{i}" for i in range(4)]
+DATA = "\n".join(f"<{g}> {{ <http://e/s{i}> <http://e/p> {i} }}" for i, g in enumerate(GRAPHS))
+SEEN = "SELECT (GROUP_CONCAT(STR(?o)) AS ?seen) { { SELECT ?o { %s } ORDER BY ?o } }"
+
+
+@pytest.fixture(scope="module", params=["default", "Oxigraph", "disk"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A server over each kind of store."""
+    dataset = rdflib.Dataset("default" if request.param == "default" else "Oxigraph")
+    if request.param == "disk":
+        dataset.open(str(tmp_path_factory.mktemp("disk") / "store"))
+    with serving(dataset) as running:
+        yield running
+    dataset.close()
+
+
+@pytest.fixture
+def filled(server: Serving) -> Serving:
+    """The server with a graph without a name and four with one."""
+    assert updated(server, "CLEAR ALL").status == 204
+    assert updated(server, "INSERT DATA { <http://e/s> <http://e/p> 'default' }").status == 204
+    for i, graph in enumerate(GRAPHS):
+        text = f"INSERT DATA {{ GRAPH <{graph}> {{ <http://e/s{i}> <http://e/p> {i} }} }}"
+        assert updated(server, text).status == 204
+    return server
+
+
+def test_query_is_taken_in_three_ways(filled: Serving) -> None:
+    """GET, POST of a form and POST of the query itself give the same answer."""
+    text = "SELECT ?s { ?s ?p ?o }"
+    replies = [
+        answered(filled, text),
+        asked(filled, "POST", "/query", urlencode({"query": text}).encode(), Content_Type=FORM),
+        asked(filled, "POST", "/query", text.encode(), Content_Type=QUERY),
+        asked(filled, "POST", "/query", text.encode(), Content_Type=f"{QUERY}; charset=UTF-8"),
+    ]
+    for reply in replies:
+        assert (reply.status, reply.kind) == (200, "application/sparql-results+json")
+        assert reply.json["results"]["bindings"] == [{"s": {"type": "uri", "value": "http://e/s"}}]
+
+
+def test_query_parameters_that_mean_nothing_here_are_ignored(filled: Serving) -> None:
+    """Clients send format and others along."""
+    assert answered(filled, "ASK {}", ("format", "json"), ("output", "json")).json["boolean"] is True
+
+
+BAD: list[tuple[str, str, bytes | None, str, int]] = [
+    ("GET", "/query?query=ASK%20%7B%7D&query=ASK%20%7B%7D", None, "", 400),
+    ("GET", "/query?default-graph-uri=http://e/", None, "", 400),
+    ("GET", "/query?query=", None, "", 400),
+    ("GET", "/query?query=ASK%20%7B", None, "", 400),
+    ("GET", "/query?query=%ff", None, "", 400),
+    ("GET", "/query?query=ASK%20%7B%7D&default-graph-uri=relative", None, "", 400),
+    ("GET", "/query?query=ASK%20%7B%7D&named-graph-uri=http://e/%3E", None, "", 400),
+    ("PUT", "/query?query=ASK%20%7B%7D", None, "", 405),
+    ("DELETE", "/query", None, "", 405),
+    ("POST", "/query", b"query=ASK%20%7B%7D&query=ASK%20%7B%7D", FORM, 400),
+    ("POST", "/query?query=ASK%20%7B%7D", b"ASK {}", QUERY, 400),
+    ("POST", "/query", b"update=CLEAR%20ALL", FORM, 400),
+    ("POST", "/query", b"ASK {}", "text/plain", 415),
+    ("POST", "/query", b"ASK {}", "application/sparql-update", 415),
+    ("POST", "/query", b"query=ASK%20%7B%7D", "", 415),
+    ("POST", "/query", "ASK {}".encode("utf-16"), f"{QUERY}; charset=UTF-16", 415),
+    ("POST", "/query", "ASK {}".encode("utf-16"), QUERY, 400),
+    ("POST", "/query", b"ASK { ?s ?p 'a\0b' }", QUERY, 400),
+    ("GET", "/update?update=CLEAR%20ALL", None, "", 405),
+    ("POST", "/update", b"update=CLEAR%20ALL&update=CLEAR%20ALL", FORM, 400),
+    ("POST", "/update", b"query=ASK%20%7B%7D", FORM, 400),
+    ("POST", "/update", b"CLEAR ALL", "text/plain", 415),
+    ("POST", "/update", b"update=CLEAR%20ALL", "", 415),
+    ("POST", "/update", "CLEAR ALL".encode("utf-16"), UPDATE, 400),
+    ("POST", "/update", b"CLEAR SOME", UPDATE, 400),
+    ("POST", "/update", b"INSERT DATA { <urn:a> <urn:p> }", UPDATE, 400),
+    ("POST", "/update", b"DELETE { ?s x:p 1 } WHERE { ?s ?p 1 }", UPDATE, 400),
+    ("POST", "/update?using-graph-uri=relative", b"CLEAR ALL", UPDATE, 400),
+    ("POST", "/update?using-graph-uri=http://e/", b"INSERT { ?s ?p 1 } USING <urn:g> WHERE { ?s ?p ?o }", UPDATE, 400),
+    ("POST", "/update?using-named-graph-uri=http://e/", b"WITH <urn:g> INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", UPDATE, 400),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "target", "body", "kind", "status"), BAD)
+def test_malformed_request_is_refused_with_a_problem(
+    server: Serving, method: str, target: str, body: bytes | None, kind: str, status: int
+) -> None:
+    """What the protocol does not allow gets the status that says so, and a problem document."""
+    reply = asked(server, method, target, body, **({"Content_Type": kind} if kind else {}))
+    assert reply.status == status, reply.body
+    assert reply.kind == "application/problem+json"
+    assert reply.json["status"] == status
+    assert reply.json["detail"]
+
+
+def test_compressed_body_is_refused(server: Serving) -> None:
+    """A body is not unpacked."""
+    reply = asked(server, "POST", "/query", b"x", Content_Type=QUERY, Content_Encoding="gzip")
+    assert reply.status == 415
+
+
+def test_syntax_error_has_its_place(server: Serving) -> None:
+    """The line and the column of what was sent are told, whatever the server puts in front."""
+    for text in ("ASK { ?s ?p ?o }\n  ]", "ASK { ?s <p> ?o }\n  ]"):
+        reply = answered(server, text)
+        assert (reply.status, reply.json["line"]) == (400, 2), reply.body
+        assert reply.json["column"] in (3, 4)  # Oxigraph names the end of what it cannot take
+    reply = answered(server, "ASK { ?s <p> 'a }")
+    assert reply.json["line"] == 1
+    assert reply.json["column"] <= 18
+
+
+SELECT, GRAPH = "SELECT ?s { ?s ?p ?o }", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }"
+ACCEPTED = [
+    (SELECT, "", "application/sparql-results+json"),
+    (SELECT, "*/*", "application/sparql-results+json"),
+    (SELECT, "application/sparql-results+xml", "application/sparql-results+xml"),
+    (SELECT, "text/csv;q=0.2, text/tab-separated-values", "text/tab-separated-values"),
+    (SELECT, "text/*", "text/csv"),
+    (SELECT, "text/csv;q=0, text/*;q=0.5, */*;q=0.1", "text/tab-separated-values"),
+    (SELECT, "application/json", "application/sparql-results+json"),
+    (SELECT, "text/html, application/xml;q=0.9, */*;q=0.8", "application/sparql-results+xml"),
+    ("ASK {}", "application/sparql-results+xml", "application/sparql-results+xml"),
+    ("ASK {}", "text/csv", "text/csv"),
+    (GRAPH, "", "text/turtle"),
+    (GRAPH, "application/n-triples", "application/n-triples"),
+    (GRAPH, "application/rdf+xml, text/turtle;q=0.9", "application/rdf+xml"),
+    (GRAPH, "application/ld+json", "application/ld+json"),
+    (GRAPH, "application/n-quads", "application/n-quads"),
+    (GRAPH, "application/trig", "application/trig"),
+    ("DESCRIBE <http://e/s>", "", "text/turtle"),
+]
+
+
+@pytest.mark.parametrize(("text", "accept", "kind"), ACCEPTED)
+def test_answer_has_the_format_that_is_wanted_most(
+    filled: Serving, text: str, accept: str, kind: str
+) -> None:
+    """Quality, ranges and aliases of Accept decide; text is said to be UTF-8."""
+    reply = answered(filled, text, **({"Accept": accept} if accept else {}))
+    assert (reply.status, reply.kind) == (200, kind), reply.body
+    assert reply.headers.get_content_charset() == ("utf-8" if kind.startswith("text/") else None)
+
+
+def test_unknown_format_is_refused_with_what_there_is(filled: Serving) -> None:
+    """406 lists the formats."""
+    for text, accept in (
+        (SELECT, "text/turtle"),
+        (GRAPH, "text/csv"),
+        (SELECT, "*/*;q=0"),
+        (SELECT, "image/png"),
+    ):
+        reply = answered(filled, text, Accept=accept)
+        assert reply.status == 406
+        assert ("text/csv" if text == SELECT else "text/turtle") in reply.json["detail"]
+
+
+def seen(reply: Reply) -> str:
+    assert reply.status == 200, reply.body
+    return str(reply.json["results"]["bindings"][0].get("seen", {}).get("value", ""))
+
+
+DEFAULT, NAMED = SEEN % "?s ?p ?o", SEEN % "GRAPH ?g { ?s ?p ?o }"
+FROM = "FROM <http://e/data1> FROM NAMED <http://e/data2>"
+DATASETS: list[tuple[str, list[int], list[int], str]] = [
+    (DEFAULT, [], [], "default"),
+    (NAMED, [], [], "0 1 2 3"),
+    (DEFAULT, [1], [], "1"),
+    (NAMED, [1], [], ""),
+    (DEFAULT, [1, 2], [3], "1 2"),
+    (NAMED, [1, 2], [3, 0], "0 3"),
+    (DEFAULT, [], [3], ""),
+    (NAMED, [], [3], "3"),
+    (DEFAULT.replace("{", FROM + " {", 1), [], [], "1"),
+    (NAMED.replace("{", FROM + " {", 1), [], [], "2"),
+    (DEFAULT.replace("{", FROM + " {", 1), [3], [], "3"),
+    (NAMED.replace("{", FROM + " {", 1), [3], [], ""),
+    (NAMED.replace("{", FROM + " {", 1), [3], [0], "0"),
+    (SEEN % "GRAPH <http://e/data2> { ?s ?p ?o }", [1], [3], ""),
+]
+
+
+@pytest.mark.parametrize(("text", "default", "named", "expected"), DATASETS)
+def test_dataset_of_the_protocol_wins_over_that_of_the_query(
+    filled: Serving, text: str, default: list[int], named: list[int], expected: str
+) -> None:
+    """Graphs named by the request, or by FROM where it names none, are the whole dataset."""
+    parameters = [("default-graph-uri", GRAPHS[i]) for i in default]
+    parameters += [("named-graph-uri", GRAPHS[i]) for i in named]
+    assert seen(answered(filled, text, *parameters)) == expected
+    form = urlencode([("query", text), *parameters]).encode()
+    assert seen(asked(filled, "POST", "/query", form, Content_Type=FORM)) == expected
+    target = "/query?" + urlencode(parameters)
+    assert seen(asked(filled, "POST", target, text.encode(), Content_Type=QUERY)) == expected
+
+
+INSERT = "INSERT { GRAPH <http://e/out> { ?s ?p ?o } } WHERE { %s }"
+MATCHES = [(INSERT % "?s ?p ?o", DEFAULT), (INSERT % "GRAPH ?g { ?s ?p ?o }", NAMED)]
+
+
+@pytest.mark.parametrize(
+    ("default", "named"), [([], []), ([1], []), ([1, 2], []), ([], [3]), ([1, 2], [3, 0])]
+)
+@pytest.mark.parametrize(("text", "query"), MATCHES)
+def test_update_matches_the_dataset_of_the_protocol(
+    filled: Serving, text: str, query: str, default: list[int], named: list[int]
+) -> None:
+    """What an update's patterns see is what a query sees with the same graphs."""
+    graphs = [("default", GRAPHS[i]) for i in default] + [("named", GRAPHS[i]) for i in named]
+    expected = seen(answered(filled, query, *((f"{kind}-graph-uri", name) for kind, name in graphs)))
+    using = {"default": "using-graph-uri", "named": "using-named-graph-uri"}
+    assert updated(filled, text, *((using[kind], name) for kind, name in graphs)).status == 204
+    assert seen(answered(filled, DEFAULT, ("default-graph-uri", "http://e/out"))) == expected
+
+
+def test_update_with_a_dataset_deletes_by_the_short_form(filled: Serving) -> None:
+    """DELETE WHERE matches the graphs of the protocol and deletes from the default graph."""
+    text = "DELETE WHERE { ?s ?p ?o } ; INSERT { ?s ?p 9 } WHERE { ?s ?p 1 }"
+    assert updated(filled, "INSERT DATA { <http://e/s1> <http://e/p> 1 }").status == 204
+    assert updated(filled, text, ("using-graph-uri", GRAPHS[1])).status == 204
+    assert seen(answered(filled, DEFAULT)) == "9 default"
+    assert seen(answered(filled, NAMED)) == "0 1 2 3"
+
+
+def test_update_is_one_commit_and_tells_its_number(filled: Serving) -> None:
+    """A request of several operations is one delta, whose sequence the response gives."""
+    deltas: list[Any] = []
+    with rdflive.subscribe(filled.dataset, "SELECT ?o { ?s ?p ?o }", deltas.append, initial=False):
+        text = "INSERT DATA { <http://e/a> <http://e/p> 1 } ; DELETE { ?s ?p 'default' } WHERE { ?s ?p 'default' }"
+        reply = updated(filled, text)
+        assert (reply.status, reply.body) == (204, b"")
+        assert [(len(delta.added), len(delta.removed)) for delta in deltas] == [(1, 1)]
+        assert int(reply.headers["Rdflive-Sequence"]) == deltas[0].sequence
+
+
+def test_update_that_fails_changes_nothing(filled: Serving) -> None:
+    """The operations before one that fails are taken back."""
+    deltas: list[Any] = []
+    with rdflive.subscribe(filled.dataset, "SELECT ?o { ?s ?p ?o }", deltas.append, initial=False):
+        for last in ("CREATE GRAPH <http://e/data1>", "LOAD <http://e/>", "INSERT DATA { <a> }"):
+            text = "DELETE WHERE { ?s ?p ?o } ; INSERT DATA { <http://e/a> <http://e/p> 1 } ; " + last
+            assert updated(filled, text).status in (400, 403)
+        assert not deltas
+    assert seen(answered(filled, DEFAULT)) == "default"
+
+
+def test_relative_iris_are_resolved_against_the_request(filled: Serving) -> None:
+    """The base of a text without BASE is the address of the endpoint."""
+    assert updated(filled, "INSERT DATA { <http://e/x> <http://e/q> <rel> }").status == 204
+    reply = answered(filled, "SELECT ?o { <http://e/x> ?p ?o }")
+    assert reply.json["results"]["bindings"][0]["o"]["value"] == f"{filled.url}/rel"
+    assert answered(filled, "ASK { ?s ?p <../rel> }").json["boolean"] is True
+
+
+def test_bound_prefixes_apply(server: Serving) -> None:
+    """The prefixes of the dataset need not be declared."""
+    server.dataset.bind("nice", "http://nice/")
+    assert updated(server, "INSERT DATA { nice:a nice:p nice:b }").status == 204
+    assert answered(server, "ASK { nice:a ?p <http://nice/b> }").json["boolean"] is True
+
+
+def test_service_is_described(server: Serving) -> None:
+    """A GET without a query gives the service description, in the format that is wanted."""
+    sd = rdflib.Namespace("http://www.w3.org/ns/sparql-service-description#")
+    graphs = []
+    for accept, form in (
+        ("text/turtle", "turtle"),
+        ("application/rdf+xml", "xml"),
+        ("application/ld+json", "json-ld"),
+    ):
+        reply = asked(server, "GET", "/query", Accept=accept)
+        assert (reply.status, reply.kind) == (200, accept)
+        graphs.append(rdflib.Graph().parse(data=reply.body, format=form))
+        assert (None, sd.endpoint, URIRef(f"{server.url}/query")) in graphs[-1]
+        assert (None, sd.supportedLanguage, sd.SPARQL11Update) in graphs[-1]
+    assert isomorphic(graphs[0], graphs[1])
+    assert isomorphic(graphs[0], graphs[2])
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "POST_FORM"])
+@pytest.mark.parametrize("form", ["xml", "json", "csv"])
+def test_rdflib_store_reads_and_writes(filled: Serving, method: Any, form: str) -> None:
+    """rdflib's SPARQLStore and SPARQLUpdateStore speak to the server."""
+    dataset = rdflib.Dataset(SPARQLStore(f"{filled.url}/query", method=method, returnFormat=form))
+    rows = {tuple(map(str, row)) for row in dataset.query("SELECT ?s ?o { ?s ?p ?o }")}
+    assert rows == {("http://e/s", "default")}
+    store = SPARQLUpdateStore(f"{filled.url}/query", f"{filled.url}/update", method=method)
+    graph = rdflib.Graph(store, URIRef("http://e/mine"))
+    graph.add((URIRef("http://e/a"), URIRef("http://e/p"), Literal("x")))
+    assert len(graph) == 1
+    assert set(graph) == {(URIRef("http://e/a"), URIRef("http://e/p"), Literal("x"))}
+    graph.remove((None, None, None))
+    assert len(graph) == 0
+
+
+def test_sparqlwrapper_reads_and_writes(filled: Serving) -> None:
+    """SPARQLWrapper reads every format that it knows, and updates."""
+    wrapper = pytest.importorskip("SPARQLWrapper", reason="needs the extra rdflive[endpoint]")
+    client = wrapper.SPARQLWrapper(f"{filled.url}/query", f"{filled.url}/update")
+    client.setMethod("POST")
+    client.setQuery("INSERT DATA { <http://e/w> <http://e/p> 'w' }")
+    client.query()
+    client.setMethod("GET")
+    for form in ("json", "xml", "csv", "tsv"):
+        client.setReturnFormat(form)
+        client.setQuery("SELECT ?s { ?s ?p 'w' }")
+        answer = client.queryAndConvert()
+        assert "http://e/w" in (answer.toxml() if form == "xml" else str(answer))
+    for form in ("turtle", "n3", "rdf+xml", "json-ld"):
+        client.setReturnFormat(form)
+        client.setQuery("CONSTRUCT { ?s ?p ?o } { ?s ?p 'w', ?o }")
+        answer = client.queryAndConvert()
+        graph = (
+            answer if isinstance(answer, rdflib.Graph) else rdflib.Graph().parse(data=answer, format="turtle")
+        )
+        assert set(graph) == {(URIRef("http://e/w"), URIRef("http://e/p"), Literal("w"))}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_curl_reads_and_writes(filled: Serving, tmp_path: Path) -> None:
+    """curl sends a form and a file, and is given the answer."""
+    (tmp_path / "update.ru").write_text("INSERT DATA { <http://e/c> <http://e/p> 'ü' }", encoding="utf-8")
+    curl = ["curl", "-sS", "--fail-with-body", "-H"]
+    subprocess.run(
+        [
+            *curl,
+            f"Content-Type: {UPDATE}",
+            "--data-binary",
+            f"@{tmp_path / 'update.ru'}",
+            f"{filled.url}/update",
+        ],
+        check=True,
+    )
+    given = [
+        "Accept: text/csv",
+        "--data-urlencode",
+        "query=SELECT ?o { <http://e/c> ?p ?o }",
+        f"{filled.url}/query",
+    ]
+    printed = subprocess.run([*curl, *given], check=True, capture_output=True)
+    assert printed.stdout == "o\r\nü\r\n".encode()
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_union_is_the_default_graph_where_the_dataset_says_so(store: str) -> None:
+    """With default_union queries without a dataset see all graphs, and updates never match fewer silently."""
+    dataset = rdflib.Dataset(store, default_union=True)
+    dataset.parse(data=DATA, format="trig")
+    with serving(dataset) as server:
+        assert seen(answered(server, DEFAULT)) == "0 1 2 3"
+        assert seen(answered(server, DEFAULT.replace("{", FROM + " {", 1))) == "1"
+        assert seen(answered(server, DEFAULT, ("default-graph-uri", GRAPHS[2]))) == "2"
+        assert updated(server, "INSERT DATA { <http://e/s> <http://e/p> 8 }").status == 204
+        reply = updated(server, "INSERT { <http://e/s> <http://e/q> ?o } WHERE { ?s <http://e/p> ?o }")
+        if store == "default":
+            assert reply.status == 204
+            assert seen(answered(server, SEEN % "?s <http://e/q> ?o")) == "0 1 2 3 8"
+        else:
+            assert (reply.status, reply.json["column"]) == (400, 41)
+        text = f"INSERT {{ <http://e/s> <http://e/r> ?o }} USING <{GRAPHS[3]}> WHERE {{ ?s <http://e/p> ?o }}"
+        assert updated(server, text).status == 204
+        assert seen(answered(server, SEEN % "?s <http://e/r> ?o")) == "3"

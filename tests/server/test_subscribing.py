@@ -1,0 +1,376 @@
+"""Subscriptions over server-sent events, against a server that runs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import rdflib
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import Literal, URIRef
+
+import rdflive
+from rdflive.server import topics as topics_module
+from rdflive.sinks.ndjson import solution_text
+from support.serving import Serving, serving
+from support.sinks import Event, listening, read_events, total
+
+P = URIRef("http://e/p")
+QUERY = "SELECT ?s ?o { ?s <http://e/p> ?o }"
+
+
+def at(server: Serving, query: str = QUERY, **options: str) -> str:
+    """The address of a query's events."""
+    return f"{server.url}/subscribe?{urlencode({'query': query, **options})}"
+
+
+def add(server: Serving, number: int, text: str = "x") -> None:
+    server.dataset.add((URIRef(f"http://e/{number}"), P, Literal(text), server.dataset.default_graph))
+
+
+def ask(server: Serving, method: str, target: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    """Send a request; give the status, and the JSON of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request(method, target, body, headers)
+    with connection.getresponse() as response:
+        answer = response.status, json.loads(response.read() or "null")
+    connection.close()
+    return answer
+
+
+def eventually(condition: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[Serving]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: Serving) -> Serving:
+    """A server whose graph is empty."""
+    shared_server.dataset.update("CLEAR ALL")
+    return shared_server
+
+
+def test_a_client_is_told_the_answer_and_its_changes(server: Serving) -> None:
+    """Events come as the graph changes, with the ids that lead back."""
+    add(server, 0)
+    with listening(at(server)) as events:
+        initial = next(event for event in events if event.kind)
+        assert (initial.kind, initial.data["form"], initial.data["head"]) == (
+            "initial", "SELECT", {"vars": ["s", "o"]},
+        )  # fmt: skip
+        add(server, 1, "é\n")
+        update = next(events)
+        assert update.kind == "update"
+        assert update.data["added"] == [
+            {"s": {"type": "uri", "value": "http://e/1"}, "o": {"type": "literal", "value": "é\n"}}
+        ]
+        server.dataset.remove((None, P, None, None))
+        assert len(next(events).data["removed"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "initial", "update"),
+    [
+        ("ASK { ?s <http://e/p> ?o }", {"boolean": False}, {"boolean": True}),
+        (
+            "CONSTRUCT { ?s <http://e/q> 1 } { ?s <http://e/p> ?o }",
+            {"added": [], "removed": []},
+            {"removed": []},
+        ),
+        ("SELECT (COUNT(*) AS ?n) { ?s <http://e/p> ?o }", {"removed": []}, {}),
+    ],
+)
+def test_queries_of_every_form_are_followed(server: Serving, query: str, initial: Any, update: Any) -> None:
+    """ASK has a boolean, CONSTRUCT has triples."""
+    with listening(at(server, query)) as events:
+        first = next(event for event in events if event.kind)
+        assert first.data | initial == first.data
+        add(server, 1)
+        changed = next(events).data
+        assert changed | update == changed
+
+
+def test_entailment_is_asked_for(server: Serving) -> None:
+    """The same query with and without it are two subscriptions."""
+    query = "SELECT ?s { ?s a <http://e/Train> }"
+    server.dataset.update(
+        "INSERT DATA { <http://e/Fast> rdfs:subClassOf <http://e/Train> . <http://e/1> a <http://e/Fast> }"
+    )
+    with listening(at(server, query)) as plain, listening(at(server, query, entailment="rdfs")) as entailed:
+        rows = [len(next(e for e in events if e.kind).data["added"]) for events in (plain, entailed)]
+    assert rows == [0, 1]
+
+
+def test_long_queries_are_posted(server: Serving) -> None:
+    """As a form, or as themselves."""
+    query = QUERY + "#" + "x" * 100_000
+    for body, kind in (
+        (urlencode({"query": query}), "application/x-www-form-urlencoded"),
+        (query, "application/sparql-query; charset=utf-8"),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection.request("POST", "/subscribe", body, {"Content-Type": kind})
+        with connection.getresponse() as response:
+            assert response.status == 200
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "members"),
+    [
+        ({"query": "SELECT {"}, 400, {"line": 1, "column": 8}),
+        ({"query": "SELECT ?s {\n ?s ?p ?o }\nLIMIT x"}, 400, {"line": 3}),
+        ({"query": "DESCRIBE <urn:x>"}, 400, {"line": 1, "column": 1}),
+        ({"query": "SELECT * { SERVICE <http://e/> { ?s ?p ?o } }"}, 400, {"line": 1, "column": 12}),
+        ({"query": " "}, 400, {"detail": "the parameter query is missing or empty"}),
+        ({}, 400, {}),
+        ({"query": QUERY, "entailment": "owl"}, 400, {"detail": "entailment must be one of rdfs, got 'owl'"}),
+        ({"query": QUERY, "quest": "1"}, 400, {}),
+        ([("query", QUERY), ("query", QUERY)], 400, {"detail": "a parameter is given more than once"}),
+    ],
+)
+@pytest.mark.parametrize("path", ["/subscribe", "/explain"])
+def test_a_bad_request_is_answered_with_a_problem(
+    server: Serving, path: str, parameters: Any, status: int, members: dict[str, Any]
+) -> None:
+    """What is wrong with a query is said with its place."""
+    got, problem = ask(server, "GET", f"{path}?{urlencode(parameters)}")
+    assert (got, problem["status"]) == (status, status)
+    assert problem | members == problem
+
+
+def test_a_body_must_be_a_form_or_a_query(server: Serving) -> None:
+    """Other types, and what is no UTF-8, are refused."""
+    assert ask(server, "POST", "/subscribe", QUERY, **{"Content-Type": "text/plain"})[0] == 415
+    assert (
+        ask(server, "POST", "/subscribe", b"\xff", **{"Content-Type": "application/sparql-query"})[0] == 400
+    )
+
+
+def test_a_query_is_explained(server: Serving) -> None:
+    """The plan comes as text and as a picture."""
+    status, plan = ask(server, "GET", f"/explain?{urlencode({'query': QUERY})}")
+    assert (status, plan["form"], plan["vars"]) == (200, "SELECT", ["s", "o"])
+    assert plan["svg"].startswith("<svg")
+    assert "an update costs" in plan["text"]
+
+
+def test_clients_of_one_query_share_a_subscription(server: Serving) -> None:
+    """`/subscriptions` lists it once, with its clients."""
+    with ExitStack() as stack:
+        streams = [stack.enter_context(listening(at(server, QUERY + " #shared"))) for _ in range(3)]
+        for events in streams:
+            next(event for event in events if event.kind)
+        [topic] = [t for t in ask(server, "GET", "/subscriptions")[1] if t["query"].endswith("#shared")]
+        assert topic["clients"] == 3
+        assert topic["stats"]["deltas"] == 1
+        assert ask(server, "GET", f"/subscriptions/{topic['id']}")[1]["vars"] == ["s", "o"]
+    assert ask(server, "GET", "/subscriptions/nothing")[0] == 404
+
+
+def test_a_client_that_comes_back_is_told_what_it_missed(server: Serving) -> None:
+    """In one event, and nothing that it has seen; a strange id leads to a resync."""
+    query = QUERY + " #back"
+    with listening(at(server, query)) as events:
+        seen = next(event for event in events if event.kind)
+    for number in range(5):
+        add(server, number)
+    with listening(at(server, query), seen.id) as events:
+        missed = next(event for event in events if event.kind)
+    assert (missed.kind, len(missed.data["added"])) == ("update", 5)
+    with listening(at(server, query), "3-00000000") as events:
+        assert [event.kind for event in islice((e for e in events if e.kind), 2)] == ["resync", "initial"]
+
+
+def test_a_query_without_clients_is_kept_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is closed, and the graph is not watched for it any more."""
+    monkeypatch.setattr(topics_module, "_LINGER", 0.1)
+    with serving() as server:
+        with listening(at(server)) as events:
+            next(event for event in events if event.kind)
+        assert len(server.service.topics) == 1
+        eventually(lambda: not len(server.service.topics))
+
+
+def test_no_more_queries_linger_than_a_client_may_have() -> None:
+    """The oldest are closed first."""
+    with serving(subscriptions=2) as server:
+        for number in range(6):
+            with listening(at(server, f"{QUERY} #{number}")) as events:
+                next(event for event in events if event.kind)
+            eventually(lambda: all(not topic.followers for topic in server.service.topics))
+        assert {topic.query[-1] for topic in server.service.topics} == {"4", "5"}
+
+
+def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
+    """The next is refused with 429, and may come when one has ended."""
+    with serving(subscriptions=2) as server:
+        with listening(at(server)) as one, listening(at(server)) as two:
+            for events in (one, two):
+                next(event for event in events if event.kind)
+            status, problem = ask(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
+            assert (status, "2 subscriptions open" in problem["detail"]) == (429, True)
+        eventually(lambda: not any(topic.followers for topic in server.service.topics))
+        with listening(at(server)) as events:
+            next(event for event in events if event.kind)
+
+
+def test_an_answer_that_grows_too_large_ends_its_subscription() -> None:
+    """Its clients are told why; one that asks again is refused, and others go on."""
+    with serving(rows=3) as server:
+        with listening(at(server)) as events, listening(at(server, "ASK { ?s ?p ?o }")) as others:
+            next(event for event in events if event.kind)
+            next(event for event in others if event.kind)
+            server.dataset.update(
+                "INSERT DATA {" + " . ".join(f"<urn:{i}> <http://e/p> {i}" for i in range(4)) + "}"
+            )
+            got = list(events)
+            assert [event.kind for event in got] == ["update", "end"]
+            assert "more than 3 solutions" in got[-1].data["detail"]
+            assert next(others).data["boolean"] is True
+        status, problem = ask(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
+        assert (status, "more than 3 solutions" in problem["detail"]) == (403, True)
+
+
+def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
+    """The writer and others go on, and it gets the sum when it reads again."""
+    query = QUERY + " #slow"
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("GET", f"/subscribe?{urlencode({'query': query})}")
+    with closing(connection), connection.getresponse() as slow:
+        with listening(at(server, query)) as quick:
+            got = [next(event for event in quick if event.kind)]
+            for number in range(100):
+                with rdflive.batch(server.dataset):
+                    server.dataset.remove((None, P, None, None))
+                    add(server, number, "long " * 40_000)
+                got.append(next(quick))
+        answer = total(got)
+        [topic] = [topic for topic in server.service.topics if topic.query == query]
+        assert sum(len(entry.net) for entry in topic.log._entries) < 500
+        late = []
+        for event in read_events(slow):
+            late.append(event)
+            if event.data and event.data["sequence"] >= got[-1].data["sequence"]:
+                break
+    assert len(late) < len(got)
+    assert total(late) == answer
+
+
+def test_the_end_of_the_server_ends_all_streams_at_once() -> None:
+    """They are cut without `end`, so that clients come back."""
+    with serving() as server:
+        streams: list[list[Event]] = []
+        ready = threading.Barrier(6, timeout=20)
+
+        def follow() -> None:
+            with listening(at(server)) as events:
+                got = [next(event for event in events if event.kind)]
+                ready.wait()
+                streams.append(got + list(events))
+
+        threads = [threading.Thread(target=follow) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        start = time.monotonic()
+    assert time.monotonic() - start < 4
+    for thread in threads:
+        thread.join()
+    assert [[event.kind for event in got] for got in streams] == [["initial"]] * 5
+
+
+def test_curl_follows_a_query(server: Serving) -> None:
+    """What curl shows is the stream itself."""
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("there is no curl here")
+    command = [curl, "-sN", "--get", f"{server.url}/subscribe", "--data-urlencode", f"query={QUERY}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert next(line for line in lines if line.startswith("event")) == "event: initial\n"
+        add(server, 1)
+        assert next(line for line in lines if line.startswith("event")) == "event: update\n"
+        process.terminate()
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "add", "remove", "batch", "leave", "return"]),
+        st.integers(0, 5),
+        st.integers(0, 2),
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps=STEPS)
+def test_events_add_up_for_clients_that_come_and_go(shared_server: Serving, steps: list) -> None:
+    """What each client was sent, over all its connections, is the answer of the query in the end."""
+    server, query = shared_server, "SELECT ?o { ?s <http://e/p> ?o }"
+    server.dataset.update("CLEAR ALL")
+    streams: dict[int, Any] = {}
+    seen: dict[int, list[Event]] = {0: [], 1: [], 2: []}
+
+    def join(who: int) -> None:
+        last = next((event.id for event in reversed(seen[who]) if event.id), None)
+        streams[who] = stack.enter_context(listening(at(server, query), last))
+        if last is None:
+            take(who, 0)
+
+    def take(who: int, sequence: int) -> None:
+        for event in streams[who]:
+            seen[who].append(event)
+            if event.data is not None and event.data.get("sequence", -1) >= sequence:
+                return
+
+    with ExitStack() as stack:
+        for who in seen:
+            join(who)
+        for step, number, who in steps:
+            if step == "add":
+                add(server, number, str(number % 3))
+            elif step == "remove":
+                server.dataset.remove((URIRef(f"http://e/{number}"), P, None, None))
+            elif step == "batch":
+                inserted = f"<urn:{number}> <http://e/p> {number}"
+                server.dataset.update(f"DELETE WHERE {{ ?s <http://e/p> ?o }} ; INSERT DATA {{ {inserted} }}")
+            elif step == "leave" and who in streams:
+                streams.pop(who).close()
+            elif step == "return" and who not in streams:
+                join(who)
+        add(server, 99, "last")
+        sequence = server.service.capture.sequence
+        for who in seen:
+            if who not in streams:
+                join(who)
+            take(who, sequence)
+    bindings = server.dataset.query(query)
+    names = rdflib.Variable("o")
+    answer = Counter(
+        json.dumps({"o": json.loads(solution_text({"o": row[names]}))["o"]}, sort_keys=True)
+        for row in bindings
+    )
+    assert [total(events) for events in seen.values()] == [answer] * 3

@@ -1,0 +1,26 @@
+"""axe-core, which looks for what keeps people from using a page; tests are skipped where it is missing."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["violations"]
+
+pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install axe-playwright-python")
+
+
+def violations(page: Page) -> list[Any]:
+    """Give what axe-core finds that is serious or critical, and of WCAG or of best practice."""
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document).then(result => result.violations)")
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,120 @@
+"""A real browser: Chromium, driven by Playwright; tests are skipped where either is missing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright", reason="needs Playwright: pip install playwright")
+
+from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+
+__all__ = [
+    "LATE",
+    "Browser",
+    "Locator",
+    "Page",
+    "Request",
+    "Watched",
+    "expect",
+    "launched",
+    "panel_of",
+    "rows_of",
+    "subscribe",
+    "write",
+]
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LATE = """# Late trains
+PREFIX : <http://example.org/>
+SELECT ?train ?minutes WHERE { ?train :delay ?minutes }
+"""
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Start a browser: the one that RDFLIVE_CHROMIUM names, else one that is installed."""
+    program = os.environ.get("RDFLIVE_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    if program is None:
+        pytest.skip("needs Chromium: install it, or name one by RDFLIVE_CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """Notes everything that goes wrong in a page: errors of its console, dialogs, requests elsewhere."""
+
+    def __init__(self, page: Page) -> None:
+        self._allowed: list[str] = []
+        self._seen: list[str] = []
+        page.on("console", self._take_message)
+        page.on("pageerror", lambda error: self._seen.append(f"error: {error}"))
+        page.on("dialog", self._take_dialog)
+        page.on("request", lambda request: self._take_request(page, request.url))
+
+    def allow(self, pattern: str) -> None:
+        """Expect what matches a pattern."""
+        self._allowed.append(pattern)
+
+    @property
+    def faults(self) -> list[str]:
+        """What has gone wrong, but for what was expected."""
+        return [fault for fault in self._seen if not any(re.search(one, fault) for one in self._allowed)]
+
+    def _take_message(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self._seen.append(f"{message.type}: {message.text}")
+
+    def _take_dialog(self, dialog: Any) -> None:
+        self._seen.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _take_request(self, page: Page, url: str) -> None:
+        if not url.startswith(("data:", "blob:", "http://127.0.0.1:")):
+            self._seen.append(f"request: {url} by {page.url}")
+
+
+def write(page: Page, query: str) -> None:
+    """Write a query into the editor, in place of what is there."""
+    page.get_by_role("textbox", name="Query").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(query)
+
+
+def subscribe(page: Page, query: str = LATE) -> Locator:
+    """Subscribe to a query by the form, and give its panel once it is connected."""
+    write(page, query)
+    page.get_by_role("button", name="Subscribe", exact=True).click()
+    panel = page.locator("article").first
+    expect(panel.locator("header .state")).to_have_text("connected")
+    expect(panel.locator(".facts")).not_to_be_empty()
+    return panel
+
+
+def panel_of(page: Page, title: str) -> Locator:
+    """Give the panel with a title."""
+    return page.get_by_role("article", name=title)
+
+
+def rows_of(panel: Locator) -> list[list[str]]:
+    """Give the text of the rows that are in the answer, sorted, without those that have gone."""
+    cells = "rows => rows.map(row => [...row.cells].slice(1).map(cell => cell.textContent))"
+    rows: list[list[str]] = panel.locator("tbody tr:not(.gone)").evaluate_all(cells)
+    return sorted(rows)

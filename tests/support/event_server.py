@@ -1,0 +1,264 @@
+"""A server of event streams that does as a script tells it, byte by byte, and a stretch of network to cut."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from rdflive.client.address import Address
+from rdflive.client.pace import Pace
+from rdflive.client.server import Server
+
+QUICK = Pace(silence=20.0, first=0.01, longest=0.02)
+PATIENCE = 20.0
+
+
+@dataclass
+class Asked:
+    """A request."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def last(self) -> str | None:
+        """The id of the last event that the client has seen."""
+        return self.headers.get("last-event-id")
+
+
+class Wire:
+    """One connection, as a script sees it."""
+
+    def __init__(self, line: socket.socket, asked: Asked) -> None:
+        self.line = line
+        self.asked = asked
+        self.is_chunked = False
+
+    def head(
+        self, status: int = 200, kind: str = "text/event-stream", *, chunked: bool = False, **headers: str
+    ) -> Wire:
+        """Send the status line and headers."""
+        self.is_chunked = chunked
+        lines = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {kind}"]
+        lines.append("Transfer-Encoding: chunked" if chunked else "Connection: close")
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.line.sendall("\r\n".join([*lines, "", ""]).encode())
+        return self
+
+    def raw(self, text: str | bytes) -> Wire:
+        """Send what is given."""
+        piece = text.encode() if isinstance(text, str) else text
+        self.line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece) if self.is_chunked else piece)
+        return self
+
+    def event(self, kind: str, name: str = "", **members: Any) -> Wire:
+        """Send an event."""
+        return self.raw(written(kind, name, **members))
+
+    def wait(self) -> None:
+        """Wait until the client goes."""
+        with suppress(OSError):
+            while self.line.recv(1 << 16):
+                pass
+
+
+Script = Callable[[Wire], object]
+
+
+@dataclass
+class EventServer:
+    """A running server: each connection gets the next script, the last one for ever."""
+
+    port: int
+    asked: list[Asked] = field(default_factory=list)
+    scripts: deque[Script] = field(default_factory=deque)
+    tls: ssl.SSLContext | None = None
+
+    def secure(self, context: ssl.SSLContext) -> None:
+        """Speak TLS from now on."""
+        self.tls = context
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def play(self, *scripts: Script) -> None:
+        """Do these from now on."""
+        self.scripts = deque(scripts)
+
+    def client(self, pace: Pace = QUICK, timeout: float = PATIENCE, token: str | None = None) -> Server:
+        """Make a client that comes back quickly."""
+        return Server(Address.parse(self.url, token), timeout=timeout, pace=pace)
+
+
+@contextmanager
+def event_server() -> Iterator[EventServer]:
+    """Run a server on a free port; leaving ends all connections."""
+    open_lines: list[socket.socket] = []
+    threads: list[threading.Thread] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = EventServer(listening.getsockname()[1])
+
+    def answer(line: socket.socket) -> None:
+        with (
+            suppress(OSError),
+            server.tls.wrap_socket(line, server_side=True) if server.tls else line as line,
+        ):
+            asked = _read_request(line)
+            if asked is None:
+                return
+            script = server.scripts.popleft() if len(server.scripts) > 1 else server.scripts[0]
+            server.asked.append(asked)
+            script(Wire(line, asked))
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = listening.accept()
+                open_lines.append(line)
+                threads.append(threading.Thread(target=answer, args=(line,)))
+                threads[-1].start()
+
+    acceptor = threading.Thread(target=accept)
+    acceptor.start()
+    try:
+        yield server
+    finally:
+        _shut(listening)
+        acceptor.join()
+        listening.close()
+        for line in open_lines:
+            _shut(line)
+        for thread in threads:
+            thread.join()
+
+
+def written(kind: str, name: str = "", **members: Any) -> str:
+    """Write an event."""
+    place = f"id: {name}\n" if name else ""
+    return f"{place}event: {kind}\ndata: {json.dumps(members)}\n\n"
+
+
+def initial(wire: Wire, name: str, *values: str, chunked: bool = False) -> Wire:
+    """Send the head, and an answer of `SELECT ?s`; its sequence is the number in the event's id."""
+    return wire.head(chunked=chunked).raw(whole(name, *values))
+
+
+def whole(name: str, *values: str) -> str:
+    """Write the initial event of an answer of `SELECT ?s`."""
+    return written(
+        "initial",
+        name,
+        sequence=int(name.partition("-")[0]),
+        initial=True,
+        subscription="ab12",
+        form="SELECT",
+        head={"vars": ["s"]},
+        added=rows(*values),
+        removed=[],
+    )
+
+
+def update(name: str, added: str = "", removed: str = "", **members: Any) -> str:
+    """Write an update of `SELECT ?s`; a letter for each solution."""
+    sequence = int(name.partition("-")[0])
+    return written(
+        "update",
+        name,
+        sequence=sequence,
+        initial=False,
+        added=rows(*added),
+        removed=rows(*removed),
+        **members,
+    )
+
+
+def rows(*values: str) -> list[Any]:
+    """Make bindings."""
+    return [{"s": {"type": "uri", "value": f"urn:{value}"}} for value in values]
+
+
+def _read_request(line: socket.socket) -> Asked | None:
+    with line.makefile("rb") as stream:
+        first = stream.readline().decode().split()
+        headers: dict[str, str] = {}
+        while text := stream.readline().decode().strip():
+            name, _, value = text.partition(":")
+            headers[name.lower()] = value.strip()
+        body = stream.read(int(headers.get("content-length", "0"))).decode()
+    return Asked(first[0], first[1], headers, body) if first else None
+
+
+def _shut(line: socket.socket) -> None:
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
+
+
+class Cable:
+    """A stretch of network in front of a server, whose connections can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        """The port of the server; may change."""
+        self.cut_after: deque[int] = deque()
+        """How many bytes of a server's answer each new connection lets through; then any number."""
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._lines: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    def cut(self) -> None:
+        """Cut all connections."""
+        for line in tuple(self._lines):
+            _shut(line)
+
+    def close(self) -> None:
+        """Cut all connections and let no more through."""
+        _shut(self._listening)
+        self._threads[0].join()
+        self._listening.close()
+        self.cut()
+        for thread in tuple(self._threads):
+            thread.join()
+
+    def _start(self, work: Callable[..., None], *args: Any) -> None:
+        self._threads.append(threading.Thread(target=work, args=args))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                try:
+                    far = socket.create_connection(("127.0.0.1", self.target))
+                except OSError:  # nobody serves there now
+                    near.close()
+                    continue
+                self._lines |= {near, far}
+                left = self.cut_after.popleft() if self.cut_after else None
+                self._start(self._carry, near, far, None)
+                self._start(self._carry, far, near, left)
+
+    def _carry(self, source: socket.socket, target: socket.socket, left: int | None) -> None:
+        with suppress(OSError):
+            while piece := source.recv(1 << 16 if left is None else max(1, min(left, 1 << 16))):
+                if left is not None:
+                    piece = piece[:left]
+                    left -= len(piece)
+                target.sendall(piece)
+                if left == 0:
+                    break
+        _shut(source)
+        _shut(target)
+        self._lines.discard(source)
+        source.close()

@@ -1,0 +1,42 @@
+"""Requests that are sent as they are written, whether they are ones or not."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import closing
+
+from support.serving import Serving
+
+__all__ = ["HOST", "raw", "status"]
+
+HOST = b"Host: 127.0.0.1\r\n"
+
+
+def status(served: Serving, method: str, path: str, body: bytes | None = None, **headers: str) -> int:
+    """Send a request as it is written, and give the status; what is not an answer is 0."""
+    with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)) as connection:
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        try:
+            return connection.getresponse().status
+        except (http.client.HTTPException, OSError):
+            return 0
+
+
+def raw(served: Serving, sent: bytes) -> bytes:
+    """Send bytes, and give all that comes back until the server closes or the client would wait too long."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        answer = b""
+        try:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(1 << 16):
+                answer += piece
+        except OSError:
+            pass
+        return answer

@@ -1,0 +1,139 @@
+"""`rdflive serve` as a process that can be killed and started again, and a network that can be cut."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+__all__ = ["RAILWAY", "Network", "Served"]
+
+PATIENCE = 30.0
+RAILWAY = """PREFIX : <http://example.org/>
+DROP ALL ;
+INSERT DATA { :T1 a :Train ; rdfs:label "Dunes"@en ; :delay 4 . :T2 a :Train ; :delay 7 . :T3 a :Train }"""
+"""An update that leaves nothing but a small graph of trains."""
+
+
+class Served:
+    """A server on a port of its own, the same after each start."""
+
+    def __init__(self, *arguments: str | os.PathLike[str]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self._arguments = [os.fspath(argument) for argument in arguments]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Served:
+        """Start the server and wait until it answers."""
+        command = [sys.executable, "-m", "rdflive", "serve", "--listen", f"127.0.0.1:{self.port}"]
+        self._process = subprocess.Popen([*command, *self._arguments], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.05)
+        return self
+
+    def kill(self) -> None:
+        """End the server at once, as a power cut does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def update(self, text: str, **headers: str) -> None:
+        """Send a SPARQL update."""
+        self._ask("update", urlencode({"update": text}).encode(), headers)
+
+    def query(self, text: str, **headers: str) -> bytes:
+        """Send a SPARQL query and give its result as JSON."""
+        accept = {"Accept": "application/sparql-results+json"}
+        return self._ask("query", urlencode({"query": text}).encode(), accept | headers)
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the server ended"
+        with suppress(OSError):
+            return bool(self._ask("health"))
+        return False
+
+    def _ask(self, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
+        request = urllib.request.Request(self.url + path, body, headers or {})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            content: bytes = response.read()
+            return content
+
+    def __enter__(self) -> Served:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+class Network:
+    """Passes connections on to a server; `cut` ends the open ones, and while `is_down` none is taken."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.is_down = False
+        self._open: set[socket.socket] = set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """End all connections."""
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End everything."""
+        self.is_down = True
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._pass, args=(connection,), daemon=True).start()
+
+    def _pass(self, near: socket.socket) -> None:
+        with near, suppress(OSError):
+            if self.is_down:
+                return
+            with socket.create_connection(("127.0.0.1", self._target)) as far:
+                self._open |= {near, far}
+                try:
+                    _carry(near, far)
+                finally:
+                    self._open -= {near, far}
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _carry(near: Any, far: Any) -> None:
+    other = {near: far, far: near}
+    while True:
+        for ready in select.select([near, far], [], [])[0]:
+            piece = ready.recv(1 << 16)
+            if not piece:
+                return
+            other[ready].sendall(piece)

@@ -1,0 +1,56 @@
+"""A server in a thread of the test, on a port of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import rdflib
+
+from rdflive.server.access import Client
+from rdflive.server.app import make_app
+from rdflive.server.run import listen, make_server
+from rdflive.server.service import Service
+from rdflive.server.settings import Limits
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server that runs."""
+
+    url: str
+    """Without a slash at the end."""
+    port: int
+    service: Service
+    dataset: rdflib.Dataset
+
+
+@contextmanager
+def serving(
+    dataset: rdflib.Dataset | None = None,
+    *,
+    tokens: Mapping[str, Client] | None = None,
+    port: int = 0,
+    **limits: Any,
+) -> Iterator[Serving]:
+    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`."""
+    dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
+    app = make_app(dataset, tokens=tokens, limits=Limits(**limits))
+    listener = listen("127.0.0.1", port)
+    server = make_server(app)
+    thread = threading.Thread(target=server.run, args=([listener],), name="test-server")
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.005)
+        port = listener.getsockname()[1]
+        yield Serving(f"http://127.0.0.1:{port}", port, app.state.service, dataset)
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
