@@ -17,10 +17,13 @@ from typing import Any, Final
 from rdflib import plugin
 from rdflib.graph import ConjunctiveGraph, Dataset, Graph, QuotedGraph, ReadOnlyGraphAggregate
 from rdflib.parser import Parser
+from rdflib.plugins.sparql.algebra import translateUpdate
+from rdflib.plugins.sparql.processor import SPARQLUpdateProcessor
 from rdflib.query import UpdateProcessor
 from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
+from rdflive.parsing import parse_update
 from rdflive.store import UNION, Capture, GraphKey
 
 __all__ = [
@@ -159,9 +162,17 @@ def _batching_processor(entry: Any) -> type[UpdateProcessor]:
             self._graph = graph
             self._processor = entry.getClass()(graph)
 
-        def update(self, *args: Any, **options: Any) -> Any:
+        def update(
+            self,
+            request: Any,
+            initBindings: Any = None,  # noqa: N803 - rdflib's names
+            initNs: Any = None,  # noqa: N803
+            **options: Any,
+        ) -> Any:
+            if isinstance(request, str) and isinstance(self._processor, SPARQLUpdateProcessor):
+                request = translateUpdate(parse_update(request), initNs=initNs)
             with batch_of(self._graph):
-                return self._processor.update(*args, **options)
+                return self._processor.update(request, initBindings, initNs, **options)
 
     return BatchingUpdateProcessor
 

@@ -16,10 +16,10 @@ from rdflib.plugins.sparql import update as engine
 from rdflib.plugins.sparql.algebra import BGP, Join, translateUpdate
 from rdflib.plugins.sparql.algebra import Graph as GraphPattern
 from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.parser import parseUpdate
 from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import BNode, Literal, URIRef
 
+from rdflive.parsing import parse_update
 from rdflive.store import WriteRefusedError
 from rdflive_stores.rdflib_graphs import default_graph
 
@@ -36,7 +36,7 @@ def run_update(graph: Graph, text: str) -> None:
     >>> len(graph)
     2
     """
-    parsed = parseUpdate(text)
+    parsed = parse_update(text)
     if not parsed.request:
         return
     operations = translateUpdate(parsed, initNs=dict(graph.namespaces())).algebra

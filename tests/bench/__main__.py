@@ -29,6 +29,7 @@ from bench import (
     section_operators,
     section_paths,
     section_queries,
+    section_serve,
     section_spark,
     section_thresholds,
     section_windows,
@@ -53,6 +54,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "match": section_match.run,
     "expiry": section_expiry.run,
     "windows": section_windows.run,
+    "serve": section_serve.run,
 }
 
 

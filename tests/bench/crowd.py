@@ -48,7 +48,9 @@ class Client(asyncio.Protocol):
             head, end, rest = raw.partition(b"\r\n\r\n")
             if not end:
                 return
-            assert head.startswith(b"HTTP/1.1 200"), head
+            if not head.startswith(b"HTTP/1.1 200"):
+                self.crowd.failure = bytes(raw)
+                return
             self.has_begun = True
             raw[:] = rest
         place = 0
@@ -86,6 +88,7 @@ class Crowd:
         self.states: list[Counter[str]] = [Counter()]
         self.delays: list[float] = []
         self.lost = 0
+        self.failure = b""
         self.fold = cache(self._fold)
         self.sequence = cache(lambda event: self._data(event)["sequence"])
 
@@ -129,6 +132,7 @@ async def run(port: int) -> None:
         clients.append(client)
     while any(client.sequence < 0 for client in clients):
         await asyncio.sleep(0.02)
+        assert not crowd.failure, crowd.failure
     crowd.delays.clear()
     print(json.dumps({"ready": len(clients)}), flush=True)
     order = json.loads(await asyncio.to_thread(sys.stdin.readline))

@@ -55,6 +55,10 @@ class Sizes:
     """(o) Triples in a window."""
     window_triples: tuple[int, ...]
     """(p) Triples that pass through one window."""
+    clients: int
+    """(q) Clients of a server."""
+    serving: float
+    """(q) Seconds of updates."""
     repeat: int = 5
 
 
@@ -81,6 +85,8 @@ FULL = Sizes(
     event_triples=(100, 1_000, 10_000, 100_000, 1_000_000),
     windows=(50_000, 200_000, 1_000_000),
     window_triples=(50_000, 200_000),
+    clients=1_000,
+    serving=60.0,
 )
 QUICK = Sizes(
     updates=4_000,
@@ -105,5 +111,7 @@ QUICK = Sizes(
     event_triples=(100, 1_000, 10_000),
     windows=(1_000, 4_000),
     window_triples=(2_000,),
+    clients=50,
+    serving=2.0,
     repeat=2,
 )

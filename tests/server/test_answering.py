@@ -38,11 +38,15 @@ GRAPHS = {
 }
 
 
+class Servers(list[Serving]):
+    __repr__ = object.__repr__  # a dataset warns of its own
+
+
 @pytest.fixture(scope="module")
 def servers() -> Iterator[list[Serving]]:
     """A server over each kind of store in memory."""
     with serving(rdflib.Dataset()) as memory, serving(rdflib.Dataset("Oxigraph")) as oxigraph:
-        yield [memory, oxigraph]
+        yield Servers([memory, oxigraph])
 
 
 NODES = st.sampled_from([URIRef(f"urn:n{i}") for i in range(4)])
@@ -91,7 +95,7 @@ FORMS = st.sampled_from(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(triples=TRIPLES, named=TRIPLES, form=FORMS, pattern=PATTERNS)
 def test_answer_is_that_in_process(
     servers: list[Serving], triples: list[Any], named: list[Any], form: str, pattern: str
@@ -116,13 +120,10 @@ def test_answer_is_that_in_process(
 def check(expected: Result, body: bytes, form: str) -> None:
     """Compare an answer with what was written of it."""
     if expected.graph is not None:
-        read = rdflib.Dataset() if form in ("trig", "nquads") else rdflib.Graph()
-        read.parse(data=body, format=form)
-        plain = rdflib.Graph()
-        for triple in read.triples((None, None, None)):
-            plain.add(triple)
-        assert isomorphic(plain, expected.graph), (form, body)
-        assert spellings(plain) == spellings(expected.graph), (form, body)
+        plain = {"trig": "turtle", "nquads": "nt"}.get(form, form)  # all is in the default graph
+        read = rdflib.Graph().parse(data=body, format=plain)
+        assert isomorphic(folded(read), folded(expected.graph)), (form, body)
+        assert spellings(read) == spellings(expected.graph), (form, body)
     elif expected.type == "ASK":
         if form in ("json", "xml"):
             assert Result.parse(io.BytesIO(body), format=form).askAnswer is expected.askAnswer
@@ -135,6 +136,14 @@ def check(expected: Result, body: bytes, form: str) -> None:
         read_rows = Result.parse(io.BytesIO(body), format=form)
         assert list(map(str, read_rows.vars or ())) == list(map(str, expected.vars or ()))
         assert rows(read_rows) == rows(expected), (form, body)
+
+
+def folded(graph: rdflib.Graph) -> rdflib.Graph:
+    """Drop the datatype of plain strings, which rdflib tells apart."""
+    plain = rdflib.Graph()
+    for s, p, o in graph:
+        plain.add((s, p, Literal(str(o)) if isinstance(o, Literal) and o.datatype == XSD.string else o))
+    return plain
 
 
 def spellings(graph: rdflib.Graph) -> Counter[Any]:

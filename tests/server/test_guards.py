@@ -17,7 +17,6 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from rdflive.server.failures import Problem
 from rdflive.server.guards import refuse_remote
-
 from support.protocol import answered, updated
 from support.serving import serving
 
@@ -61,7 +60,7 @@ LOCAL = [
 LOCAL_UPDATES = [
     *LOCAL[5:],
     "PREFIX load: <urn:load:a#> INSERT DATA { load:a load:b 'LOAD <http://e/>' ; load:c payload:d }",
-    "PREFIX load: <http://e/load#>\nWITH load:a DELETE { ?s load:b ?o } USING load:c WHERE { ?s load:b ?load }",
+    "PREFIX load: <http://e/l#>\nWITH load:a DELETE { ?s load:b ?o } USING load:c WHERE { ?s load:b ?load }",
     "CLEAR GRAPH load:a ; COPY SILENT load:a TO load:b ; MOVE load:a TO DEFAULT # LOAD <http://e/>",
 ]
 

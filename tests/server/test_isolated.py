@@ -35,7 +35,6 @@ BOMBS = {
     "construct": f"CONSTRUCT {{ ?a ?e ?i }} {CROSS}",
     "path": "SELECT (COUNT(*) AS ?n) { ?a (<urn:p>|!<urn:p>)* ?b . ?c ?d ?e . ?f ?g ?h . ?i ?j ?k }",
 }
-MEMORY = f"SELECT (GROUP_CONCAT(CONCAT(STR(?a), STR(?d), STR(?g))) AS ?n) {CROSS}"
 
 
 def filled(store: str) -> rdflib.Dataset:
@@ -84,7 +83,7 @@ def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None
 def test_query_is_ended_at_its_limit_of_memory(store: str) -> None:
     """A query that outgrows its memory is answered with 503, and nothing else fails."""
     with serving(filled(store), query_seconds=30.0, query_bytes=30_000_000) as server:
-        reply = answered(server, MEMORY)
+        reply = answered(server, BOMBS["sort"])
         assert reply.status == 503, reply.body
         assert "memory" in reply.json["detail"]
         assert answered(server, "ASK {}").status == 200
@@ -168,6 +167,13 @@ def test_answer_that_fails_on_the_way_has_no_end(server: Serving) -> None:
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             answered(server, f"SELECT * {CROSS}", Accept=kind)
     assert answered(server, "ASK {}").status == 200
+
+
+def test_answer_that_its_format_cannot_hold_has_no_end() -> None:
+    """What fails in the child itself, behind a part that was sent, is no whole answer either."""
+    text = "SELECT ?s ?o { { ?s ?p ?o } UNION { BIND('\\u0007' AS ?o) } }"
+    with serving(filled("default")) as server, pytest.raises(http.client.IncompleteRead):
+        answered(server, text, Accept="application/sparql-results+xml")
 
 
 def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:

@@ -70,6 +70,8 @@ def test_query_parameters_that_mean_nothing_here_are_ignored(filled: Serving) ->
     assert answered(filled, "ASK {}", ("format", "json"), ("output", "json")).json["boolean"] is True
 
 
+USING = b"INSERT { ?s ?p 1 } USING <urn:g> WHERE { ?s ?p ?o }"
+WITH = b"WITH <urn:g> INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }"
 BAD: list[tuple[str, str, bytes | None, str, int]] = [
     ("GET", "/query?query=ASK%20%7B%7D&query=ASK%20%7B%7D", None, "", 400),
     ("GET", "/query?default-graph-uri=http://e/", None, "", 400),
@@ -99,8 +101,8 @@ BAD: list[tuple[str, str, bytes | None, str, int]] = [
     ("POST", "/update", b"INSERT DATA { <urn:a> <urn:p> }", UPDATE, 400),
     ("POST", "/update", b"DELETE { ?s x:p 1 } WHERE { ?s ?p 1 }", UPDATE, 400),
     ("POST", "/update?using-graph-uri=relative", b"CLEAR ALL", UPDATE, 400),
-    ("POST", "/update?using-graph-uri=http://e/", b"INSERT { ?s ?p 1 } USING <urn:g> WHERE { ?s ?p ?o }", UPDATE, 400),
-    ("POST", "/update?using-named-graph-uri=http://e/", b"WITH <urn:g> INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", UPDATE, 400),
+    ("POST", "/update?using-graph-uri=http://e/", USING, UPDATE, 400),
+    ("POST", "/update?using-named-graph-uri=http://e/", WITH, UPDATE, 400),
 ]  # fmt: skip
 
 
@@ -249,7 +251,8 @@ def test_update_is_one_commit_and_tells_its_number(filled: Serving) -> None:
     """A request of several operations is one delta, whose sequence the response gives."""
     deltas: list[Any] = []
     with rdflive.subscribe(filled.dataset, "SELECT ?o { ?s ?p ?o }", deltas.append, initial=False):
-        text = "INSERT DATA { <http://e/a> <http://e/p> 1 } ; DELETE { ?s ?p 'default' } WHERE { ?s ?p 'default' }"
+        text = "INSERT DATA { <http://e/a> <http://e/p> 1 } ; DELETE { ?s ?p 'default' } "
+        text += "WHERE { ?s ?p 'default' }"
         reply = updated(filled, text)
         assert (reply.status, reply.body) == (204, b"")
         assert [(len(delta.added), len(delta.removed)) for delta in deltas] == [(1, 1)]

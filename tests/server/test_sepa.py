@@ -287,6 +287,42 @@ def test_token_comes_with_the_message_or_the_handshake(dataset: rdflib.Dataset) 
             assert client.subscribe(authorization="Bearer nobody")["status_code"] == 401
 
 
+def test_answer_that_is_read_anew_has_a_new_uri(dataset: rdflib.Dataset) -> None:
+    """What cannot be said as a difference begins anew: sequence 0, the same alias, and so on from there."""
+    put(dataset, 1)
+    with serving(dataset) as served, socket(served.url) as client:
+        first = client.subscribe(alias="board")
+        with rdflive.subscribe(dataset, ALL) as other:
+            other.resync()
+        again = client.take()["notification"]
+        assert again["spuid"] != first["spuid"]
+        assert {**again, "spuid": first["spuid"]} == first
+        put(dataset, 2)
+        told = client.take()["notification"]
+        assert (told["spuid"], told["sequence"]) == (again["spuid"], 1)
+        assert "unsubscribed" in client.ask({"unsubscribe": {"spuid": again["spuid"]}})
+
+
+def test_answer_that_grows_too_large_ends_with_an_error(dataset: rdflib.Dataset) -> None:
+    """A subscription that the server ends is an error with its URI, and gone; the socket stays."""
+    with serving(dataset, rows=2) as served, socket(served.url) as client:
+        first = client.subscribe(alias="board")
+        put(dataset, 1, 2, 3)
+        told = client.take()
+        while "notification" in told:
+            told = client.take()
+        assert (told["status_code"], told["spuid"], told["alias"]) == (503, first["spuid"], "board")
+        assert client.ask({"unsubscribe": {"spuid": first["spuid"]}})["status_code"] == 404
+        assert client.subscribe("SELECT * { ?s <http://e/q> ?o }")["sequence"] == 0
+
+
+def test_failure_of_the_server_is_told(dataset: rdflib.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with a subscription, its client hears of it."""
+    with serving(dataset) as served, socket(served.url) as client:
+        monkeypatch.setattr(served.service.topics, "follow", lambda *_: 1 / 0)
+        assert client.subscribe(alias="board")["status_code"] == 500
+
+
 def test_client_that_goes_leaves_nothing(dataset: rdflib.Dataset) -> None:
     """A socket that closes takes its subscriptions with it, also one that is cut in the middle."""
     with serving(dataset, subscriptions=3) as served:

@@ -30,6 +30,7 @@ __all__ = [
     "write",
 ]
 
+expect.set_options(timeout=20_000)  # machines are slow at times
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
     "--no-sandbox",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pyparsing import ParseBaseException
-from rdflib.plugins.sparql.parser import parseUpdate
 from rdflib.term import BNode, Literal
 
 from rdflive.feeds.decoder import Decoded, Frame, StatelessDecoder
@@ -17,6 +16,7 @@ from rdflive.feeds.sparql_text import RequestScanner, normalize, write_string
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Batch, Quad
+from rdflive.parsing import parse_update
 
 __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
 
@@ -85,7 +85,7 @@ def _is_empty(line: Line) -> bool:
 
 def _check_syntax(text: str, line: int) -> None:
     try:
-        parseUpdate(text)
+        parse_update(text)
     except ParseBaseException as error:
         raise RowError(f"not a SPARQL update: {error.msg}", line) from error
     except RecursionError as error:

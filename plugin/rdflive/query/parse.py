@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
 from rdflib.plugins.sparql.algebra import translatePName, traverse
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.parsing import parse_query as parse_sparql
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
@@ -151,7 +151,7 @@ def _as_written(text: str, prologue: Prologue) -> list[Any]:
     rdflib's algebra orders them by the labels of blank nodes, which are random where the text has none,
     while what a template makes must be the same in every run of a program. So they are parsed anew.
     """
-    query = parseQuery(text)[1]
+    query = parse_sparql(text)[1]
     chains = list(query.template or query.where.part[0].triples)
     translated = traverse(chains, visitPost=partial(translatePName, prologue=prologue))
     terms = iter([term for chain in translated for term in chain])

@@ -17,12 +17,12 @@ from rdflib.plugins.sparql.algebra import (
     traverse,
 )
 from rdflib.plugins.sparql.operators import simplify
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue, Query
 from rdflib.term import BNode, Literal
 
 from rdflive.errors import QuerySyntaxError
+from rdflive.parsing import parse_query
 from rdflive.query.expressions.nodes import EXISTS
 from rdflive.query.negated_sets import spell_out
 from rdflive.tokens import Token
@@ -40,10 +40,10 @@ _MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
 def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
     """Give rdflib's algebra of a query; raises `QuerySyntaxError` with its place."""
     try:
-        parsed = parseQuery(text)  # first as it stands, so that errors quote what was written
+        parsed = parse_query(text)  # first as it stands, so that errors quote what was written
         spelled = spell_out(text, tokens)
         if spelled != text:
-            parsed = parseQuery(spelled)
+            parsed = parse_query(spelled)
         plain = traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=_never)
         _hide(traverse(plain, visitPost=partial(_numbered, {})))
         query = translateQuery(parsed, initNs=init_ns)
@@ -104,7 +104,7 @@ def _never(node: Any) -> Any:
         inner = inner.expr
     empty = isinstance(inner, CompValue) and inner.name == "literal" and not inner.string
     if empty or (isinstance(inner, Literal) and not inner):
-        return parseQuery("ASK { FILTER(!true) }")[1].where.part[0]
+        return parse_query("ASK { FILTER(!true) }")[1].where.part[0]
     return None
 
 

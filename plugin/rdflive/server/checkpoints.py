@@ -1,19 +1,20 @@
-"""A child of a store on disk: it opens a checkpoint, in a process that has never had the store open.
+"""A child of a store on disk: a new process that opens a checkpoint.
 
-RocksDB's own threads may hold locks at the moment of a fork, and what the child then reads waits for ever.
-So these children are forked by a server of `multiprocessing` that was started for that. A checkpoint shares
-the files of the store by hard links.
+RocksDB's own threads may hold locks at the moment of a fork, and what the child then reads waits for ever,
+also another store of the same engine. A checkpoint shares the files of the store by hard links.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import pickle
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import rdflib
 
@@ -22,9 +23,9 @@ from rdflive.server.answering import native_of
 from rdflive.server.confinement import Work, live
 from rdflive.server.settings import Limits
 
-__all__ = ["Checkpoints"]
+__all__ = ["Checkpoints", "read"]
 
-_PRELOADED: Final = ["rdflive.server.protocol", "oxrdflib", "pyoxigraph"]
+_PROGRAM: Final = "from rdflive.server.checkpoints import read; read()"
 
 
 class Checkpoints:
@@ -47,23 +48,23 @@ class Checkpoints:
         with manager.locked(self._dataset.store):
             folder = self._take()
         prefixes = {prefix: str(namespace) for prefix, namespace in self._dataset.namespaces()}
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(_PRELOADED)
-        process = context.Process(
-            target=_read,
-            args=(
-                str(folder / "store"),
-                writes,
-                prefixes,
-                self._dataset.default_union,
-                work,
-                channel,
-                limits,
-            ),
-            daemon=True,
+        job = (
+            folder,
+            writes,
+            prefixes,
+            self._dataset.default_union,
+            work,
+            limits,
+            os.getpid(),
+            channel.fileno(),
         )
         try:
-            process.start()
+            process = subprocess.Popen(  # noqa: S603 - this Python itself
+                [sys.executable, "-P", "-c", _PROGRAM], stdin=subprocess.PIPE, pass_fds=[channel.fileno()]
+            )
+            assert process.stdin is not None  # noqa: S101 - it is a pipe
+            with process.stdin as pipe:
+                pickle.dump(job, pipe)
         except BaseException:
             _remove(folder)
             raise
@@ -92,7 +93,7 @@ class Checkpoints:
 class _Reader:
     """A process with its checkpoint."""
 
-    def __init__(self, process: Any, folder: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
         self._process = process
         self._folder = folder
 
@@ -100,33 +101,26 @@ class _Reader:
         self._process.kill()
 
     def bury(self) -> None:
-        self._process.join()
-        self._process.close()
+        self._process.wait()
         _remove(self._folder)
 
 
-def _read(
-    path: str,
-    writes: bool,
-    prefixes: dict[str, str],
-    is_union: bool,
-    work: Work,
-    channel: socket.socket,
-    limits: Limits,
-) -> None:
-    """Work on a checkpoint, in a process of its own."""
+def read() -> None:
+    """Do the work that standard input names, on a checkpoint, in a process of its own."""
+    folder, writes, prefixes, is_union, work, limits, parent, number = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the parent
 
     def dataset() -> rdflib.Dataset:
         from oxrdflib import OxigraphStore
         from pyoxigraph import Store
 
+        path = str(folder / "store")
         native = Store(path) if writes else Store.read_only(path)
         opened = rdflib.Dataset(OxigraphStore(store=native), default_union=is_union)
         for prefix, namespace in prefixes.items():
             opened.bind(prefix, namespace, replace=True)
         return opened
 
-    live(dataset, work, channel, limits, parent=os.getppid(), has_files=True)
+    live(dataset, work, socket.socket(fileno=number), limits, parent=parent, has_files=True)
 
 
 def _remove(folder: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from rdflive.errors import RdfliveError
+from rdflive.server.answering import warm_up
 from rdflive.server.checkpoints import Checkpoints
 from rdflive.server.confinement import Work, live
 from rdflive.server.failures import Problem
@@ -77,6 +78,7 @@ class Children:
     def __init__(self, service: Service, folder: Path | None = None) -> None:
         """Make the children of a service, whose store may be on the disk that `folder` is on."""
         check_fork()
+        warm_up()
         self._service = service
         self._checkpoints = Checkpoints(service.dataset, folder)
         self._running: Counter[str] = Counter()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -24,6 +25,8 @@ from rdflive.server.subscribing import CUT
 from rdflive.sinks.event import Event
 
 __all__ = ["follow_sepa"]
+
+log = logging.getLogger("rdflive")
 
 _IDLE: Final = 3600.0
 """Seconds to wait for an event at a time; whether the client is there the pings of the socket tell."""
@@ -109,7 +112,7 @@ class _Session:
                 await self._send(_error(problem, alias))
                 refused += 1
             if refused > _TOLERATED:
-                await self._socket.close(1008, "too many messages that cannot be carried out")
+                await self._end(1008, "too many messages that cannot be carried out")
                 return
 
     async def close(self) -> None:
@@ -158,7 +161,12 @@ class _Session:
             with suppress(WebSocketDisconnect, WebSocketDisconnected):
                 try:
                     await self._notify(subscription, query, client)
-                except RdfliveError as error:
+                except (WebSocketDisconnect, WebSocketDisconnected):
+                    raise
+                except Exception as error:  # the client must hear that nothing comes any more
+                    if not isinstance(error, RdfliveError):
+                        log.exception("the subscription %s failed", subscription.uri)
+                        error = Problem(500, "the subscription failed")
                     await self._send(_error(problem_of(error), subscription.alias, subscription.uri))
         finally:
             self._open.pop(subscription.uri, None)
@@ -168,7 +176,7 @@ class _Session:
             while True:
                 event = await follower.take(_IDLE)
                 if event is None and follower.is_over:  # the server ends
-                    await self._socket.close(1012)
+                    await self._end(1012)
                     return
                 if event is None:
                     continue
@@ -184,12 +192,22 @@ class _Session:
 
     async def _send(self, message: str | Callable[[], str]) -> None:
         """Send a message, behind those that are being sent; a large one is put together only then."""
-        async with self._sending:
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    await self._socket.send_text(message if isinstance(message, str) else message())
-            except TimeoutError:
-                self._socket.scope.get(CUT, lambda: None)()
+        async with self._sending, self._patience():
+            await self._socket.send_text(message if isinstance(message, str) else message())
+
+    async def _end(self, code: int, reason: str = "") -> None:
+        async with self._patience():
+            await self._socket.close(code, reason)
+
+    @asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        """Take a client that takes nothing for one that has gone."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                yield
+        except TimeoutError as error:
+            self._socket.scope.get(CUT, lambda: None)()
+            raise WebSocketDisconnect(1006) from error
 
 
 def _new_uri() -> str:

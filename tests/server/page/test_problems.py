@@ -80,3 +80,23 @@ def test_page_asks_for_a_query(page: Page, served: Served) -> None:
     page.keyboard.press("Control+Enter")
     expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
     expect(page.locator("article")).to_have_count(0)
+
+
+def test_page_does_not_blame_the_query_for_a_busy_server(
+    page: Page, served: Served, watched: Watched
+) -> None:
+    """When the server has too much to do, the panel opens all the same and tries again, but not too soon."""
+    watched.allow("status of (429|503)")
+    busy = {"status": 503, "content_type": "application/problem+json", "headers": {"Retry-After": "4"}}
+    body = '{"title": "Service Unavailable", "status": 503, "detail": "too many queries are running"}'
+    page.goto(served.url)
+    expect(page.locator("#query-form")).not_to_be_empty()
+    page.route("**/explain", lambda route: route.fulfill(**busy, body=body))
+    page.route("**/subscribe", lambda route: route.fulfill(**busy, body=body), times=1)
+    write(page, "ASK { ?a ?b ?c }")
+    page.get_by_role("button", name="Subscribe", exact=True).click()
+    panel = page.get_by_role("article")
+    expect(panel.locator(".lost")).to_contain_text("too many queries are running")
+    expect(panel.locator("header .state")).to_contain_text("reconnecting in ")
+    expect(page.locator("#query-problem")).to_be_hidden()
+    expect(panel.locator(".truth")).to_have_text("yes")

@@ -110,7 +110,7 @@ def test_page_draws_rates(page: Page, served: Served) -> None:
     for number in range(20):
         served.update(PREFIX + f"INSERT DATA {{ :X{number} :delay {number} }}")
     updates, deltas = panel.locator(".chart").all()
-    expect(updates).to_contain_text("highest", timeout=10_000)
+    expect(updates).to_contain_text("highest")
     expect(deltas).to_contain_text("highest")
     assert deltas.locator("path.line").get_attribute("d")
 

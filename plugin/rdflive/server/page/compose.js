@@ -72,7 +72,7 @@ class Compose {
     try {
       this.#show(null, headOf(await explain(this.#asked(), signal)));
     } catch (error) {
-      if (!signal.aborted) this.#show(error instanceof Problem ? error : null, "");
+      if (!signal.aborted) this.#show(isOfQuery(error) ? error : null, "");
     }
   }
 
@@ -84,8 +84,8 @@ class Compose {
     try {
       this.#show(null, headOf(await explain(asked)));
     } catch (error) {
-      if (error instanceof Problem) return this.#lead(error);
-      // without a connection the panel says so, and goes on trying
+      if (isOfQuery(error)) return this.#lead(error);
+      // without a connection, or with too much to do for the server, the panel says so and goes on trying
     }
     byId("query-alert").textContent = "";
     this.#onSubscribe(asked);
@@ -129,6 +129,15 @@ class Compose {
     words.hidden = false;
     words.textContent = byId("query-alert").textContent = why;
   }
+}
+
+/**
+ * Tells whether it is the query that is refused, not the moment.
+ * @param {unknown} error
+ * @returns {error is Problem}
+ */
+function isOfQuery(error) {
+  return error instanceof Problem && error.status < 500 && error.status !== 408 && error.status !== 429;
 }
 
 /**

@@ -83,8 +83,8 @@ async function makeField(parent, options) {
   const name = document.body.dataset.editor;
   if (!name) return makePlainField(parent, options);
   const { makeEditor } = await import(`./${name}`);
-  const nonce = document.querySelector("link[nonce]")?.nonce ?? "";
-  return makeEditor({ parent, nonce, attributes: ATTRIBUTES, ...options });
+  const style = /** @type {HTMLLinkElement | null} */ (document.querySelector("link[nonce]"));
+  return makeEditor({ parent, nonce: style?.nonce ?? "", attributes: ATTRIBUTES, ...options });
 }
 
 /**

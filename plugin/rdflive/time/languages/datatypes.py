@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pyparsing
 from rdflib import XSD
-from rdflib.plugins.sparql.parser import parseQuery
 
 from rdflive.errors import QuerySyntaxError
+from rdflive.parsing import parse_query
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import NAMES, Names
 from rdflive.tokens import Token
@@ -36,7 +36,7 @@ def check_datatypes(cursor: Cursor, names: Names) -> None:
 
 def _is_sparql(text: str) -> bool:
     try:
-        parseQuery(text)
+        parse_query(text)
     except pyparsing.ParseBaseException:
         return False
     except Exception:  # noqa: BLE001 - another fault, such as rdflib's with -2.5, which its planning reports

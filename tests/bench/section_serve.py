@@ -1,0 +1,229 @@
+"""(q) Many clients of one server: one query for all, a query for each, and some that never read."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX
+
+__all__ = ["run"]
+
+VALUE: Final = f"<{EX}value>"
+ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
+SENSORS: Final = 1000
+WRITERS: Final = 8
+"""Connections over which updates come."""
+PATIENCE: Final = 60.0
+FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def run(sizes: Sizes) -> Section:
+    """Write to a server while a crowd follows it; every client must have the answer in the end."""
+    section = Section(
+        "serve",
+        f"{sizes.clients:,} clients of a server, up to 1,000 updates per second for {sizes.serving} s",
+        sizes.clients,
+        SEED,
+        1,
+        {
+            "case": "case",
+            "asked": "updates per second asked for",
+            "done": "updates per second",
+            "events": "events per second",
+            "median": "median delay, ms",
+            "slowest": "99th percentile, ms",
+            "wrong": "clients with a wrong answer",
+            "before": "memory with all clients, MB",
+            "after": "memory in the end, MB",
+            "cpu": "server's CPU, % of a core",
+        },
+    )
+    count = sizes.clients
+    for case, queries, stalled, rate in (
+        ("one client, one query", [ONE], 0, 1000),
+        ("one query for all", [ONE] * count, 0, 1000),
+        ("one query for all", [ONE] * count, 0, 100),
+        ("one query for all, and 10 that never read", [ONE] * count, 10, 1000),
+        ("a query for each", [_query(i) for i in range(count)], 0, 1000),
+    ):
+        section.rows.append({"case": case, **_measure(queries, stalled, rate, sizes.serving)})
+    section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
+    section.notes += [
+        "An update sets the value of one of 1,000 sensors, by DELETE DATA and INSERT DATA in one request, "
+        f"over {WRITERS} connections; each waits for the answer to its last one. Server, crowd and writers "
+        "are processes of one machine, and share its cores.",
+        "Delay: from the moment the newest update in an event is sent to the moment the event is read. "
+        "Events merge what a client has not been sent yet.",
+        "Wrong: the sum of a client's events is not what the last updates say.",
+        "Polled: clients ask for the whole answer as fast as they get it, while updates come; events per "
+        "second are answers per second.",
+    ]
+    return section
+
+
+def _query(i: int) -> str:
+    return f"SELECT ?value {{ <{EX}sensor{i}> {VALUE} ?value }}"
+
+
+@dataclass
+class _Writers:
+    """Sends updates at a rate, as far as the server keeps up, and knows what the graph holds then."""
+
+    port: int
+    rate: int
+    values: dict[int, str] = field(default_factory=dict)
+    commits: dict[int, int] = field(default_factory=dict)
+    """The number of the last commit of each sensor."""
+    sent: int = 0
+    seconds: float = 0.0
+
+    async def run(self, seconds: float) -> None:
+        start = time.perf_counter()
+        await asyncio.gather(*(self._write(number, start, start + seconds) for number in range(WRITERS)))
+        self.seconds = time.perf_counter() - start
+
+    async def _write(self, number: int, start: float, end: float) -> None:
+        """Keep to sensors of its own, whose updates then come in order."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        sensor = number
+        while time.perf_counter() < end:
+            early = start + self.sent / self.rate - time.perf_counter()
+            if early > 0:
+                await asyncio.sleep(early)
+            self.sent += 1
+            value = f"at {time.time():.5f}"
+            node, old = f"<{EX}sensor{sensor}> {VALUE}", self.values.get(sensor)
+            text = f'INSERT DATA {{ {node} "{value}" }}'
+            if old is not None:
+                text = f'DELETE DATA {{ {node} "{old}" }} ; {text}'
+            head = f"POST /update HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(text)}\r\n"
+            writer.write(f"{head}Content-Type: application/sparql-update\r\n\r\n{text}".encode())
+            answer = await reader.readuntil(b"\r\n\r\n")
+            found = re.search(rb"rdflive-sequence: (\d+)", answer)
+            assert answer.startswith(b"HTTP/1.1 204"), answer
+            assert found is not None
+            self.values[sensor], self.commits[sensor] = value, int(found[1])
+            sensor = (sensor + WRITERS) % SENSORS
+        writer.close()
+
+
+def _measure(queries: list[str], stalled: int, rate: int, seconds: float) -> dict[str, Cell]:
+    with _server() as (port, process):
+        with _crowd(port, {"queries": queries, "stalled": stalled}) as crowd:
+            before, cpu = _memory(process.pid), _cpu(process.pid)
+            writers = _Writers(port, rate)
+            asyncio.run(writers.run(seconds))
+            cpu = (_cpu(process.pid) - cpu) / writers.seconds
+            after = _memory(process.pid)
+            has_one = queries[0] == ONE
+            last = max(writers.commits.values())
+            wanted = [last if has_one else writers.commits.get(i, 0) for i in range(len(queries))]
+            outcome = crowd({"sequences": wanted, "patience": PATIENCE})
+        wrong = 0
+        for client, number in enumerate(outcome["answers"]):
+            values = sorted(json.loads(row)["value"]["value"] for row, _ in outcome["distinct"][number])
+            right = (
+                sorted(writers.values.values()) if has_one else [*filter(None, [writers.values.get(client)])]
+            )
+            wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
+        return {
+            "asked": rate,
+            "done": writers.sent / writers.seconds,
+            "events": outcome["events"] / writers.seconds,
+            "median": outcome["median"] * 1000,
+            "slowest": outcome["slowest"] * 1000,
+            "wrong": wrong + outcome["lost"],
+            "before": before,
+            "after": after,
+            "cpu": cpu * 100,
+        }
+
+
+def _polled(seconds: float) -> dict[str, Cell]:
+    with _server("--queries", str(WRITERS)) as (port, process):
+        writers, answers = _Writers(port, 1000), [0] * WRITERS
+        before, cpu = _memory(process.pid), _cpu(process.pid)
+        end = time.monotonic() + seconds
+
+        def poll(number: int) -> None:
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            while time.monotonic() < end:
+                connection.request("POST", "/query", urlencode({"query": ONE}), FORM)
+                connection.getresponse().read()
+                answers[number] += 1
+            connection.close()
+
+        threads = [threading.Thread(target=poll, args=(number,)) for number in range(WRITERS)]
+        for thread in threads:
+            thread.start()
+        asyncio.run(writers.run(seconds))
+        for thread in threads:
+            thread.join()
+        return {
+            "asked": 1000,
+            "done": writers.sent / writers.seconds,
+            "events": sum(answers) / writers.seconds,
+            "before": before,
+            "after": _memory(process.pid),
+            "cpu": (_cpu(process.pid) - cpu) / writers.seconds * 100,
+        }
+
+
+@contextmanager
+def _server(*options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "rdflive", "serve", "--listen", "127.0.0.1:0", "--subscriptions", "5000"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            found = re.search(r":(\d+)/", process.stderr.readline())
+            assert found is not None, process.stderr.read()
+            yield int(found[1]), process
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def _crowd(port: int, plan: Any) -> Iterator[Any]:
+    """Open a crowd; gives a function that tells it when to stop, and gives its outcome."""
+    command = [sys.executable, str(Path(__file__).with_name("crowd.py")), str(port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def told(message: Any) -> Any:
+            print(json.dumps(message), file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())  # type: ignore[union-attr]  # asserted above
+
+        try:
+            told(plan)
+            yield told
+        finally:
+            process.terminate()
+
+
+def _memory(pid: int) -> float:
+    """Resident memory in MB."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of the processor so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100

@@ -1,0 +1,95 @@
+"""The history of schema.org from a feed through `watch` and `serve` to a client in another process."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+
+import rdflive
+from rdflive.model import Delta
+from support.served import Served
+from support.shared import shared
+
+pytest.importorskip("starlette", reason="serving needs rdflive[server]")
+
+QUERIES = [
+    "SELECT ?s ?label { ?s <http://www.w3.org/2000/01/rdf-schema#label> ?label }",
+    "SELECT (COUNT(*) AS ?n) { ?s a <http://www.w3.org/2000/01/rdf-schema#Class> }",
+    "SELECT ?c ?parent { ?c <http://www.w3.org/2000/01/rdf-schema#subClassOf> ?parent "
+    "FILTER NOT EXISTS { ?parent <http://www.w3.org/2000/01/rdf-schema#subClassOf> ?above } }",
+]
+PATIENCE = 120.0
+
+
+@pytest.mark.shared
+def test_the_history_of_schema_org_reaches_clients_across_a_restart(tmp_path: Path) -> None:
+    """`watch` writes a log, `serve` follows it and is killed half-way; clients add up to rdflib's answers."""
+    folder = shared("data", "history", "schemaorg")
+    base, changes = folder / "base.nt.gz", folder / "changes.rdfp.gz"
+    log = tmp_path / "log.rdfp"
+    log.touch()
+    copy = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+    watch = [sys.executable, "-m", "rdflive", "watch", base, "--query", copy, "--changes", changes]
+    options = ["--to", "patch", "--out", log, "--pace", "0.05"]
+    server = Served("--store-path", tmp_path / "store", "--changes", log, "--follow")
+    told: list[list[Delta]] = [[] for _ in QUERIES]
+    with server, subprocess.Popen([*map(str, watch), *map(str, options)], stderr=subprocess.PIPE) as writing:
+        connection = rdflive.connect(server.url)
+        subscriptions = [
+            connection.subscribe(query, deltas.append) for query, deltas in zip(QUERIES, told, strict=True)
+        ]
+        _until(lambda: len(told[0]) > 4)
+        server.kill()
+        server.start()
+        assert writing.wait(PATIENCE) == 0, writing.stderr
+        final = _final(base, changes)
+        expected = [_rows(final.query(query)) for query in QUERIES]
+        _until(lambda: [_listed(subscription) for subscription in subscriptions] == expected)
+        for subscription, deltas, rows in zip(subscriptions, told, expected, strict=True):
+            assert subscription.last_error is None
+            assert [delta.initial for delta in deltas] == [True] + [False] * (len(deltas) - 1)
+            assert _sum(deltas) == rows
+            subscription.close()
+    assert len(told[0]) > 6
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.05)
+
+
+def _final(base: Path, changes: Path) -> rdflib.Graph:
+    """What rdflib makes of the whole history."""
+    final = rdflib.Dataset()
+    with gzip.open(base) as content:
+        final.default_graph.parse(content, format="nt")
+    with gzip.open(changes) as content:
+        final.parse(content, format="patch")
+    return final.default_graph
+
+
+def _rows(result: Any) -> Counter[Any]:
+    return Counter(tuple(row) for row in result)
+
+
+def _listed(subscription: Any) -> Counter[Any]:
+    return Counter(tuple(solution.values()) for solution in subscription.answers())
+
+
+def _sum(deltas: list[Delta]) -> Counter[Any]:
+    total: Counter[Any] = Counter()
+    for delta in deltas:
+        total.update(tuple(solution.values()) for solution in delta.added)
+        total.subtract(tuple(solution.values()) for solution in delta.removed)
+    assert min(total.values(), default=0) >= 0
+    return +total
