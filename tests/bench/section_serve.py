@@ -27,6 +27,8 @@ __all__ = ["run"]
 VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
 SENSORS: Final = 1000
+RATE: Final = 1000
+"""Updates per second that are asked for."""
 WRITERS: Final = 8
 """Connections over which updates come."""
 PATIENCE: Final = 60.0
@@ -37,12 +39,13 @@ def run(sizes: Sizes) -> Section:
     """Write to a server while a crowd follows it; every client must have the answer in the end."""
     section = Section(
         "serve",
-        f"{sizes.clients:,} clients of a server, up to 1,000 updates per second for {sizes.serving} s",
+        f"{sizes.clients:,} clients of a server, {RATE:,} updates per second asked for",
         sizes.clients,
         SEED,
         1,
         {
             "case": "case",
+            "together": "updates per request",
             "asked": "updates per second asked for",
             "done": "updates per second",
             "events": "events per second",
@@ -55,19 +58,21 @@ def run(sizes: Sizes) -> Section:
         },
     )
     count = sizes.clients
-    for case, queries, stalled, rate in (
-        ("one client, one query", [ONE], 0, 1000),
-        ("one query for all", [ONE] * count, 0, 1000),
-        ("one query for all", [ONE] * count, 0, 100),
-        ("one query for all, and 10 that never read", [ONE] * count, 10, 1000),
-        ("a query for each", [_query(i) for i in range(count)], 0, 1000),
+    everybody, each = [ONE] * count, [_query(i) for i in range(count)]
+    for case, queries, stalled, together in (
+        ("one client, one query", [ONE], 0, 1),
+        ("one query for all", everybody, 0, 1),
+        ("one query for all", everybody, 0, 10),
+        ("one query for all, and 10 that never read", everybody, 10, 10),
+        ("a query for each", each, 0, 10),
     ):
-        section.rows.append({"case": case, **_measure(queries, stalled, rate, sizes.serving)})
+        section.rows.append({"case": case, **_measure(queries, stalled, together, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
     section.notes += [
-        "An update sets the value of one of 1,000 sensors, by DELETE DATA and INSERT DATA in one request, "
-        f"over {WRITERS} connections; each waits for the answer to its last one. Server, crowd and writers "
-        "are processes of one machine, and share its cores.",
+        "An update sets the value of one of 1,000 sensors, by DELETE DATA and INSERT DATA. A request with "
+        f"one or ten of them is one commit. They come, for {sizes.serving:g} s, over {WRITERS} connections, "
+        "and each waits for the answer to its last one. Server, crowd and writers are processes of one "
+        "machine, and share its cores.",
         "Delay: from the moment the newest update in an event is sent to the moment the event is read. "
         "Events merge what a client has not been sent yet.",
         "Wrong: the sum of a client's events is not what the last updates say.",
@@ -86,7 +91,8 @@ class _Writers:
     """Sends updates at a rate, as far as the server keeps up, and knows what the graph holds then."""
 
     port: int
-    rate: int
+    together: int
+    """Updates in a request."""
     values: dict[int, str] = field(default_factory=dict)
     commits: dict[int, int] = field(default_factory=dict)
     """The number of the last commit of each sensor."""
@@ -103,31 +109,35 @@ class _Writers:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         sensor = number
         while time.perf_counter() < end:
-            early = start + self.sent / self.rate - time.perf_counter()
+            early = start + self.sent / RATE - time.perf_counter()
             if early > 0:
                 await asyncio.sleep(early)
-            self.sent += 1
+            self.sent += self.together
             value = f"at {time.time():.5f}"
-            node, old = f"<{EX}sensor{sensor}> {VALUE}", self.values.get(sensor)
-            text = f'INSERT DATA {{ {node} "{value}" }}'
-            if old is not None:
-                text = f'DELETE DATA {{ {node} "{old}" }} ; {text}'
+            changed = [(sensor + i * WRITERS) % SENSORS for i in range(self.together)]
+            text = " ; ".join(self._update(each, value) for each in changed)
             head = f"POST /update HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(text)}\r\n"
             writer.write(f"{head}Content-Type: application/sparql-update\r\n\r\n{text}".encode())
             answer = await reader.readuntil(b"\r\n\r\n")
             found = re.search(rb"rdflive-sequence: (\d+)", answer)
             assert answer.startswith(b"HTTP/1.1 204"), answer
             assert found is not None
-            self.values[sensor], self.commits[sensor] = value, int(found[1])
-            sensor = (sensor + WRITERS) % SENSORS
+            for each in changed:
+                self.values[each], self.commits[each] = value, int(found[1])
+            sensor = (changed[-1] + WRITERS) % SENSORS
         writer.close()
 
+    def _update(self, sensor: int, value: str) -> str:
+        node, old = f"<{EX}sensor{sensor}> {VALUE}", self.values.get(sensor)
+        insert = f'INSERT DATA {{ {node} "{value}" }}'
+        return insert if old is None else f'DELETE DATA {{ {node} "{old}" }} ; {insert}'
 
-def _measure(queries: list[str], stalled: int, rate: int, seconds: float) -> dict[str, Cell]:
+
+def _measure(queries: list[str], stalled: int, together: int, seconds: float) -> dict[str, Cell]:
     with _server() as (port, process):
         with _crowd(port, {"queries": queries, "stalled": stalled}) as crowd:
             before, cpu = _memory(process.pid), _cpu(process.pid)
-            writers = _Writers(port, rate)
+            writers = _Writers(port, together)
             asyncio.run(writers.run(seconds))
             cpu = (_cpu(process.pid) - cpu) / writers.seconds
             after = _memory(process.pid)
@@ -143,7 +153,8 @@ def _measure(queries: list[str], stalled: int, rate: int, seconds: float) -> dic
             )
             wrong += values != right or any(count != 1 for _, count in outcome["distinct"][number])
         return {
-            "asked": rate,
+            "together": together,
+            "asked": RATE,
             "done": writers.sent / writers.seconds,
             "events": outcome["events"] / writers.seconds,
             "median": outcome["median"] * 1000,
@@ -157,7 +168,7 @@ def _measure(queries: list[str], stalled: int, rate: int, seconds: float) -> dic
 
 def _polled(seconds: float) -> dict[str, Cell]:
     with _server("--queries", str(WRITERS)) as (port, process):
-        writers, answers = _Writers(port, 1000), [0] * WRITERS
+        writers, answers = _Writers(port, 10), [0] * WRITERS
         before, cpu = _memory(process.pid), _cpu(process.pid)
         end = time.monotonic() + seconds
 
@@ -176,7 +187,8 @@ def _polled(seconds: float) -> dict[str, Cell]:
         for thread in threads:
             thread.join()
         return {
-            "asked": 1000,
+            "together": 10,
+            "asked": RATE,
             "done": writers.sent / writers.seconds,
             "events": sum(answers) / writers.seconds,
             "before": before,

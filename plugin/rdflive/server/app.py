@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
-from rdflive.server.failures import Problem, answer_problem
+from rdflive.server.failures import Problem, answer_fault, answer_problem
 from rdflive.server.gate import Gate
 from rdflive.server.login import login
 from rdflive.server.metrics import show_metrics
@@ -64,7 +64,11 @@ def make_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Gate, access=access, metrics=service.metrics, paths=paths)],
-        exception_handlers={RdfliveError: answer_problem, HTTPException: _answer_http},
+        exception_handlers={
+            RdfliveError: answer_problem,
+            HTTPException: _answer_http,
+            Exception: answer_fault,
+        },
     )
     app.router.redirect_slashes = False
     app.state.service = service

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
 
-__all__ = ["Problem", "answer_problem", "problem_of"]
+__all__ = ["Problem", "answer_fault", "answer_problem", "problem_of"]
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
@@ -73,3 +73,8 @@ async def answer_problem(request: Request, error: Exception) -> JSONResponse:  #
     """Answer a request that ended with an error of rdflive."""
     assert isinstance(error, RdfliveError)  # noqa: S101 - it is registered for these
     return problem_of(error).response()
+
+
+async def answer_fault(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
+    """Answer a request that met a fault of the server itself, which is logged; the client is not told."""
+    return Problem(500, "the server failed; its log says how").response()

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from rdflive.server.bodies import read_body
 from rdflive.server.failures import Problem
 
-__all__ = ["Operation", "read_query", "read_update"]
+__all__ = ["Operation", "read_fields", "read_query", "read_update"]
 
 Fields: TypeAlias = list[tuple[str, str]]
 
@@ -41,18 +41,21 @@ async def read_query(request: Request) -> Operation | None:
     """Read a query; None for a request without any parameter. Raises `Problem` 400, 413 or 415."""
     if request.method != "POST" and not request.url.query:
         return None
-    fields = await _fields(request, "application/sparql-query", "query")
+    fields = await read_fields(request, "application/sparql-query", "query")
     return _operation(fields, "query", "default-graph-uri", "named-graph-uri")
 
 
 async def read_update(request: Request) -> Operation:
     """Read an update; raises `Problem` 400, 413 or 415."""
-    fields = await _fields(request, "application/sparql-update", "update")
+    fields = await read_fields(request, "application/sparql-update", "update")
     return _operation(fields, "update", "using-graph-uri", "using-named-graph-uri")
 
 
-async def _fields(request: Request, direct: str, name: str) -> Fields:
-    """Read all parameters of a request, its body being a form or the text itself."""
+async def read_fields(request: Request, direct: str, name: str) -> Fields:
+    """Read all parameters of a request, its body being a form, or the one called `name` itself.
+
+    Raises `Problem` 400, 413 or 415.
+    """
     fields = _parsed(request.url.query)
     if request.method != "POST":
         return fields

@@ -41,6 +41,8 @@ SCHEMAS: Final[dict[str, Any]] = {
             "id": _TEXT,
             "query": _TEXT,
             "entailment": {"type": ["string", "null"]},
+            "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
+            "vars": _TEXTS,
             "clients": _COUNT,
             "rows": _COUNT,
             "sequence": _COUNT,
