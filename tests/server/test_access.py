@@ -23,7 +23,7 @@ def access(tmp_path: Path) -> Access:
         f'[alice]\ntoken = "{ALICE}"\nrights = ["read", "update"]\n'
         f'[bob]\nsha256 = "{digest(BOB)}"\nrights = ["subscribe"]\n'
     )
-    return Access(read_tokens(file), "0.0.0.0")  # noqa: S104 - nothing listens
+    return Access(read_tokens(file), "0.0.0.0")
 
 
 def test_a_client_is_known_by_its_token(access: Access) -> None:
@@ -136,5 +136,5 @@ def test_a_file_of_tokens_is_checked(tmp_path: Path, text: str, message: str) ->
 
 def test_a_missing_file_of_tokens_is_named(tmp_path: Path) -> None:
     """The error says which file."""
-    with pytest.raises(RdfliveError, match="nowhere.toml"):
+    with pytest.raises(RdfliveError, match=r"nowhere\.toml"):
         read_tokens(tmp_path / "nowhere.toml")
