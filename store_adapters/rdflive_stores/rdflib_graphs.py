@@ -164,11 +164,12 @@ def _batching_processor(entry: Any) -> type[UpdateProcessor]:
 
         def update(
             self,
-            request: Any,
-            initBindings: Any = None,  # noqa: N803 - rdflib's names
+            strOrQuery: Any,  # noqa: N803 - rdflib's names
+            initBindings: Any = None,  # noqa: N803
             initNs: Any = None,  # noqa: N803
             **options: Any,
         ) -> Any:
+            request = strOrQuery
             if isinstance(request, str) and isinstance(self._processor, SPARQLUpdateProcessor):
                 request = translateUpdate(parse_update(request), initNs=initNs)
             with batch_of(self._graph):

@@ -9,16 +9,16 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
+from rdflive.addresses import hostname, is_loopback
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem
 
-__all__ = ["COOKIE", "Access", "Client", "Right", "is_loopback", "read_tokens"]
+__all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
 Right: TypeAlias = Literal["read", "update", "subscribe"]
 RIGHTS: Final = frozenset(get_args(Right))
@@ -54,11 +54,6 @@ class Access:
         self._tokens = tokens
         self._host = host.lower()
 
-    @property
-    def needs_token(self) -> bool:
-        """True where nobody is let in without a token."""
-        return self._tokens is not None
-
     def client(self, headers: Headers, cookies: Mapping[str, str], address: str) -> Client:
         """Give the client of a request; raises `Problem` 401."""
         given = headers.get("authorization")
@@ -79,11 +74,11 @@ class Access:
     def check_site(self, headers: Headers) -> None:
         """Refuse what a page of another site has asked for, or by another name; raises `Problem` 403."""
         host = headers.get("host", "")
-        name = _hostname(f"//{host}")
+        name = hostname(host)
         if is_loopback(self._host) and not (name == self._host or (name and is_loopback(name))):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         origin = headers.get("origin")
-        if origin is not None and urlsplit_netloc(origin) != host.lower():
+        if origin is not None and _origin_location(origin) != host.lower():
             raise Problem(403, f"a page of {origin!r} may not ask this server")
 
 
@@ -133,27 +128,10 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def is_loopback(name: str) -> bool:
-    """Tell whether a host name means this machine."""
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
+def _origin_location(origin: str) -> str | None:
+    """Give the host and port of an origin, in lower case; None for one that has none."""
     try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def urlsplit_netloc(url: str) -> str | None:
-    """Give the host and port of a URL, in lower case; None for one that has none."""
-    try:
-        return urlsplit(url).netloc.lower() or None
-    except ValueError:
-        return None
-
-
-def _hostname(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
+        return urlsplit(origin).netloc.lower() or None
     except ValueError:
         return None
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request as Handshake
 
-from rdflive.errors import RdfliveError
+from rdflive.addresses import listening_at
 from rdflive.server.service import Service
 from rdflive.server.subscribing import CUT
 
@@ -29,14 +29,8 @@ _BACKLOG: Final = 2048
 
 def listen(host: str, port: int) -> socket.socket:
     """Open the socket to serve on; raises `RdfliveError` where that cannot be."""
-    if not 0 <= port < 1 << 16:
-        raise RdfliveError(f"cannot listen on port {port}: a port is below 65536, and 0 for any free one")
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with listening_at(host, port) as (family, address):
         return socket.create_server(address, family=family, backlog=_BACKLOG)
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RdfliveError(f"cannot listen on {host} port {port}: {reason}; choose another") from error
 
 
 def make_server(app: Starlette, *, certificate: str | None = None, key: str | None = None) -> uvicorn.Server:

@@ -9,12 +9,11 @@ import threading
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from ipaddress import ip_address
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from rdflive.errors import RdfliveError
+from rdflive.addresses import hostname, is_loopback, listening_at
 from rdflive.model import Delta
 from rdflive.sinks.event import heartbeat
 from rdflive.sinks.events import EventLog
@@ -84,14 +83,8 @@ class SseSink:
 
 
 def _listen(host: str, port: int, events: EventLog, keep_alive: float) -> _Server:
-    if not 0 <= port < 1 << 16:  # the resolver would take the remainder
-        raise RdfliveError(f"cannot listen on port {port}: a port is below 65536, and 0 for any free one")
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with listening_at(host, port) as (family, address):
         return _Server(family, address, host, events, keep_alive)
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RdfliveError(f"cannot listen on {host} port {port}: {reason}; choose another") from error
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -137,9 +130,9 @@ class _Server(socketserver.ThreadingTCPServer):
 
         A web page can have its own name point to this machine, and read what listens here only for it.
         """
-        if name is None or not _is_loopback(str(self.server_address[0])):
+        if name is None or not is_loopback(str(self.server_address[0])):
             return True
-        return name in ("localhost", self.host.lower()) or _is_loopback(name)
+        return name in ("localhost", self.host.lower()) or is_loopback(name)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -151,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send events until the client goes or the server ends."""
         self.close_connection = True
-        if not self.server.knows(_hostname(self.headers.get("Host"))):
+        if not self.server.knows(_asked_host(self.headers.get("Host"))):
             self.send_error(HTTPStatus.FORBIDDEN, "The Host is not that of this server")
         elif (path := _path(self.path)) is None:
             self.send_error(HTTPStatus.BAD_REQUEST, "The address is malformed")
@@ -196,18 +189,9 @@ def _path(target: str) -> str | None:
         return None
 
 
-def _hostname(header: str | None) -> str | None:
-    try:
-        return urlsplit(f"//{header}").hostname if header else None
-    except ValueError:
-        return ""
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
+def _asked_host(header: str | None) -> str | None:
+    """Give the host that a request names; empty where that cannot be read."""
+    return None if not header else hostname(header) or ""
 
 
 def _cut(connection: socket.socket) -> None:
