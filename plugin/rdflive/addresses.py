@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,5 +50,13 @@ def listening_at(host: str, port: int) -> Iterator[tuple[socket.AddressFamily, A
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         yield family, address
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RdfliveError(f"cannot listen on {host} port {port}: {reason}; choose another") from error
+        raise RdfliveError(
+            f"cannot listen on {host} port {port}: {_reason(error)}; choose another"
+        ) from error
+
+
+def _reason(error: OSError | UnicodeError) -> object:
+    """Say what is wrong without the address, which the error of a bind names as well."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or error

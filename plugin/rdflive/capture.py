@@ -212,6 +212,14 @@ class Capture:
                 undo(_difference(before, self._net))
                 raise
 
+    def forget_others(self) -> None:
+        """Forget who listens, and what other threads were delivering: in a fork, made under the lock."""
+        self.listeners.clear()
+        self.on_batch = None
+        self.deliveries.clear()
+        self._turn = threading.Condition(threading.Lock())
+        self._delivering = 0
+
     def enqueue(self, delivery: Callable[[], None]) -> None:
         """Queue a call for after the lock's release, behind what is queued already."""
         with self._turn:

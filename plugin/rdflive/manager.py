@@ -107,6 +107,11 @@ def listens(hook: str) -> bool:
 
 _hooking: Final = threading.RLock()
 """Held while a store is hooked or unhooked; taken inside a capture's lock where both are held."""
+# no child of this process begins while another thread has it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_hooking.acquire, after_in_parent=_hooking.release, after_in_child=_hooking.release
+    )
 
 
 def attach(store: Any) -> Adapter:

@@ -90,7 +90,8 @@ def test_serve_follows_a_feed_and_goes_on_with_it(tmp_path: Path) -> None:
             more.write("TX .\nA <urn:c> <urn:p> <urn:o> .\nTC .\n")
         eventually(url, 3)
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        assert process.wait(20) == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("store.*"))  # what queries needed was put away
     with run(store) as (_, url):
         assert count(url) == 3
 
@@ -115,6 +116,7 @@ def test_serve_says_where_a_feed_is_bad_and_serves_on(tmp_path: Path) -> None:
         (["--follow"], "--follow goes with --changes FILE"),
         (["--pace", "1"], "--pace goes with --changes FILE"),
         (["--key", "key.pem"], "--key goes with --certificate"),
+        (["--certificate", "file"], "file: no certificate with its key in PEM"),
         (["--queries", "0"], "a number from 1 on"),
         ([".", "other.ttl"], "a store is served by itself"),
         (["."], "is no store of Oxigraph and not empty"),

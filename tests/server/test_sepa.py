@@ -287,6 +287,18 @@ def test_token_comes_with_the_message_or_the_handshake(dataset: rdflib.Dataset) 
             assert client.subscribe(authorization="Bearer nobody")["status_code"] == 401
 
 
+def test_socket_of_nobody_is_closed_in_time(dataset: rdflib.Dataset) -> None:
+    """Who shows no token, in the handshake or a message, is let go; who does, stays."""
+    clients = {digest("a" * 20): Client("alice", frozenset({"subscribe"}))}
+    with serving(dataset, tokens=clients, header_seconds=0.3) as served:
+        with socket(served.url) as nobody, pytest.raises(ConnectionClosed) as caught:
+            nobody.connection.recv(timeout=20)
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 1008
+        with socket(served.url, Authorization="Bearer " + "a" * 20) as alice, pytest.raises(TimeoutError):
+            alice.connection.recv(timeout=0.7)
+
+
 def test_answer_that_is_read_anew_has_a_new_uri(dataset: rdflib.Dataset) -> None:
     """What cannot be said as a difference begins anew: sequence 0, the same alias, and so on from there."""
     put(dataset, 1)

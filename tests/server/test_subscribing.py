@@ -123,7 +123,7 @@ def test_entailment_is_asked_for(server: Serving) -> None:
 
 def test_long_queries_are_posted(server: Serving) -> None:
     """As a form, or as themselves."""
-    query = QUERY + "#" + "x" * 100_000
+    query = QUERY + "#" + "x" * 40_000
     for body, kind in (
         (urlencode({"query": query}), "application/x-www-form-urlencoded"),
         (query, "application/sparql-query; charset=utf-8"),
@@ -146,6 +146,8 @@ def test_long_queries_are_posted(server: Serving) -> None:
         ({}, 400, {}),
         ({"query": QUERY, "entailment": "owl"}, 400, {"detail": "entailment must be one of rdfs, got 'owl'"}),
         ({"query": QUERY, "quest": "1"}, 400, {}),
+        ({"query": "ASK " + "{" * 300}, 400, {"line": 1, "column": 205}),
+        ({"query": QUERY + "#" + "x" * 50_000}, 413, {}),
         ([("query", QUERY), ("query", QUERY)], 400, {"detail": "a parameter is given more than once"}),
     ],
 )
@@ -165,6 +167,37 @@ def test_a_body_must_be_a_form_or_a_query(server: Serving) -> None:
     assert (
         ask(server, "POST", "/subscribe", b"\xff", **{"Content-Type": "application/sparql-query"})[0] == 400
     )
+
+
+def test_head_opens_nothing(server: Serving) -> None:
+    """It has the headers of the stream, and the connection goes on."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    for _ in range(2):
+        connection.request("HEAD", f"/subscribe?{urlencode({'query': QUERY + ' #head'})}")
+        with connection.getresponse() as response:
+            assert response.status == 200
+            assert response.headers["Content-Type"].startswith("text/event-stream")
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+            response.read()
+    connection.close()
+    assert not [topic for topic in server.service.topics if topic.query.endswith("#head")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "destination", "status"),
+    [
+        ("no-cors", "image", 403),
+        ("no-cors", "script", 403),
+        ("navigate", "iframe", 403),
+        ("navigate", "document", 200),
+    ],
+)
+def test_other_sites_reach_nothing_by_pictures_and_scripts(
+    server: Serving, mode: str, destination: str, status: int
+) -> None:
+    """A browser says that another site asks, also where it sends no Origin; links may be followed."""
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
+    assert ask(server, "GET", "/subscriptions", **headers)[0] == status
 
 
 def test_a_query_is_explained(server: Serving) -> None:

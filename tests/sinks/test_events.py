@@ -131,16 +131,32 @@ def test_events_lose_nothing_for_a_slow_reader() -> None:
 
 
 def test_events_keep_no_more_solutions_than_they_may() -> None:
-    """What is behind too many solutions is sent the answer anew; memory stays bounded."""
-    events = begun(history=1000, rows=50)
-    slow = events.join()
-    drain(slow)
-    for sequence in range(5, 205):
-        events.publish(delta(sequence, **{f"n{sequence}": 1}))
-        assert sum(len(entry.net) for entry in events._entries) <= 50
-    sent = drain(slow)
-    assert kinds(sent) == [("resync", ""), ("initial", "204")]
-    assert total(sent) == total(drain(events.join()))
+    """However many places readers are at, who is too far behind is sent the answer anew, and no other."""
+    events = begun(history=1000, rows=24)
+    readers = []
+    for sequence in range(5, 105):
+        readers.append(events.join())
+        drain(readers[-1])
+        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+        assert sum(len(entry.net) for entry in events._entries) <= 24
+    sent = [kinds(drain(reader)) for reader in readers]
+    assert sent[0] == [("resync", ""), ("initial", "104")]
+    assert sent[-5:] == [[("update", "104")]] * 5
+
+
+def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
+    """More solutions than are kept otherwise are told as a change, once, and the log stays bounded."""
+    events = begun(history=1000, rows=10)
+    reader = events.join()
+    first = drain(reader)
+    many = {f"n{number}": 1 for number in range(50)}
+    events.publish(delta(5, **many))
+    assert kinds(grown := drain(reader)) == [("update", "5")]
+    events.publish(delta(6, **{name: -1 for name in many}))
+    assert kinds(shrunk := drain(reader)) == [("update", "6")]
+    assert total([*first, *grown, *shrunk]) == total(drain(events.join()))
+    events.publish(delta(7, a=-1))
+    assert sum(len(entry.net) for entry in events._entries) <= 10
 
 
 @pytest.mark.parametrize(

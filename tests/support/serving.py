@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import rdflib
@@ -35,11 +36,12 @@ def serving(
     *,
     tokens: Mapping[str, Client] | None = None,
     port: int = 0,
+    scratch: Path | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
     """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`."""
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
-    app = make_app(dataset, tokens=tokens, limits=Limits(**limits))
+    app = make_app(dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch)
     listener = listen("127.0.0.1", port)
     server = make_server(app)
     thread = threading.Thread(target=server.run, args=([listener],), name="test-server")

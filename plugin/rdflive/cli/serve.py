@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import ssl
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 import rdflib
 
 import rdflive
+from rdflive import manager
+from rdflive.addresses import is_loopback
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.serve_options import check_serve_options
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
+from rdflive.forking import check_fork
 
 __all__ = ["run"]
 
@@ -30,12 +36,15 @@ _GRACE: Final = 10.0
 
 def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; what is wrong with the command is found before the load."""
+    check_fork()
     try:
         from rdflive.server import run as server
-        from rdflive.server.access import is_loopback, read_tokens
+        from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
         from rdflive.server.settings import Limits
     except ImportError as error:
+        if error.name is None or error.name.startswith("rdflive"):
+            raise  # the installation is broken
         raise RdfliveError(f"serving needs {error.name}: pip install 'rdflive[server]'") from error
     check_serve_options(args)
     host, port = args.listen
@@ -49,6 +58,9 @@ def run(args: argparse.Namespace) -> None:
     form = None if args.changes is None else format_of(args)
     for path in filter(None, (args.changes, args.snapshot, args.certificate, args.key)):
         check_readable(path)
+    if args.certificate is not None:
+        _check_certificate(args.certificate, args.key)
+    signal.signal(signal.SIGTERM, _end)
     listener = server.listen(host, port)
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
@@ -56,11 +68,31 @@ def run(args: argparse.Namespace) -> None:
         load_once(
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
-        app = make_app(dataset, tokens=tokens, limits=limits, host=host)
+        app = make_app(dataset, tokens=tokens, limits=limits, host=host, scratch=_scratch(args.store_path))
         with _fed(dataset, form, args, name):
+            if next(dataset.quads(), None) is None:
+                print("the graph is empty: no DATA was given", file=sys.stderr)
             print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
             server.allow_files()
             server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
+
+
+def _end(*_: object) -> NoReturn:
+    """End as Ctrl-C does, so that everything is put away."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _check_certificate(certificate: str, key: str | None) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except ssl.SSLError as error:
+        names = certificate if key is None else f"{certificate}, {key}"
+        raise RdfliveError(f"{names}: no certificate with its key in PEM ({error.reason})") from error
+
+
+def _scratch(store_path: str | None) -> Path | None:
+    """Name the folder of checkpoints, beside the store: there they share its files."""
+    return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
 
 
 @contextmanager
@@ -70,20 +102,18 @@ def _fed(dataset: rdflib.Dataset, form: Any, args: argparse.Namespace, name: str
         yield
         return
     is_over = threading.Event()
-
-    def applied(_: Entry) -> None:
-        if is_over.wait(args.pace):
-            raise _Over
-
     thread = threading.Thread(
-        target=_follow, args=(dataset, form, args, name, applied), name="rdflive-feed", daemon=True
+        target=_follow, args=(dataset, form, args, name, is_over), name="rdflive-feed", daemon=True
     )
     thread.start()
     try:
         yield
     finally:
         is_over.set()
-        thread.join(_GRACE if not args.follow else 2 * _LOOKS)
+        # whoever is between two entries need not be waited for
+        lock = manager.attach(dataset.store).capture.lock
+        if lock.acquire(timeout=_GRACE):
+            lock.release()
 
 
 class _Over(Exception):  # noqa: N818 - it is no error
@@ -91,8 +121,12 @@ class _Over(Exception):  # noqa: N818 - it is no error
 
 
 def _follow(
-    dataset: rdflib.Dataset, form: Any, args: argparse.Namespace, name: str | None, applied: Any
+    dataset: rdflib.Dataset, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
 ) -> None:
+    def applied(_: Entry) -> None:
+        if is_over.wait(args.pace):
+            raise _Over
+
     try:
         done = rdflive.mirror(
             dataset,
@@ -108,6 +142,8 @@ def _follow(
     except _Over:
         return
     except (RdfliveError, OSError) as error:
+        if is_over.is_set():
+            return
         # what was applied is served on
         print(f"rdflive: error: the feed has stopped: {error}", file=sys.stderr, flush=True)
     else:

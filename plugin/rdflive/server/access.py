@@ -77,6 +77,9 @@ class Access:
         name = hostname(host)
         if is_loopback(self._host) and not (name == self._host or (name and is_loopback(name))):
             raise Problem(403, f"the Host {host!r} is not that of this server")
+        # a browser says so also where it sends no Origin: for pictures, scripts and links
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(headers):
+            raise Problem(403, "a page of another site may not ask this server")
         origin = headers.get("origin")
         if origin is not None and _origin_location(origin) != host.lower():
             raise Problem(403, f"a page of {origin!r} may not ask this server")
@@ -126,6 +129,11 @@ def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
 def digest(token: str) -> str:
     """Give the SHA-256 of a token, by which it is kept and looked up in a time that tells nothing of it."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _is_visit(headers: Headers) -> bool:
+    """Tell whether somebody follows a link: what comes is shown by itself, and no page can read it."""
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
 def _origin_location(origin: str) -> str | None:

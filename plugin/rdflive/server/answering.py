@@ -22,7 +22,7 @@ from rdflive.server.operations import Operation
 from rdflive.server.selection import Selection
 from rdflive.tokens import tokenize
 
-__all__ = ["Answer", "answer", "native_of", "syntax_problem", "warm_up"]
+__all__ = ["Answer", "answer", "native_of", "syntax_problem"]
 
 _PLACE: Final = re.compile(r"error at (\d+):(\d+): ")
 _SAID: Final = 150
@@ -55,20 +55,6 @@ def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: A
         if isinstance(error, RecursionError):
             raise
         raise Problem(400, f"the query cannot be evaluated: {error}") from error
-
-
-def warm_up() -> None:
-    """Answer a query once, as the first one takes rdflib's parser a tenth of a second, in every fork anew."""
-    output = _Nowhere()
-    answer(rdflib.Dataset(), Operation("SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"), "", output)
-
-
-class _Nowhere:
-    def begin(self, content_type: str) -> None:
-        pass
-
-    def write(self, piece: bytes) -> int:
-        return len(piece)
 
 
 def native_of(dataset: rdflib.Dataset) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TypeAlias
 
 import rdflib
@@ -16,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from rdflive.errors import RdfliveError
+from rdflive.forking import check_fork
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, answer_fault, answer_problem
@@ -41,16 +43,20 @@ def make_app(
     tokens: Mapping[str, Client] | None = None,
     limits: Limits | None = None,
     host: str = "127.0.0.1",
+    scratch: Path | None = None,
 ) -> Starlette:
     """Make the ASGI application that offers a dataset.
 
     `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
     everybody may do everything. `host` is the name that the server listens on.
+    `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
+    temporary one. Raises `RdfliveError` where processes cannot be forked.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
     """
-    service = Service(dataset, limits or Limits())
+    check_fork()
+    service = Service(dataset, limits or Limits(), scratch)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -9,10 +9,13 @@ from starlette.requests import Request
 
 from rdflive.entail.regimes import ENTAILMENTS
 from rdflive.server.failures import Problem
+from rdflive.server.guards import refuse_deep
 from rdflive.server.operations import read_fields
 
-__all__ = ["Asked", "asked"]
+__all__ = ["Asked", "asked", "check_length"]
 
+_LONGEST: Final = 50_000
+"""Characters of the longest query that can be subscribed to."""
 _KNOWN: Final = frozenset({"query", "entailment", "alias"})
 
 
@@ -22,6 +25,12 @@ class Asked:
 
     query: str
     entailment: str | None = None
+
+
+def check_length(query: str) -> None:
+    """Raise `Problem` 413 for a query that would take long to plan."""
+    if len(query) > _LONGEST:
+        raise Problem(413, f"a query that is to be kept up to date has at most {_LONGEST:,} characters")
 
 
 async def asked(request: Request) -> Asked:
@@ -36,6 +45,8 @@ async def asked(request: Request) -> Asked:
     given = dict(fields)
     if not given.get("query", "").strip():
         raise Problem(400, "the parameter query is missing or empty")
+    check_length(given["query"])
+    refuse_deep(given["query"])
     entailment = given.get("entailment") or None
     if entailment not in (None, *ENTAILMENTS):
         raise Problem(400, f"entailment must be one of {', '.join(ENTAILMENTS)}, got {entailment!r}")

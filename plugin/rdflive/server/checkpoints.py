@@ -1,126 +1,125 @@
-"""A child of a store on disk: a new process that opens a checkpoint.
+"""The states of a store on disk, as checkpoints that other processes open.
 
-RocksDB's own threads may hold locks at the moment of a fork, and what the child then reads waits for ever,
-also another store of the same engine. A checkpoint shares the files of the store by hard links.
+A checkpoint shares the files of the store by hard links, where it is on the same disk.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import rdflib
 
 from rdflive import manager
+from rdflive.errors import RdfliveError
 from rdflive.server.answering import native_of
-from rdflive.server.confinement import Work, live
-from rdflive.server.settings import Limits
 
-__all__ = ["Checkpoints", "read"]
+__all__ = ["Checkpoint", "Checkpoints"]
 
-_PROGRAM: Final = "from rdflive.server.checkpoints import read; read()"
+_PREFIX: Final = "rdflive-"
+
+
+class Checkpoint:
+    """A state of the store, for as long as somebody uses it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = str(folder / "store")
+        """The folder of a store of Oxigraph."""
+        self.users = 0
 
 
 class Checkpoints:
-    """Makes checkpoints of a dataset's store in a folder, which must be on the disk of the store.
+    """Makes checkpoints of a dataset's store, one for all who only read the same state."""
 
-    Otherwise the data are copied. What an earlier process has left in the folder is removed.
-    """
-
-    def __init__(self, dataset: rdflib.Dataset, folder: Path | None) -> None:
-        self._dataset = dataset
+    def __init__(self, dataset: rdflib.Dataset, folder: Path) -> None:
+        self.dataset = dataset
         self._folder = folder
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-        self.needed = self._is_on_disk()
-        """False for a store in memory, of which there can be none."""
+        self._lock = threading.Lock()
+        """Taken inside the store's lock where both are held."""
+        self._shared: Checkpoint | None = None
+        self._state: tuple[Any, int] | None = None
+        """The capture and sequence of what is shared."""
 
-    def begin(self, work: Work, channel: socket.socket, limits: Limits, *, writes: bool) -> _Reader:
-        """Start a process that works on the state of this moment."""
-        with manager.locked(self._dataset.store):
-            folder = self._take()
-        prefixes = {prefix: str(namespace) for prefix, namespace in self._dataset.namespaces()}
-        job = (
-            folder,
-            writes,
-            prefixes,
-            self._dataset.default_union,
-            work,
-            limits,
-            os.getpid(),
-            channel.fileno(),
-        )
+    @classmethod
+    def of(cls, dataset: rdflib.Dataset, folder: Path | None) -> Checkpoints | None:
+        """Give the checkpoints of a store that has files; None for one in memory.
+
+        What an earlier process has left in the folder is removed. Without one, data are copied to a
+        temporary folder. Raises `RdfliveError` for a folder that cannot be written.
+        """
+        if native_of(dataset) is None:
+            return None
         try:
-            process = subprocess.Popen(  # noqa: S603 - this Python itself
-                [sys.executable, "-P", "-c", _PROGRAM], stdin=subprocess.PIPE, pass_fds=[channel.fileno()]
-            )
-            assert process.stdin is not None  # noqa: S101 - it is a pipe
-            with process.stdin as pipe:
-                pickle.dump(job, pipe)
+            folder = _emptied(folder)
+        except OSError as error:
+            raise RdfliveError(
+                f"{error.filename}: {error.strerror}; queries need a folder to write to beside the store"
+            ) from error
+        checkpoints = cls(dataset, folder)
+        try:
+            checkpoints.release(checkpoints.take(alone=True))
+        except RuntimeError:  # as Oxigraph says that it is in memory
+            checkpoints.close()
+            return None
+        return checkpoints
+
+    def take(self, *, alone: bool) -> Checkpoint:
+        """Give a checkpoint of this moment, which others use too unless `alone`; `release` it."""
+        stale = None
+        with manager.locked(self.dataset.store) as adapter:
+            state = adapter.capture, adapter.capture.sequence
+            with self._lock:
+                checkpoint = self._shared
+                if alone or checkpoint is None or state != self._state:
+                    checkpoint = self._make()
+                    if not alone:
+                        stale, self._shared, self._state = self._shared, checkpoint, state
+                checkpoint.users += 1
+        if stale is not None:
+            self._drop(stale)
+        return checkpoint
+
+    def release(self, checkpoint: Checkpoint) -> None:
+        """Stop using a checkpoint; who is the last to do so removes it, unless it is the newest."""
+        with self._lock:
+            checkpoint.users -= 1
+        self._drop(checkpoint)
+
+    def close(self) -> None:
+        """Remove what is left, and the folder."""
+        for left in self._folder.glob(f"{_PREFIX}*"):
+            _remove(left)
+        with suppress(OSError):  # it holds what is not ours
+            self._folder.rmdir()
+
+    def _drop(self, checkpoint: Checkpoint) -> None:
+        with self._lock:
+            is_over = not checkpoint.users and checkpoint is not self._shared
+        if is_over:
+            _remove(checkpoint.folder)
+
+    def _make(self) -> Checkpoint:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._folder))
+        try:
+            native_of(self.dataset).backup(str(folder / "store"))
         except BaseException:
             _remove(folder)
             raise
-        return _Reader(process, folder)
-
-    def _take(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="rdflive-query-", dir=self._folder))
-        try:
-            native_of(self._dataset).backup(str(folder / "store"))
-        except BaseException:
-            _remove(folder)
-            raise
-        return folder
-
-    def _is_on_disk(self) -> bool:
-        """Tell whether the store can be copied to files, as only one can that has some."""
-        if native_of(self._dataset) is None:
-            return False
-        try:
-            _remove(self._take())
-        except RuntimeError:
-            return False
-        return True
+        return Checkpoint(folder)
 
 
-class _Reader:
-    """A process with its checkpoint."""
-
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
-        self._process = process
-        self._folder = folder
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def bury(self) -> None:
-        self._process.wait()
-        _remove(self._folder)
-
-
-def read() -> None:
-    """Do the work that standard input names, on a checkpoint, in a process of its own."""
-    folder, writes, prefixes, is_union, work, limits, parent, number = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the parent
-
-    def dataset() -> rdflib.Dataset:
-        from oxrdflib import OxigraphStore
-        from pyoxigraph import Store
-
-        path = str(folder / "store")
-        native = Store(path) if writes else Store.read_only(path)
-        opened = rdflib.Dataset(OxigraphStore(store=native), default_union=is_union)
-        for prefix, namespace in prefixes.items():
-            opened.bind(prefix, namespace, replace=True)
-        return opened
-
-    live(dataset, work, socket.socket(fileno=number), limits, parent=parent, has_files=True)
+def _emptied(folder: Path | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(f"{_PREFIX}*"):
+        _remove(left)
+    return folder
 
 
 def _remove(folder: Path) -> None:

@@ -33,21 +33,23 @@ _libc: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def live(
-    dataset: Callable[[], rdflib.Dataset],
-    work: Work,
+    begin: Callable[[], tuple[rdflib.Dataset, Work]],
     channel: socket.socket,
     limits: Limits,
     *,
     parent: int,
     has_files: bool,
 ) -> NoReturn:
-    """Do the work in the child, which ends here; one whose dataset `has_files` can open some."""
+    """Do the work on the dataset that `begin` gives, in a child, which ends here.
+
+    One whose dataset `has_files` can open some.
+    """
     frames = Frames(channel)
     try:
         _leave(channel, parent, limits.query_seconds)
-        asked = dataset()
+        dataset, work = begin()
         _confine(limits.query_bytes, has_files=has_files)
-        work(asked, frames)
+        work(dataset, frames)
         frames.end()
     except BaseException as error:  # noqa: BLE001 - nothing may get out of the child
         with suppress(BaseException):
@@ -63,6 +65,7 @@ def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
     for number in signal.valid_signals():
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and answers may finish
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

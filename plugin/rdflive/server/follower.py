@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from rdflive.sinks.event import Event
 from rdflive.sinks.events import EventLog
@@ -13,9 +14,11 @@ __all__ = ["Follower"]
 class Follower:
     """Waits for the next event of a log behind the event `last`, without a thread."""
 
-    __slots__ = ("_log", "_waiting", "reader")
+    __slots__ = ("_log", "_waiting", "cut", "reader")
 
     def __init__(self, log: EventLog, last: str | None = None) -> None:
+        self.cut: Callable[[], object] = self.stop
+        """Ends the client's connection at once, also while it takes nothing."""
         self._log = log
         self._waiting: asyncio.Future[None] | None = None
         self.reader = log.join(last)

@@ -51,7 +51,12 @@ class Frames:
     def fail(self, problem: Problem) -> None:
         """Send a problem in place of an answer; one that has begun is left without its end."""
         if not self._has_begun:
-            told = {"line": problem.line, "column": problem.column, "headers": problem.headers}
+            told = {
+                "line": problem.line,
+                "column": problem.column,
+                "construct": problem.construct,
+                "headers": problem.headers,
+            }
             self._send(b"P", json.dumps([problem.status, problem.detail, told]).encode())
 
     def _flush(self) -> None:

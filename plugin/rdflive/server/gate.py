@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Final
 
@@ -20,6 +21,10 @@ _OPEN: Final = frozenset({"/health", "/login"})
 """Paths that need no token."""
 _LONGEST: Final = 65_536
 """Bytes of the longest target of a request."""
+
+
+_SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-policy": b"same-origin"}
+"""So that a browser neither guesses what an answer is nor shows it to pages of others."""
 
 
 class Gate:
@@ -46,6 +51,7 @@ class Gate:
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *_missing(message["headers"])]}
                 self._metrics.requests.labels(path, str(message["status"])).inc()
                 self._metrics.seconds.labels(path).observe(perf_counter() - start)
             await send(message)
@@ -70,6 +76,11 @@ class Gate:
             if connection.scope["type"] == "websocket" and problem.status == 401:
                 return None
             raise
+
+
+def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    given = {name.lower() for name, _ in headers}
+    return [(name, value) for name, value in _SAFE.items() if name not in given]
 
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

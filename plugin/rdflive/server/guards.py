@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from rdflive.server.failures import Problem
 from rdflive.tokens import Token, tokenize
 
-__all__ = ["refuse_remote"]
+__all__ = ["refuse_deep", "refuse_remote"]
 
 Keyword: TypeAlias = Literal["SERVICE", "LOAD"]
 
@@ -50,8 +50,35 @@ _READINGS: Final = 8
 """How often a text is read at most, in parts: more is no query that anybody means."""
 
 
+_DEEPEST: Final = 200
+"""Brackets in brackets that a text may have: parsers take a part of the stack, and of the time, for each."""
+
+
+def refuse_deep(text: str) -> None:
+    """Raise `Problem` 400 for a text that is nested so deeply that a parser might not survive it.
+
+    >>> refuse_deep("ASK " + "{" * 300)
+    Traceback (most recent call last):
+    ...
+    rdflive.server.failures.Problem: brackets are nested more than 200 deep at line 1, column 205
+    """
+    if text.count("(") + text.count("[") + text.count("{") <= _DEEPEST:
+        return
+    depth = 0
+    for token in tokenize(text):
+        if token.kind == "mark":
+            depth += (token.text in "([{") - (token.text in ")]}")
+        if depth > _DEEPEST:
+            raise Problem(
+                400,
+                f"brackets are nested more than {_DEEPEST} deep at line {token.line}, column {token.column}",
+                line=token.line,
+                column=token.column,
+            )
+
+
 def refuse_remote(text: str, *, is_update: bool = False) -> None:
-    r"""Raise `Problem` 403 for a query or update that would ask another host.
+    r"""Raise `Problem` 403 for a text that would ask another host, 400 for one nested too deeply.
 
     >>> refuse_remote('SELECT ?s { ?s :service "SERVICE <http://e/> {}" } # LOAD')
     >>> refuse_remote("ASK { \\u0053ervice ?s { } }")
@@ -59,6 +86,7 @@ def refuse_remote(text: str, *, is_update: bool = False) -> None:
     ...
     rdflive.server.failures.Problem: SERVICE (line 1, column 7) would ask another host: not allowed
     """
+    refuse_deep(text)
     for variant, starts in _variants(text):
         spelled = variant.upper()  # as rdflib's parser does, to which ſ is an S too
         if "SERVICE" in spelled or "LOAD" in spelled:

@@ -1,43 +1,56 @@
-"""Queries in processes of their own: each sees one state of the store, and can be ended at any moment.
-
-A store in memory is forked under its lock, so no thread of this process is inside it. A child of a store on
-disk opens a checkpoint.
-"""
+"""Queries in processes of their own: each sees one state of the store, and can be ended at any moment."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import socket
-import warnings
 from collections import Counter
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakValueDictionary
 
-from rdflive.errors import RdfliveError
-from rdflive.server.answering import warm_up
 from rdflive.server.checkpoints import Checkpoints
-from rdflive.server.confinement import Work, live
+from rdflive.server.confinement import Work
 from rdflive.server.failures import Problem
+from rdflive.server.forks import Forks
 from rdflive.server.frames import FRAME, PIECE
-from rdflive.server.service import Service
+from rdflive.server.readers import Readers
+from rdflive.server.warming import warm_up
 
-__all__ = ["Child", "Children", "check_fork"]
+if TYPE_CHECKING:
+    from rdflive.server.service import Service
+
+__all__ = ["Child", "Children", "Process"]
 
 _TOTAL: Final = 32
 """Children at once, whoever asks."""
+_STARTING: Final = 4
+"""Threads that start and bury children; who starts one may wait for the store's lock."""
 
 
-def check_fork() -> None:
-    """Raise `RdfliveError` where queries cannot be isolated."""
-    if not hasattr(os, "fork"):
-        raise RdfliveError(
-            "queries run in processes of their own, which needs os.fork: serve on Linux, macOS or WSL"
-        )
+class Process(Protocol):
+    """A process that a child runs in."""
+
+    def kill(self) -> None:
+        """End it, whatever it does, without waiting."""
+
+    def bury(self) -> None:
+        """Wait for its end and leave nothing of it."""
+
+
+class Maker(Protocol):
+    """What makes processes; called in threads that live as long as it."""
+
+    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> Process:
+        """Start a process that works on the state of this moment and writes to the other end of `ours`."""
+
+    def close(self) -> None:
+        """End what is left."""
 
 
 class Child:
@@ -73,103 +86,126 @@ class Child:
 
 
 class Children:
-    """The children of a server, and how many each client has."""
+    """The children of a server, and how many each client has. Made and closed outside the event loop."""
 
-    def __init__(self, service: Service, folder: Path | None = None) -> None:
+    def __init__(self, service: Service, folder: Path | None) -> None:
         """Make the children of a service, whose store may be on the disk that `folder` is on."""
-        check_fork()
         warm_up()
-        self._service = service
-        self._checkpoints = Checkpoints(service.dataset, folder)
+        self._limits = service.limits
+        checkpoints = Checkpoints.of(service.dataset, folder)
+        self._maker: Maker = (
+            Forks(service.dataset, service.limits)
+            if checkpoints is None
+            else Readers(checkpoints, service.limits)
+        )
+        self._threads = ThreadPoolExecutor(_STARTING, "rdflive-children")
+        self._processes: set[Process] = set()
         self._running: Counter[str] = Counter()
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._all = asyncio.Semaphore(max(_TOTAL, service.limits.queries))
+
+    def close(self) -> None:
+        """End all children."""
+        for process in tuple(self._processes):
+            process.kill()
+        self._threads.shutdown()
+        while self._processes:
+            self._processes.pop().bury()
+        self._maker.close()
 
     @asynccontextmanager
-    async def working(self, client: str, work: Work, *, writes: bool = False) -> AsyncIterator[Child]:
-        """Have a child do some work inside the block; raises `Problem` 429 or 503 for one too many.
-
-        What the child `writes` to the store is seen by nobody else.
-        """
-        limits = self._service.limits
-        if self._running[client] >= limits.queries:
-            raise Problem(429, f"more than {limits.queries} queries at once", headers={"Retry-After": "1"})
-        if self._running.total() >= max(_TOTAL, limits.queries):
+    async def working(self, client: str, work: Work) -> AsyncIterator[Child]:
+        """Have a child do some work inside the block; raises `Problem` 429 or 503 for one too many."""
+        limit = self._limits.queries
+        if self._running[client] >= limit:
+            raise Problem(429, f"more than {limit} queries at once", headers={"Retry-After": "1"})
+        if self._all.locked():
             raise Problem(503, "too many queries are running", headers={"Retry-After": "1"})
         self._running[client] += 1
-        child: Child | None = None
         try:
-            child = await self._start(work, writes)
-            yield child
+            async with self._all, self._child(work, writes=False) as child:
+                yield child
         finally:
             self._running[client] -= 1
             if not self._running[client]:
                 del self._running[client]
-            if child is not None:
-                self._end(child)
 
-    async def _start(self, work: Work, writes: bool) -> Child:
+    async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> None:
+        """Have a child do what this process is to do, in turn; raises `Problem` where that fails.
+
+        What the child `writes` to the store is seen by nobody. Its time runs from its turn on.
+        """
+        turns = self._turns.get(client)
+        if turns is None:
+            self._turns[client] = turns = asyncio.Semaphore(self._limits.queries)
+        async with turns, self._all:
+            try:
+                async with asyncio.timeout(self._limits.query_seconds):
+                    async with self._child(work, writes=writes) as child:
+                        await child.begin()
+            except (TimeoutError, EOFError, ConnectionError) as error:
+                raise self.exceeded(error, what) from error
+
+    def exceeded(self, error: Exception, what: str) -> Problem:
+        """Say which limit a child without an answer has met."""
+        if isinstance(error, TimeoutError):
+            detail = f"the {what} takes longer than {self._limits.query_seconds:g} s"
+        else:
+            size = f"{self._limits.query_bytes:,} bytes of memory"
+            detail = f"the {what} needs more than {size}, or its engine failed"
+        return Problem(503, detail, headers={"Retry-After": "60"})
+
+    @asynccontextmanager
+    async def _child(self, work: Work, *, writes: bool) -> AsyncIterator[Child]:
         ours, theirs = socket.socketpair()
-        starting = asyncio.ensure_future(self._service.work(lambda: self._begin(work, theirs, writes)))
+        loop = asyncio.get_running_loop()
+        starting = loop.run_in_executor(self._threads, partial(self._begin, work, ours, theirs, writes))
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(_end_late)
-            ours.close()
+            starting.add_done_callback(partial(self._end_late, ours))
             raise
+        except OSError as error:
+            ours.close()
+            raise Problem(
+                503, f"no process can be started: {error}", headers={"Retry-After": "60"}
+            ) from error
         except BaseException:
             ours.close()
             raise
-        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=PIECE)
-        return Child(process, reader, writer)
-
-    def _begin(self, work: Work, theirs: socket.socket, writes: bool) -> Process:
-        """Start a process; runs in a thread that lives as long as the service."""
-        with theirs:
-            if self._checkpoints.needed:
-                return self._checkpoints.begin(work, theirs, self._service.limits, writes=writes)
-            return self._fork(work, theirs)
-
-    def _fork(self, work: Work, theirs: socket.socket) -> Process:
-        service, parent = self._service, os.getpid()
-        warnings.filterwarnings(  # the child runs the forking thread only, and takes no lock of another
-            "ignore", "This process .* is multi-threaded", DeprecationWarning, __name__.replace(".", r"\.")
-        )
-        with service.capture.lock:
-            pid = os.fork()
-            if not pid:
-                live(lambda: service.dataset, work, theirs, service.limits, parent=parent, has_files=False)
-        return _Forked(pid)
-
-    def _end(self, child: Child) -> None:
-        child.kill()
         try:
-            self._service.start(child.process.bury)
-        except RuntimeError:  # the service has ended
-            child.process.bury()
+            child = Child(process, *await asyncio.open_unix_connection(sock=ours, limit=PIECE))
+        except BaseException:
+            ours.close()
+            self._end(process)
+            raise
+        try:
+            yield child
+        finally:
+            child.kill()
+            self._end(process)
 
+    def _begin(self, work: Work, ours: socket.socket, theirs: socket.socket, writes: bool) -> Process:
+        with theirs:
+            process = self._maker.begin(work, ours, theirs, writes=writes)
+        self._processes.add(process)
+        return process
 
-class Process(Protocol):
-    """A process that a child runs in."""
+    def _end(self, process: Process) -> None:
+        """End a process, and bury it in a thread."""
+        process.kill()
+        try:
+            self._threads.submit(self._bury, process)
+        except RuntimeError:  # the server has ended, and all processes with it
+            return
 
-    def kill(self) -> None:
-        """End it, whatever it does."""
+    def _bury(self, process: Process) -> None:
+        if process in self._processes:
+            process.bury()
+            self._processes.discard(process)
 
-    def bury(self) -> None:
-        """Wait for its end and leave nothing of it."""
-
-
-class _Forked:
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-
-    def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-
-    def bury(self) -> None:
-        os.waitpid(self._pid, 0)
-
-
-def _end_late(starting: asyncio.Future[Process]) -> None:
-    """End a child that nobody waits for any more."""
-    if not starting.cancelled() and not starting.exception():
-        starting.result().kill()
-        starting.result().bury()
+    def _end_late(self, ours: socket.socket, starting: asyncio.Future[Process]) -> None:
+        """End a child that nobody waits for any more."""
+        ours.close()
+        if not starting.cancelled() and not starting.exception():
+            self._end(starting.result())

@@ -10,6 +10,8 @@ __all__ = ["Pace"]
 
 _SHARE: Final = 0.25
 """The part of the event loop's time that telling clients may take."""
+_LONGEST: Final = 1.0
+"""Seconds between two rounds at most: what held a round up need not have been the clients."""
 
 
 class Pace:
@@ -44,6 +46,6 @@ class Pace:
 
     def _end(self, start: float) -> None:
         now = self._loop.time()
-        self._free_at = now + (now - start) * (1 / _SHARE - 1)
+        self._free_at = now + min((now - start) * (1 / _SHARE - 1), _LONGEST)
         self._is_planned = False
         self._plan()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
@@ -12,15 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rdflive import manager
 from rdflive.server.answering import answer
 from rdflive.server.bases import moved_back, with_base
-from rdflive.server.confinement import Work
 from rdflive.server.description import describe_service
-from rdflive.server.failures import Problem
 from rdflive.server.frames import Frames
 from rdflive.server.guards import refuse_remote
-from rdflive.server.isolated import Child, Children
+from rdflive.server.isolated import Child
 from rdflive.server.operations import Operation, read_query, read_update
 from rdflive.server.service import Service
 from rdflive.server.subscribing import CUT
@@ -44,7 +42,7 @@ async def query(request: Request) -> Response:
     based, added = _based(request, operation)
     accept = ", ".join(request.headers.getlist("accept"))
 
-    return _Answered(request, partial(_answer, based, accept, added))
+    return _Answered(request, _Answering(based, accept, added))
 
 
 async def update(request: Request) -> Response:
@@ -59,30 +57,40 @@ async def update(request: Request) -> Response:
 
     with moved_back(added):
         text = await _quickly(service, based.text, lambda: update_text(service.dataset, based))
+    updating = _Updating(text, added)
     if may_take_long(service.dataset, text):
-        await _rehearse(request, partial(_try, text, added))
-    sequence = await service.write(partial(_run, text, added, service.dataset))
+        await service.children.rehearse(request.state.client.name, updating, "update", writes=True)
+    sequence = await service.write(partial(updating.run, service.dataset))
     return Response(status_code=204, headers={"Rdflive-Sequence": str(sequence)})
 
 
-def _answer(operation: Operation, accept: str, added: int, dataset: rdflib.Dataset, frames: Frames) -> None:
-    """Answer a query, in a child."""
-    with moved_back(added):
-        answer(dataset, operation, accept, frames)
+@dataclass(frozen=True, slots=True)
+class _Answering:
+    """A query to answer in a child, behind so many characters that are not the client's."""
+
+    operation: Operation
+    accept: str
+    added: int
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        with moved_back(self.added):
+            answer(dataset, self.operation, self.accept, frames)
 
 
-def _run(text: str, added: int, dataset: rdflib.Dataset) -> int:
-    """Run an update."""
-    with moved_back(added):
-        return run(dataset, text)
+@dataclass(frozen=True, slots=True)
+class _Updating:
+    """An update, to try in a child and then to run."""
 
+    text: str
+    added: int
 
-def _try(text: str, added: int, dataset: rdflib.Dataset, frames: Frames) -> None:  # noqa: ARG001 - nothing is answered
-    """Run an update in a child, whose store is thrown away."""
-    capture = manager.attach(dataset.store).capture
-    capture.listeners.clear()
-    capture.on_batch = None
-    _run(text, added, dataset)
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        self.run(dataset)
+        frames.begin("")
+
+    def run(self, dataset: rdflib.Dataset) -> int:
+        with moved_back(self.added):
+            return run(dataset, self.text)
 
 
 async def _quickly(service: Service, text: str, function: Callable[[], Result]) -> Result:
@@ -96,40 +104,10 @@ def _based(request: Request, operation: Operation) -> tuple[Operation, int]:
     return Operation(text, operation.default, operation.named), len(text) - len(operation.text)
 
 
-def _children(request: Request) -> Children:
-    """Give the children of the server, the same for all requests."""
-    state = request.app.state
-    if not hasattr(state, "children"):
-        state.children = Children(state.service, getattr(state, "scratch", None))
-    children: Children = state.children
-    return children
-
-
-async def _rehearse(request: Request, work: Work) -> None:
-    """Have a child run an update, and raise what is wrong with it."""
-    service: Service = request.app.state.service
-    try:
-        async with asyncio.timeout(service.limits.query_seconds):
-            async with _children(request).working(request.state.client.name, work, writes=True) as child:
-                await child.begin()
-    except (TimeoutError, EOFError, ConnectionError) as error:
-        raise _exceeded(error, service, "update") from error
-
-
-def _exceeded(error: Exception, service: Service, what: str) -> Problem:
-    """Say which limit a child without an answer has met."""
-    limits = service.limits
-    if isinstance(error, TimeoutError):
-        detail = f"the {what} takes longer than {limits.query_seconds:g} s"
-    else:
-        detail = f"the {what} needs more than {limits.query_bytes:,} bytes of memory, or its engine failed"
-    return Problem(503, detail, headers={"Retry-After": "60"})
-
-
 class _Answered(Response):
     """The answer of a child, sent while it comes. It has no end where the child fails on the way."""
 
-    def __init__(self, request: Request, work: Work) -> None:
+    def __init__(self, request: Request, work: _Answering) -> None:
         super().__init__()
         self._request = request
         self._service: Service = request.app.state.service
@@ -147,10 +125,10 @@ class _Answered(Response):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _stream(self, scope: Scope, send: Send) -> None:
+        children, name = self._service.children, self._request.state.client.name
         has_begun = False
         try:
             async with asyncio.timeout(self._service.limits.query_seconds):
-                children, name = _children(self._request), self._request.state.client.name
                 async with children.working(name, self._work) as child:
                     headers = {
                         "content-type": await child.begin(),
@@ -162,7 +140,7 @@ class _Answered(Response):
                     await _send_pieces(child, send)
         except (TimeoutError, EOFError, ConnectionError) as error:
             if not has_begun:
-                raise _exceeded(error, self._service, "query") from error
+                raise children.exceeded(error, "query") from error
             cut = scope.get(CUT)
             if cut is None:
                 raise

@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -19,7 +20,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDiscon
 
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client
+from rdflive.server.asked import check_length
 from rdflive.server.failures import Problem, problem_of
+from rdflive.server.guards import refuse_deep
 from rdflive.server.service import Service
 from rdflive.server.subscribing import CUT
 from rdflive.sinks.event import Event
@@ -95,7 +98,16 @@ class _Session:
         self._sending = asyncio.Lock()
 
     async def run(self) -> None:
-        """Carry out messages, one after the other."""
+        """Carry out messages, one after the other, as long as somebody known sends them."""
+        loop, limits = asyncio.get_running_loop(), self._service.limits
+        is_known = self._socket.state.client is not None
+        try:
+            async with asyncio.timeout_at(None if is_known else loop.time() + limits.header_seconds) as wait:
+                await self._carry_out(partial(wait.reschedule, None))
+        except TimeoutError:
+            await self._end(1008, "nobody has shown a token")
+
+    async def _carry_out(self, known: Callable[[], None]) -> None:
         refused = 0
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             alias = None
@@ -103,6 +115,7 @@ class _Session:
                 name, members = _read(message.get("text"))
                 alias = _alias(members)
                 client = self._client(members)
+                known()
                 if name == "subscribe":
                     self._subscribe(members, alias, client)
                 else:
@@ -138,6 +151,8 @@ class _Session:
         query = _text(members, "sparql")
         if not query:
             raise Problem(400, "'subscribe' must have a query as 'sparql'")
+        check_length(query)
+        refuse_deep(query)
         for name in _GRAPHS:
             if members.get(name):
                 raise Problem(400, f"{name!r} is not supported: write FROM or FROM NAMED in the query")
@@ -173,6 +188,7 @@ class _Session:
 
     async def _notify(self, subscription: _Subscription, query: str, client: Client) -> None:
         async with self._service.topics.follow(query, None, client) as follower:
+            follower.cut = self._socket.scope.get(CUT, follower.stop)
             while True:
                 event = await follower.take(_IDLE)
                 if event is None and follower.is_over:  # the server ends

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -23,6 +22,9 @@ __all__ = ["CUT", "describe_topic", "explain_query", "list_topics", "subscribe"]
 CUT: Final = "rdflive.cut"
 """Where the scope of a request has a function that ends its connection at once."""
 
+_EVENT_STREAM: Final = "text/event-stream"
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The second is as proxies understand it."""
 _HEARTBEAT: Final = 15.0
 """Seconds after which a client is told that nothing has happened."""
 _PATIENCE: Final = 60.0
@@ -33,6 +35,8 @@ async def subscribe(request: Request) -> Response:
     """Answer with the events of a query, for as long as the client stays."""
     service: Service = request.app.state.service
     given = await asked(request)
+    if request.method == "HEAD":
+        return Response(headers=_HEADERS, media_type=_EVENT_STREAM)
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
     follower = await stack.enter_async_context(
@@ -77,10 +81,8 @@ class _Events(Response):
     """A stream of events that ends when the client goes, or takes nothing for too long."""
 
     def __init__(self, follower: Follower, stack: AsyncExitStack, service: Service) -> None:
-        super().__init__(media_type="text/event-stream")
+        super().__init__(headers=_HEADERS, media_type=_EVENT_STREAM)
         del self.headers["content-length"]
-        self.headers["cache-control"] = "no-store"
-        self.headers["x-accel-buffering"] = "no"  # as proxies understand it
         self._follower = follower
         self._stack = stack
         self._metrics = service.metrics
@@ -91,8 +93,9 @@ class _Events(Response):
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
             watching = asyncio.create_task(self._watch(receive))
+            self._follower.cut = scope.get(CUT, self._follower.stop)
             try:
-                await self._stream(send, scope.get(CUT, self._follower.stop))
+                await self._stream(send)
             finally:
                 watching.cancel()
 
@@ -101,11 +104,11 @@ class _Events(Response):
             pass
         self._follower.stop()
 
-    async def _stream(self, send: Send, cut: Callable[[], object]) -> None:
+    async def _stream(self, send: Send) -> None:
         follower, loop = self._follower, asyncio.get_running_loop()
 
         async def write(piece: bytes) -> None:
-            timer = loop.call_later(_PATIENCE, cut)
+            timer = loop.call_later(_PATIENCE, follower.cut)
             await send({"type": "http.response.body", "body": piece, "more_body": True})
             timer.cancel()
 

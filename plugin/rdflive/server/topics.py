@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rdflive.errors import RdfliveError
+import rdflib
+
+from rdflive.errors import ClosedError, RdfliveError
 from rdflive.live import subscribe
 from rdflive.model import Delta
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower
+from rdflive.server.frames import Frames
 from rdflive.server.pace import Pace
 from rdflive.sinks.events import EventLog
 from rdflive.subscription import Subscription
@@ -24,16 +27,44 @@ from rdflive.subscription import Subscription
 if TYPE_CHECKING:
     from rdflive.server.service import Service
 
-__all__ = ["Topic", "Topics"]
+__all__ = ["Opening", "Topic", "Topics"]
 
+_FAREWELL: Final = 1.0
+"""Seconds at the end that clients have to take what they are being sent."""
 _LINGER: Final = 60.0
 """Seconds that a query without clients is kept up to date for those that come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A subscription that is opened only to see whether it can be done within the limits, in a child."""
+
+    query: str
+    entailment: str | None
+    rows: int
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Raise `Problem` if it cannot."""
+        with subscribe(dataset, self.query, entailment=self.entailment, initial=False) as subscription:
+            rows = len(subscription.answers())
+        if rows > self.rows:
+            raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
+        frames.begin("")
 
 
 class Topic:
     """A query that is kept up to date, and the log that its clients follow."""
 
-    def __init__(self, name: str, query: str, entailment: str | None, pace: Pace, *, rows: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        query: str,
+        entailment: str | None,
+        pace: Pace,
+        *,
+        rows: int,
+        on_end: Callable[[Topic], None],
+    ) -> None:
         self.id = name
         self.query = query
         self.entailment = entailment
@@ -43,6 +74,7 @@ class Topic:
         self._loop = asyncio.get_running_loop()
         self._pace = pace
         self._rows = rows
+        self._on_end = on_end
         self._subscription: Subscription | None = None
         self._is_asked = False
         self.log.listen(self._changed)
@@ -53,13 +85,6 @@ class Topic:
             dataset, self.query, self._take, entailment=self.entailment, on_error=self._failed
         )
 
-    def try_on(self, dataset: Any) -> None:
-        """Subscribe only to see whether it can be done within the limits; raises `Problem` if not."""
-        with subscribe(dataset, self.query, entailment=self.entailment, initial=False) as subscription:
-            rows = len(subscription.answers())
-        if rows > self._rows:
-            raise Problem(403, f"the answer has more than {self._rows:,} solutions, the limit of this server")
-
     def close(self) -> None:
         """End the subscription, and with it the streams of all clients; they may come back."""
         if self._subscription is not None:
@@ -68,7 +93,9 @@ class Topic:
 
     def describe(self) -> dict[str, Any]:
         """Tell what clients may want to know of it; waits for the store's lock."""
-        stats = {} if self._subscription is None else asdict(self._subscription.stats)
+        stats = {}
+        with suppress(ClosedError):  # its followers have still to take the end
+            stats = {} if self._subscription is None else asdict(self._subscription.stats)
         return {
             "id": self.id,
             "query": self.query,
@@ -102,6 +129,8 @@ class Topic:
         self._is_asked = False
         for follower in self.followers:
             follower.wake()
+        if self.log.has_ended:
+            self._on_end(self)
 
 
 class Topics:
@@ -114,6 +143,7 @@ class Topics:
         self._opening: dict[str, asyncio.Task[Topic]] = {}
         self._lingering: dict[Topic, asyncio.TimerHandle] = {}
         self._counts: Counter[str] = Counter()
+        self._is_closed = False
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(tuple(self._topics.values()))
@@ -136,6 +166,8 @@ class Topics:
 
         Raises `Problem` for what cannot be opened, 429 for one client's too many.
         """
+        if self._is_closed:
+            raise ending()
         limit = self._service.limits.subscriptions
         if self._counts[client.name] >= limit:
             raise Problem(
@@ -145,7 +177,7 @@ class Topics:
             )
         self._counts[client.name] += 1
         try:
-            topic = await self._open(query, entailment)
+            topic = await self._open(query, entailment, client)
             self._keep(topic)
             follower = Follower(topic.log, last)
             topic.followers.add(follower)
@@ -161,30 +193,41 @@ class Topics:
                 del self._counts[client.name]
 
     async def close(self) -> None:
-        """End all streams, and the subscriptions behind them."""
+        """End all streams, and the subscriptions behind them; nobody can follow anything from now on."""
+        self._is_closed = True
+        loop = asyncio.get_running_loop()
+        for task in self._opening.values():
+            task.cancel()
         for handle in self._lingering.values():
             handle.cancel()
         topics, self._topics = self._topics, {}
         for topic in topics.values():
+            topic.log.end()
+            for follower in topic.followers:
+                loop.call_later(_FAREWELL, follower.cut)
+        for topic in topics.values():
             await self._service.work(topic.close)
 
-    async def _open(self, query: str, entailment: str | None) -> Topic:
+    async def _open(self, query: str, entailment: str | None, client: Client) -> Topic:
         """Give the topic of a query; whoever asks for it while it is being opened waits for the same."""
         name = name_of(query, entailment)
         topic = self._topics.get(name)
-        if topic is not None and not topic.log.has_ended:
-            return topic
+        if topic is not None:
+            if not topic.log.has_ended:
+                return topic
+            self._forget(topic)
         task = self._opening.get(name)
         if task is None:
-            task = asyncio.create_task(self._make(name, query, entailment))
+            task = asyncio.create_task(self._make(name, query, entailment, client))
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
         return await asyncio.shield(task)
 
-    async def _make(self, name: str, query: str, entailment: str | None) -> Topic:
+    async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
         service = self._service
-        topic = Topic(name, query, entailment, self._pace, rows=service.limits.rows)
-        await service.rehearse(partial(topic.try_on, service.dataset))
+        opening = Opening(query, entailment, service.limits.rows)
+        await service.children.rehearse(client.name, opening, "opening of the subscription")
+        topic = Topic(name, query, entailment, self._pace, rows=service.limits.rows, on_end=self._forget)
         await service.work(partial(topic.open, service.dataset))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone
@@ -199,17 +242,24 @@ class Topics:
         """Close a topic that nobody follows, after some time or when there are too many such."""
         if topic.followers or self._topics.get(topic.id) is not topic:
             return
-        if topic.log.has_ended:
-            self._drop(topic)
-            return
         self._lingering[topic] = asyncio.get_running_loop().call_later(_LINGER, self._drop, topic)
         if len(self._lingering) > self._service.limits.subscriptions:
             self._drop(next(iter(self._lingering)))
 
     def _drop(self, topic: Topic) -> None:
-        self._keep(topic)
-        del self._topics[topic.id]
+        self._forget(topic)
         self._service.start(topic.close)
+
+    def _forget(self, topic: Topic) -> None:
+        """Let the next client of a query open it anew; those that follow it now still take what there is."""
+        self._keep(topic)
+        if self._topics.get(topic.id) is topic:
+            del self._topics[topic.id]
+
+
+def ending() -> Problem:
+    """Say that the server ends."""
+    return Problem(503, "the server ends", headers={"Retry-After": "5"})
 
 
 def name_of(query: str, entailment: str | None) -> str:

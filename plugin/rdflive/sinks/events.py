@@ -42,8 +42,8 @@ class EventLog:
 
     Nobody is waited for. A reader is a place in the log, and what it has not taken yet is merged into one
     event when it does. Of the last `history` events each is a place that a reader may come back to; older
-    ones are merged as far as no reader is between them. More than `rows` solutions are not kept: a reader
-    that is behind those is sent the current answer.
+    ones are merged as far as no reader is between them. The events together hold no more than `rows`
+    solutions, or as many as the answer if those are more: a reader behind that is sent the current answer.
 
     The id of an event is `sequence-epoch`. The epoch is a random word for the initial delta that the
     event builds on, so that an id of an earlier run is never taken for one of this.
@@ -256,13 +256,16 @@ class EventLog:
         return index < len(self._entries) and self._entries[index].start == sequence
 
     def _trim(self) -> None:
-        """Keep the log within its bounds, and every reader's place in it as far as these allow."""
-        too_long = len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)
-        if too_long:
+        """Keep the log within its bounds, and every reader's place in it as far as these allow.
+
+        The newest entry stays, however large: it is never larger than the answers before and behind it.
+        """
+        if len(self._entries) > self._history + max(_SLACK, self._history // _SLACK):
             self._compact(self._history)
-        if self._kept_rows > self._rows:
+        most = max(self._rows, len(self._answer))
+        if self._kept_rows > most:
             self._compact(0)
-            while self._entries and self._kept_rows > self._rows:
+            while len(self._entries) > 1 and self._kept_rows > most - most // _SLACK:
                 self._kept_rows -= len(self._entries.pop(0).net)
         self._oldest = self._entries[0].start if self._entries else self._sequence
 

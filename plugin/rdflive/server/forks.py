@@ -1,0 +1,76 @@
+"""Children of a store in memory: forks of this process, made under the store's lock.
+
+So no thread of this process is inside the store at that moment.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import threading
+import warnings
+from functools import cached_property
+from typing import Any
+
+import rdflib
+
+from rdflive import manager
+from rdflive.server.confinement import Work, live
+from rdflive.server.settings import Limits
+
+__all__ = ["Forks"]
+
+
+class Forks:
+    """Makes forks of this process. A fork ends with the thread that made it."""
+
+    def __init__(self, dataset: rdflib.Dataset, limits: Limits) -> None:
+        self._dataset = dataset
+        self._limits = limits
+        self._properties = _with_locks()
+        warnings.filterwarnings(  # the child runs the forking thread only, and takes no lock of another
+            "ignore", "This process .* is multi-threaded", DeprecationWarning, __name__.replace(".", r"\.")
+        )
+
+    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Fork:  # noqa: ARG002 - a fork may write, and needs nothing from this process
+        """Fork, and do the work there."""
+        parent = os.getpid()
+        with manager.locked(self._dataset.store):
+            pid = os.fork()
+            if not pid:
+                live(
+                    lambda: (self._freed(), work),
+                    theirs,
+                    self._limits,
+                    parent=parent,
+                    has_files=False,
+                )
+        return _Fork(pid)
+
+    def close(self) -> None:
+        """Do nothing: forks are buried one by one."""
+
+    def _freed(self) -> rdflib.Dataset:
+        """Give the dataset without those that listen to it, and no lock that a thread had at the fork."""
+        for cached in self._properties:
+            cached.lock = threading.RLock()
+        manager.attach(self._dataset.store).capture.forget_others()
+        return self._dataset
+
+
+class _Fork:
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+    def bury(self) -> None:
+        os.waitpid(self._pid, 0)
+
+
+def _with_locks() -> list[Any]:
+    """List the cached properties, each of which has a lock for all objects of its class (Python 3.11)."""
+    return [found for found in gc.get_objects() if type(found) is cached_property and hasattr(found, "lock")]

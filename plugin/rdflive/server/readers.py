@@ -1,0 +1,142 @@
+"""Children of a store on disk: forks of a template, each of which opens a checkpoint.
+
+RocksDB's own threads may hold locks at the moment of a fork, and what the child then reads waits for ever,
+also another store of the same engine. The template is a process without threads that has no store open.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Final
+
+from rdflive.server.checkpoints import Checkpoint, Checkpoints
+from rdflive.server.confinement import Work
+from rdflive.server.settings import Limits
+from rdflive.server.template import BURY, FORK, KILL, ORDER, SIZE, Job
+
+__all__ = ["Readers"]
+
+_PROGRAM: Final = "import sys; from rdflive.server.template import serve; serve(int(sys.argv[1]))"
+
+
+class Readers:
+    """Has a template make children, and starts it anew should it have ended."""
+
+    def __init__(self, checkpoints: Checkpoints, limits: Limits) -> None:
+        self._checkpoints = checkpoints
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._template = _Template(limits)
+
+    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Reader:
+        """Have a child work on the state of this moment; raises `OSError` where there can be none."""
+        dataset = self._checkpoints.dataset
+        checkpoint = self._checkpoints.take(alone=writes)
+        try:
+            prefixes = {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
+            job = Job(checkpoint.path, writes, prefixes, dataset.default_union, work)
+            template, pid = self._fork(theirs)
+            reader = _Reader(template, pid, self._checkpoints, checkpoint)
+        except BaseException:
+            self._checkpoints.release(checkpoint)
+            raise
+        theirs.close()  # else nothing would tell that the child has ended
+        _send(ours, job)
+        return reader
+
+    def close(self) -> None:
+        """End the template, and remove the checkpoints."""
+        self._template.close()
+        self._checkpoints.close()
+
+    def _fork(self, channel: socket.socket) -> tuple[_Template, int]:
+        with self._lock:
+            template = self._template
+        try:
+            return template, template.fork(channel)
+        except (EOFError, ConnectionError):
+            with self._lock:
+                if self._template is template:
+                    template.close()
+                    self._template = _Template(self._limits)
+                template = self._template
+            return template, template.fork(channel)
+
+
+class _Template:
+    """The process, which is ready when this is made, and the socket on which it takes orders."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._orders, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        """Held from an order to its answer."""
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this Python itself
+                [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        _send(self._orders, limits)
+        self._answer()
+
+    def fork(self, channel: socket.socket) -> int:
+        """Have it fork, and give the number of the child."""
+        with self._lock:
+            socket.send_fds(self._orders, [ORDER.pack(FORK, 0)], [channel.fileno()])
+            pid = self._answer()
+        if not pid:
+            raise BlockingIOError("the system allows no more processes")
+        return pid
+
+    def kill(self, pid: int) -> None:
+        """Have it kill a child; orders are short enough to come whole, whoever else sends some."""
+        with suppress(OSError):  # where it has ended its children have too
+            self._orders.sendall(ORDER.pack(KILL, pid))
+
+    def bury(self, pid: int) -> None:
+        """Have it wait for a child."""
+        with suppress(OSError, EOFError), self._lock:
+            self._orders.sendall(ORDER.pack(BURY, pid))
+            self._answer()
+
+    def close(self) -> None:
+        """End it, and its children with it."""
+        self._orders.close()
+        self._process.wait()
+
+    def _answer(self) -> int:
+        answer = self._orders.recv(ORDER.size, socket.MSG_WAITALL)
+        if len(answer) < ORDER.size:
+            raise EOFError("the template has ended")
+        return int(ORDER.unpack(answer)[1])
+
+
+class _Reader:
+    """A child with its checkpoint."""
+
+    def __init__(
+        self, template: _Template, pid: int, checkpoints: Checkpoints, checkpoint: Checkpoint
+    ) -> None:
+        self._template = template
+        self._pid = pid
+        self._checkpoints = checkpoints
+        self._checkpoint = checkpoint
+
+    def kill(self) -> None:
+        self._template.kill(self._pid)
+
+    def bury(self) -> None:
+        self._template.bury(self._pid)
+        self._checkpoints.release(self._checkpoint)
+
+
+def _send(channel: socket.socket, value: object) -> None:
+    """Send a value; who does not take it has ended, as its own end will tell."""
+    content = pickle.dumps(value)
+    with suppress(ConnectionError):
+        channel.sendall(SIZE.pack(len(content)) + content)
