@@ -81,7 +81,7 @@ def files() -> int:
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None:
-    """A query that takes for ever is answered with 503, or cut where it has begun, and its process is gone."""
+    """A query that takes for ever is answered with 503, or cut where it has begun; its process is gone."""
     try:
         reply = answered(server, bomb)
     except (http.client.IncompleteRead, ConnectionError):

@@ -281,8 +281,41 @@ def test_an_answer_that_grows_too_large_ends_its_subscription() -> None:
             assert [event.kind for event in got] == ["update", "end"]
             assert "more than 3 solutions" in got[-1].data["detail"]
             assert next(others).data["boolean"] is True
+        status, listed = ask(server, "GET", "/subscriptions")
+        assert (status, [topic["form"] for topic in listed]) == (200, ["ASK"])
         status, problem = ask(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
         assert (status, "more than 3 solutions" in problem["detail"]) == (403, True)
+        server.dataset.update("DELETE WHERE { <urn:0> ?p ?o }")
+        with listening(at(server)) as events:
+            assert len(next(event for event in events if event.kind).data["added"]) == 3
+
+
+def test_an_update_that_is_under_way_is_waited_for() -> None:
+    """The end of the server comes behind it, it is answered, and nothing is taken any more."""
+    entered, leave, answers = threading.Event(), threading.Event(), []
+    with serving() as server:
+        write = server.service.write
+
+        async def slow(function: Any) -> Any:
+            def run() -> Any:
+                entered.set()
+                assert leave.wait(20)
+                return function()
+
+            return await write(run)
+
+        server.service.write = slow  # type: ignore[method-assign]
+        body = urlencode({"update": "INSERT DATA { <urn:a> <http://e/p> 1 }"})
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        sending = threading.Thread(
+            target=lambda: answers.append(ask(server, "POST", "/update", body, **kind))
+        )
+        sending.start()
+        assert entered.wait(20)
+        threading.Timer(0.3, leave.set).start()
+    sending.join()
+    assert answers == [(204, None)]
+    assert len(server.dataset.default_graph) == 1
 
 
 def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:
