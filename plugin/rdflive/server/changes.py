@@ -16,9 +16,9 @@ from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.access import Client
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.failures import Problem
+from rdflive.server.follower import CUT
 from rdflive.server.negotiation import choose
 from rdflive.server.service import Service
-from rdflive.server.subscribing import CUT
 from rdflive.sinks.event import heartbeat
 
 __all__ = ["changes"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from rdflive.sinks.event import Event
 from rdflive.sinks.events import EventLog
 
-__all__ = ["Follower"]
+__all__ = ["CUT", "Follower"]
+
+CUT: Final = "rdflive.cut"
+"""Where the scope of a request has a function that ends its connection at once."""
 
 
 class Follower:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,17 +10,15 @@ from typing import Final, TypeVar
 import rdflib
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
+from rdflive.server.answered import Answered
 from rdflive.server.answering import answer
 from rdflive.server.bases import moved_back, with_base
 from rdflive.server.description import describe_service
 from rdflive.server.frames import Frames
 from rdflive.server.guards import refuse_remote
-from rdflive.server.isolated import Child
 from rdflive.server.operations import Operation, read_query, read_update
 from rdflive.server.service import Service
-from rdflive.server.subscribing import CUT
 from rdflive.server.updating import may_take_long, run, update_text
 
 __all__ = ["query", "update"]
@@ -42,7 +39,7 @@ async def query(request: Request) -> Response:
     based, added = _based(request, operation)
     accept = ", ".join(request.headers.getlist("accept"))
 
-    return _Answered(request, _Answering(based, accept, added))
+    return Answered(request, _Answering(based, accept, added))
 
 
 async def update(request: Request) -> Response:
@@ -102,62 +99,3 @@ def _based(request: Request, operation: Operation) -> tuple[Operation, int]:
     """Give the operation with a base, and the number of characters in front of the client's."""
     text = with_base(operation.text, str(request.url.replace(query="", fragment="")))
     return Operation(text, operation.default, operation.named), len(text) - len(operation.text)
-
-
-class _Answered(Response):
-    """The answer of a child, sent while it comes. It has no end where the child fails on the way."""
-
-    def __init__(self, request: Request, work: _Answering) -> None:
-        super().__init__()
-        self._request = request
-        self._service: Service = request.app.state.service
-        self._work = work
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tasks = asyncio.create_task(self._stream(scope, send)), asyncio.create_task(_gone(receive))
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[0].done():
-                tasks[0].result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _stream(self, scope: Scope, send: Send) -> None:
-        children, name = self._service.children, self._request.state.client.name
-        has_begun = False
-        try:
-            async with asyncio.timeout(self._service.limits.query_seconds):
-                async with children.working(name, self._work) as child:
-                    headers = {
-                        "content-type": await child.begin(),
-                        "vary": "Accept",
-                        "cache-control": "no-store",
-                    }
-                    has_begun = True
-                    await send({"type": "http.response.start", "status": 200, "headers": _raw(headers)})
-                    await _send_pieces(child, send)
-        except (TimeoutError, EOFError, ConnectionError) as error:
-            if not has_begun:
-                raise children.exceeded(error, "query") from error
-            cut = scope.get(CUT)
-            if cut is None:
-                raise
-            cut()
-
-
-async def _send_pieces(child: Child, send: Send) -> None:
-    async for piece in child.pieces():
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _raw(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-
-
-async def _gone(receive: Receive) -> None:
-    """Wait until the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -15,8 +15,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request as Handshake
 
 from rdflive.addresses import listening_at
+from rdflive.server.follower import CUT
 from rdflive.server.service import Service
-from rdflive.server.subscribing import CUT
 
 __all__ = ["allow_files", "listen", "make_server"]
 

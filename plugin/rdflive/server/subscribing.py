@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
+import rdflib
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from rdflive.live import explain
-from rdflive.server.asked import Asked, asked
-from rdflive.server.follower import Follower
+from rdflive.server.answered import Answered
+from rdflive.server.asked import asked
+from rdflive.server.follower import CUT, Follower
+from rdflive.server.frames import Frames
 from rdflive.server.service import Service
 from rdflive.sinks.event import heartbeat
 from rdflive.sinks.ndjson import TRIPLE
 
-__all__ = ["CUT", "describe_topic", "explain_query", "list_topics", "subscribe"]
-
-CUT: Final = "rdflive.cut"
-"""Where the scope of a request has a function that ends its connection at once."""
+__all__ = ["describe_topic", "explain_query", "list_topics", "subscribe"]
 
 _EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -47,9 +49,8 @@ async def subscribe(request: Request) -> Response:
 
 async def explain_query(request: Request) -> Response:
     """Answer with the plan of a query, also as a picture."""
-    service: Service = request.app.state.service
     given = await asked(request)
-    return JSONResponse(await service.work(lambda: _explained(given, service)))
+    return Answered(request, _Explaining(given.query))
 
 
 async def list_topics(request: Request) -> Response:
@@ -66,15 +67,23 @@ async def describe_topic(request: Request) -> Response:
     return JSONResponse(await service.work(topic.describe))
 
 
-def _explained(given: Asked, service: Service) -> dict[str, object]:
-    explanation = explain(given.query, initNs=dict(service.dataset.namespaces()))
-    return {
-        "form": explanation.form,
-        "vars": list(TRIPLE if explanation.form == "CONSTRUCT" else explanation.names),
-        "algorithms": list(explanation.algorithms),
-        "text": str(explanation),
-        "svg": explanation.svg(),
-    }
+@dataclass(frozen=True, slots=True)
+class _Explaining:
+    """A query to explain in a child: to parse and plan it may take long."""
+
+    query: str
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        explanation = explain(self.query, initNs=dict(dataset.namespaces()))
+        told = {
+            "form": explanation.form,
+            "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
+            "algorithms": explanation.algorithms,
+            "text": str(explanation),
+            "svg": explanation.svg(),
+        }
+        frames.begin("application/json")
+        frames.write(json.dumps(told).encode())
 
 
 class _Events(Response):
