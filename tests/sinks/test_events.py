@@ -152,7 +152,7 @@ def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
     many = {f"n{number}": 1 for number in range(50)}
     events.publish(delta(5, **many))
     assert kinds(grown := drain(reader)) == [("update", "5")]
-    events.publish(delta(6, **{name: -1 for name in many}))
+    events.publish(delta(6, **dict.fromkeys(many, -1)))
     assert kinds(shrunk := drain(reader)) == [("update", "6")]
     assert total([*first, *grown, *shrunk]) == total(drain(events.join()))
     events.publish(delta(7, a=-1))
