@@ -203,8 +203,10 @@ def _server(*options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            found = re.search(r":(\d+)/", process.stderr.readline())
-            assert found is not None, process.stderr.read()
+            found = next(
+                filter(None, (re.search(r"serving .*:(\d+)/", line) for line in process.stderr)), None
+            )
+            assert found is not None, "the server has ended"
             yield int(found[1]), process
         finally:
             process.terminate()
