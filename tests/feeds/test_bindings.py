@@ -154,7 +154,11 @@ def test_commits_leave_gaps() -> None:
             sepa(1, addedResults=5),
             "'addedResults' of the notification must be an object, not an integer",
         ),
-        ("sepa", sepa(1, addedResults={}), "'addedResults' lacks 'results', which must be an object"),
+        (
+            "sepa",
+            sepa(1, addedResults={"head": {}}),
+            "'addedResults' lacks 'results', which must be an object",
+        ),
         ("sepa", sepa(1, addedResults={"head": {"vars": [1]}}), "'vars' of 'head' must hold strings only"),
         ("sparql-incremental", {}, "the record lacks 'sequence', which must be an integer"),
         ("sparql-incremental", line(1, added={}), "'added' of the record must be an array, not an object"),

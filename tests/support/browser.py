@@ -14,11 +14,13 @@ import pytest
 pytest.importorskip("playwright", reason="needs Playwright: pip install playwright")
 
 from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import TimeoutError as OutOfTime
 
 __all__ = [
     "LATE",
     "Browser",
     "Locator",
+    "OutOfTime",
     "Page",
     "Request",
     "Watched",
