@@ -109,7 +109,7 @@ def test_events_forget_what_nobody_may_come_back_to() -> None:
     events.leave(reader)
     for sequence in range(5, 105):
         events.publish(delta(sequence, a=1))
-        assert len(events._entries) <= 3 + 8
+        assert len(events._backlog) <= 3 + 8
     epoch = first.partition("-")[2]
     assert kinds(drain(events.join(first))) == [("resync", ""), ("initial", "104")]
     assert kinds(drain(events.join(f"101-{epoch}"))) == [("update", "104")]
@@ -123,7 +123,7 @@ def test_events_lose_nothing_for_a_slow_reader() -> None:
     for sequence in range(5, 105):
         events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
         drain(quick)
-    assert len(events._entries) <= 3 + 8 + 1
+    assert len(events._backlog) <= 3 + 8 + 1
     sent = drain(slow)
     assert kinds(sent) == [("update", "104")]
     assert (sent[0].data["first_sequence"], len(sent[0].data["added"])) == (5, 1)
@@ -138,10 +138,20 @@ def test_events_keep_no_more_solutions_than_they_may() -> None:
         readers.append(events.join())
         drain(readers[-1])
         events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
-        assert sum(len(entry.net) for entry in events._entries) <= 24
+        assert events._backlog.rows <= 24
     sent = [kinds(drain(reader)) for reader in readers]
     assert sent[0] == [("resync", ""), ("initial", "104")]
     assert sent[-5:] == [[("update", "104")]] * 5
+
+
+def test_events_keep_what_fits_for_those_who_come_back() -> None:
+    """When there are too many solutions the oldest events go, and a late return still finds its place."""
+    events = begun(history=1000, rows=24)
+    epoch = events.id.partition("-")[2]
+    for sequence in range(5, 105):
+        events.publish(delta(sequence, **{f"n{sequence}": 1, f"n{sequence - 1}": -1 if sequence > 5 else 0}))
+    assert kinds(drain(events.join(f"100-{epoch}"))) == [("update", "104")]
+    assert kinds(drain(events.join(f"50-{epoch}"))) == [("resync", ""), ("initial", "104")]
 
 
 def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
@@ -156,7 +166,7 @@ def test_a_large_change_is_an_update_for_who_is_up_to_date() -> None:
     assert kinds(shrunk := drain(reader)) == [("update", "6")]
     assert total([*first, *grown, *shrunk]) == total(drain(events.join()))
     events.publish(delta(7, a=-1))
-    assert sum(len(entry.net) for entry in events._entries) <= 10
+    assert events._backlog.rows <= 10
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ import json
 import re
 import secrets
 import threading
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
+from rdflive.sinks.backlog import Backlog
 from rdflive.sinks.event import Event
 from rdflive.sinks.ndjson import TRIPLE, solution_text
 
@@ -21,20 +20,6 @@ __all__ = ["EventLog", "Reader"]
 
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _RESYNC: Final = Event("resync", about='"reason": "what followed the last event id is no longer kept"')
-_SLACK: Final = 8
-"""The log is cut when it is longer than it may be by one part in so many."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """What changed between two events: the net weights of solutions as JSON."""
-
-    start: int
-    """The sequence of the event before."""
-    first: int
-    """The sequence of the first commit that is in it."""
-    end: int
-    net: dict[str, int]
 
 
 class EventLog:
@@ -52,12 +37,9 @@ class EventLog:
     def __init__(
         self, *, history: int = 1000, rows: int = 100_000, about: Mapping[str, Any] | None = None
     ) -> None:
-        self._history = history
-        self._rows = rows
+        self._backlog = Backlog(history=history, rows=rows)
         self._about = dict(about or {})
         self._changed = threading.Condition()
-        self._entries: list[_Entry] = []
-        self._kept_rows = 0
         self._answer: Counter[str] = Counter()
         self._header = ""
         self.form = ""
@@ -65,7 +47,6 @@ class EventLog:
         self.names: tuple[str, ...] = ()
         """What its solutions bind; those of CONSTRUCT are triples."""
         self._epoch = ""
-        self._sequence = self._oldest = 0
         self._readers: set[Reader] = set()
         self._merged: dict[int, Event | None] = {}
         self._whole: Event | None = None
@@ -75,12 +56,12 @@ class EventLog:
     @property
     def id(self) -> str:
         """The id of the last event; empty before the initial one."""
-        return f"{self._sequence}-{self._epoch}" if self._epoch else ""
+        return f"{self.sequence}-{self._epoch}" if self._epoch else ""
 
     @property
     def sequence(self) -> int:
         """The number of the commit that the last event led to."""
-        return self._sequence
+        return self._backlog.last
 
     @property
     def readers(self) -> int:
@@ -114,15 +95,11 @@ class EventLog:
                 self._begin(delta)
             self._take(net)
             if not delta.initial:
-                entry = _Entry(self._sequence, delta.first_sequence, delta.sequence, net)
-                self._entries.append(entry)
-                self._kept_rows += len(net)
-            self._sequence = delta.sequence
-            if delta.initial:
-                self._oldest = delta.sequence
+                self._backlog.append(delta.first_sequence, delta.sequence, net)
+                places = {reader.place for reader in self._readers if self._can_go_on(reader)}
+                self._backlog.trim(places, len(self._answer))
             self._merged.clear()
             self._whole = None
-            self._trim()
             self._changed.notify_all()
         self._tell()
 
@@ -135,7 +112,7 @@ class EventLog:
         reader = Reader(self)
         with self._changed:
             match = _ID.fullmatch(last or "")
-            if match is not None and match[2] == self._epoch and self._is_place(int(match[1])):
+            if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
                 reader.place, reader.epoch = int(match[1]), self._epoch
             elif last:
                 reader.place = -1
@@ -180,36 +157,34 @@ class EventLog:
             return None
         event: Event | None = None
         if self._epoch:
-            if reader.epoch == self._epoch and reader.place >= self._oldest:
+            if self._can_go_on(reader):
                 event = self._merge(reader.place)
             elif reader.epoch or reader.place < 0:  # it has an answer that is to be replaced
                 reader.epoch, reader.place = "", 0
                 return _RESYNC
             else:
                 event = self._initial()
-            reader.place, reader.epoch = self._sequence, self._epoch
+            reader.place, reader.epoch = self.sequence, self._epoch
         if event is None and self._end is not None:
             reader.is_over = True
             return self._end if self._end.about else None
         return event
 
+    def _can_go_on(self, reader: Reader) -> bool:
+        """Tell whether what followed a reader's place is kept."""
+        return reader.epoch == self._epoch and reader.place >= self._backlog.oldest
+
     def _merge(self, place: int) -> Event | None:
         """Merge what followed a place into one event; None where it changed nothing."""
-        if place == self._sequence:
-            return None
-        if place in self._merged:
-            return self._merged[place]
-        entries = self._entries[self._index(place) :]
-        net = _net(entry.net for entry in entries) if len(entries) > 1 else entries[0].net
-        event = None
-        if net:
-            event = self._event("update", net.items(), entries[0].first)
-        self._merged[place] = event
-        return event
+        if place not in self._merged:
+            found = self._backlog.behind(place)
+            event = self._event("update", found[1].items(), found[0]) if found and found[1] else None
+            self._merged[place] = event
+        return self._merged[place]
 
     def _initial(self) -> Event:
         if self._whole is None:
-            self._whole = self._event("initial", self._answer.items(), self._sequence)
+            self._whole = self._event("initial", self._answer.items(), self.sequence)
         return self._whole
 
     def _event(self, kind: Any, weights: Iterable[tuple[str, int]], first: int) -> Event:
@@ -223,12 +198,11 @@ class EventLog:
         about = self._header if kind == "initial" else ""
         boolean = bool(self._answer) if self.form == "ASK" else None
         lists = ((), ()) if self.form == "ASK" else (tuple(added), tuple(removed))
-        return Event(kind, self.id, self._sequence, first, *lists, boolean, about)
+        return Event(kind, self.id, self.sequence, first, *lists, boolean, about)
 
     def _begin(self, delta: Delta) -> None:
         self._epoch = secrets.token_hex(4)
-        self._entries.clear()
-        self._kept_rows = 0
+        self._backlog.begin(delta.sequence)
         self._answer.clear()
         self.form = delta.form
         self.names = TRIPLE if delta.form == "CONSTRUCT" else delta.names
@@ -244,45 +218,6 @@ class EventLog:
             answer[text] += weight
             if not answer[text]:
                 del answer[text]
-
-    def _index(self, place: int) -> int:
-        """Give the number of entries in front of a place."""
-        return bisect_left(self._entries, place, key=_start)
-
-    def _is_place(self, sequence: int) -> bool:
-        if sequence == self._sequence:
-            return True
-        index = self._index(sequence)
-        return index < len(self._entries) and self._entries[index].start == sequence
-
-    def _trim(self) -> None:
-        """Keep the log within its bounds, and every reader's place in it as far as these allow.
-
-        The newest entry stays, however large: it is never larger than the answers before and behind it.
-        """
-        if len(self._entries) > self._history + max(_SLACK, self._history // _SLACK):
-            self._compact(self._history)
-        most = max(self._rows, len(self._answer))
-        if self._kept_rows > most:
-            self._compact(0)
-            while len(self._entries) > 1 and self._kept_rows > most - most // _SLACK:
-                self._kept_rows -= len(self._entries.pop(0).net)
-        self._oldest = self._entries[0].start if self._entries else self._sequence
-
-    def _compact(self, recent: int) -> None:
-        """Merge all but the most recent entries between readers' places; nobody needs those in front."""
-        cut = len(self._entries) - recent
-        places = {r.place for r in self._readers if r.epoch == self._epoch and r.place >= self._oldest}
-        first = min(places, default=self._sequence)
-        merged: list[list[_Entry]] = []
-        for entry in self._entries[:cut]:
-            if entry.start < first:
-                continue
-            if entry.start in places:
-                merged.append([])
-            merged[-1].append(entry)
-        self._entries[:cut] = [_sum(group) for group in merged]
-        self._kept_rows = sum(len(entry.net) for entry in self._entries)
 
     def _tell(self) -> None:
         for listener in self._listeners:
@@ -315,22 +250,3 @@ class Reader:
     def take(self, timeout: float | None = None) -> Event | None:
         """Wait for an event and take it; None at the end and after `timeout` seconds (see `is_over`)."""
         return self._log.wait_for(self, timeout)
-
-
-def _start(entry: _Entry) -> int:
-    return entry.start
-
-
-def _sum(entries: list[_Entry]) -> _Entry:
-    if len(entries) == 1:
-        return entries[0]
-    net = _net(entry.net for entry in entries)
-    return _Entry(entries[0].start, entries[0].first, entries[-1].end, net)
-
-
-def _net(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in weights:
-        for text, weight in part.items():
-            total[text] = total.get(text, 0) + weight
-    return {text: weight for text, weight in total.items() if weight}
