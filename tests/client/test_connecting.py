@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -21,7 +20,6 @@ from support.event_server import (
     EventServer,
     Script,
     Wire,
-    event_server,
     initial,
     update,
     whole,
@@ -29,12 +27,6 @@ from support.event_server import (
 )
 
 QUERY = "SELECT ?s { ?s a <urn:Train> }"
-
-
-@pytest.fixture
-def server() -> Iterator[EventServer]:
-    with event_server() as server:
-        yield server
 
 
 def problem(status: int, **members: Any) -> Script:

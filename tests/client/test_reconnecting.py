@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,6 @@ from support.event_server import (
     EventServer,
     Script,
     Wire,
-    event_server,
     rows,
     update,
     whole,
@@ -26,12 +24,6 @@ from support.event_server import (
 )
 
 QUERY = "SELECT ?s { ?s a <urn:Train> }"
-
-
-@pytest.fixture
-def server() -> Iterator[EventServer]:
-    with event_server() as server:
-        yield server
 
 
 def stay(*events: str | bytes, chunked: bool = False) -> Script:

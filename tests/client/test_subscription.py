@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from support.event_server import (
     QUICK,
     EventServer,
     Wire,
-    event_server,
     initial,
     update,
     whole,
@@ -28,12 +26,6 @@ from support.event_server import (
 )
 
 QUERY = "SELECT ?s { ?s a <urn:Train> }"
-
-
-@pytest.fixture
-def server() -> Iterator[EventServer]:
-    with event_server() as server:
-        yield server
 
 
 def names(solutions: Any) -> str:
