@@ -83,7 +83,8 @@ class Watched:
 
     def _take_message(self, message: Any) -> None:
         if message.type in ("error", "warning"):
-            self._seen.append(f"{message.type}: {message.text}")
+            place = message.location
+            self._seen.append(f"{message.type}: {message.text} ({place['url']}:{place['lineNumber']})")
 
     def _take_dialog(self, dialog: Any) -> None:
         self._seen.append(f"dialog: {dialog.message}")
@@ -106,6 +107,7 @@ def subscribe(page: Page, query: str = LATE) -> Locator:
     write(page, query)
     page.get_by_role("button", name="Subscribe", exact=True).click()
     panel = page.locator("article").first
+    expect(panel.locator("h3")).to_be_focused()
     expect(panel.locator("header .state")).to_have_text("connected")
     expect(panel.locator(".facts")).not_to_be_empty()
     return panel

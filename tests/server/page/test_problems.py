@@ -79,6 +79,8 @@ def test_page_asks_for_a_query(page: Page, served: Served) -> None:
     write(page, " ")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
+    page.wait_for_timeout(600)  # longer than the page waits before it checks a draft
+    expect(page.locator("#query-problem")).to_have_text("There is no query yet.")
     expect(page.locator("article")).to_have_count(0)
 
 

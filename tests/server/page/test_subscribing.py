@@ -146,6 +146,8 @@ def test_page_opens_a_query_once(page: Page, served: Served) -> None:
         write(page, f"{PREFIX} SELECT ?x{number} {{ ?x{number} a :Train }}")
         page.keyboard.press("Control+Enter")
         expect(page.locator("article")).to_have_count(min(number, 5))
+        if number < 6:
+            expect(panel_of(page, f"SELECT ?x{number}").locator("h3")).to_be_focused()
     expect(page.get_by_role("alert").filter(has_text="5 subscriptions are open")).to_be_visible()
 
 

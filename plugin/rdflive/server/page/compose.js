@@ -79,8 +79,8 @@ class Compose {
   /** Subscribes; a query that cannot be has the focus put to the place. */
   async submit() {
     const asked = this.#asked();
-    if (!asked.query.trim()) return this.#refuse("There is no query yet.");
     this.#newCheck();
+    if (!asked.query.trim()) return this.#refuse("There is no query yet.");
     try {
       this.#show(null, headOf(await explain(asked)));
     } catch (error) {
