@@ -62,13 +62,13 @@ def release(adapter: Adapter) -> None:
 
 
 @contextmanager
-def batch(store: Any) -> Iterator[None]:
-    """Make all changes of a store inside the block one commit."""
+def batch(store: Any) -> Iterator[Adapter]:
+    """Make all changes of a store inside the block one commit; gives its adapter."""
     with ExitStack() as stack:
         with locked(store) as adapter:
             stack.callback(_release, adapter)
             stack.enter_context(adapter.capture)
-        yield
+        yield adapter
 
 
 def _release(adapter: Adapter) -> None:

@@ -56,7 +56,7 @@ class GraphTarget:
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
-        with manager.batch(self._store), manager.locked(self._store) as adapter:
+        with manager.batch(self._store) as adapter:
             net: dict[QuadTerms, Literal[1, -1]] = {}
             for sign, quad in changes:
                 net[self._to_native(adapter, quad)] = sign
@@ -64,7 +64,7 @@ class GraphTarget:
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
         """Make the quads all that the graph holds, and keep something, in one commit."""
-        with manager.batch(self._store), manager.locked(self._store) as adapter:
+        with manager.batch(self._store) as adapter:
             wanted = {self._to_native(adapter, quad) for quad in quads}
             held = set(self._held(adapter))
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)

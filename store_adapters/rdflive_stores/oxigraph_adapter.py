@@ -132,11 +132,11 @@ class LiveStoreAdapter:
         keep: Mapping[str, str | None],
     ) -> None:
         """Apply one entry of a feed in one native transaction, what is kept in the reserved graph."""
-        prefixes = self._prefixes(graph) if updates else None
+        prefixes = self._prefixes(graph, updates) if updates else None
         self._open().write(changes, updates=updates, prefixes=prefixes, name=name, keep=keep)
 
-    def _prefixes(self, graph: Any) -> dict[str, str] | None:  # noqa: ARG002 - a native store binds none
-        """Give the prefixes bound on a graph whose updates Oxigraph itself can run."""
+    def _prefixes(self, graph: Any, updates: Sequence[str]) -> dict[str, str] | None:  # noqa: ARG002
+        """Give the prefixes bound on a graph that updates may use; a native store binds none."""
         return None
 
     def kept(self, name: str) -> dict[str, str]:
@@ -193,14 +193,19 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
             ) from error
         return name
 
-    def _prefixes(self, graph: Any) -> dict[str, str]:
+    def _prefixes(self, graph: Any, updates: Sequence[str]) -> dict[str, str]:
         if self.graph_key(graph) != DefaultGraph():
             raise UnsupportedStoreError(
                 f"Oxigraph runs updates on the dataset with its default graph, which this "
                 f"{type(graph).__name__} is not: "
                 "mirror the feed into an rdflib.Dataset over the store, without default_union"
             )
-        return {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
+        text = "\n".join(updates)
+        return {
+            prefix: str(namespace)
+            for prefix, namespace in graph.store.namespaces()  # those of the graph, without making terms
+            if f"{prefix}:" in text
+        }
 
     def default_graph(self, graph: Any) -> GraphKey:
         """Name the native default graph for any dataset: Oxigraph's `GRAPH ?g` leaves out no other."""

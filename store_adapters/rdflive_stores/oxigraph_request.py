@@ -44,6 +44,9 @@ def execute(
     but for the quads given. `options` are those of `Store.update`.
     """
     went, came = list(went), list(came)
+    if len(updates) == 1 and not (went or came or hide_kept):
+        native.update(updates[0], **options)
+        return
     prologue, joined = join_updates(updates, options)
     if hide_kept:
         joined = _DROP + joined + _DROP

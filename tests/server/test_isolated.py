@@ -156,7 +156,7 @@ def test_rehearsals_take_turns(server: Serving) -> None:
 
     def follow(number: int) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        query = f"SELECT * {{ ?s <urn:p> {number} }}"
+        query = f"SELECT * {{ ?s <urn:p> {number} . ?s ?p ?o }}"
         connection.request("GET", "/subscribe?" + urlencode({"query": query}))
         replies.append(connection.getresponse().status)
         connection.close()

@@ -16,14 +16,21 @@ CUT: Final = "rdflive.cut"
 
 
 class Follower:
-    """Waits for the next event of a log behind the event `last`, without a thread."""
+    """Waits for the next event of a log behind the event `last`, without a thread.
 
-    __slots__ = ("_log", "_waiting", "cut", "reader")
+    It takes changes when it is its turn, which `ask` has it woken for. So clients that are busy at
+    different times come to the same places of the log, and what they are told is put together once.
+    """
 
-    def __init__(self, log: EventLog, last: str | None = None) -> None:
+    __slots__ = ("_ask", "_log", "_waiting", "cut", "reader")
+
+    def __init__(
+        self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
+    ) -> None:
         self.cut: Callable[[], object] = self.stop
         """Ends the client's connection at once, also while it takes nothing."""
         self._log = log
+        self._ask = ask
         self._waiting: asyncio.Future[None] | None = None
         self.reader = log.join(last)
 
@@ -34,9 +41,12 @@ class Follower:
 
     async def take(self, timeout: float) -> Event | None:
         """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
-        event = self.reader.take_now()
-        if event is not None or self.reader.is_over:
-            return event
+        if not self.reader.epoch or self._log.has_ended:
+            event = self.reader.take_now()
+            if event is not None or self.reader.is_over:
+                return event
+        elif self.reader.is_behind:
+            self._ask(self.wake)
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         timer = loop.call_later(timeout, self.wake)

@@ -21,6 +21,7 @@ from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower
 from rdflive.server.frames import Frames
 from rdflive.server.pace import Pace
+from rdflive.server.small import is_small
 from rdflive.sinks.events import EventLog
 from rdflive.subscription import Subscription
 
@@ -121,7 +122,9 @@ class Topic:
 
     def _changed(self) -> None:
         """Have the loop wake the followers; called in the thread that writes."""
-        if not self._is_asked:
+        if self.log.has_ended:  # they have little time
+            self._loop.call_soon_threadsafe(self._wake)
+        elif not self._is_asked:
             self._is_asked = True
             self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
 
@@ -179,7 +182,7 @@ class Topics:
         try:
             topic = await self._open(query, entailment, client)
             self._keep(topic)
-            follower = Follower(topic.log, last)
+            follower = Follower(topic.log, self._pace.ask, last)
             topic.followers.add(follower)
             try:
                 yield follower
@@ -225,9 +228,11 @@ class Topics:
 
     async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
         service = self._service
-        opening = Opening(query, entailment, service.limits.rows)
-        await service.children.rehearse(client.name, opening, "opening of the subscription")
-        topic = Topic(name, query, entailment, self._pace, rows=service.limits.rows, on_end=self._forget)
+        rows = service.limits.rows
+        if entailment or not await service.work(partial(is_small, service.dataset, query, rows)):
+            opening = Opening(query, entailment, rows)
+            await service.children.rehearse(client.name, opening, "opening of the subscription")
+        topic = Topic(name, query, entailment, self._pace, rows=rows, on_end=self._forget)
         await service.work(partial(topic.open, service.dataset))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone

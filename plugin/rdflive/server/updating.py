@@ -70,8 +70,8 @@ def run(dataset: rdflib.Dataset, text: str) -> int:
     """
     store = manager.store_of(dataset)
     try:
-        with manager.batch(store):
-            adapter: Any = manager.attach(store)
+        with manager.batch(store) as batched:
+            adapter: Any = batched
             adapter.write(_updated(dataset), {}, updates=[text], name="server", keep={})
         return int(adapter.capture.sequence)
     except (MemoryError, RecursionError):

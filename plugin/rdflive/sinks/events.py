@@ -243,6 +243,11 @@ class Reader:
         """What the reader would send as the id of the last event to go on from where it is."""
         return f"{self.place}-{self.epoch}" if self.epoch else ""
 
+    @property
+    def is_behind(self) -> bool:
+        """True when something has come since, be it that all of it was undone."""
+        return self.id != self._log.id
+
     def take_now(self) -> Event | None:
         """Take what there is; None for nothing."""
         return self._log.next_for(self)

@@ -1,0 +1,59 @@
+"""Queries that cannot take long to open: one triple pattern, which few triples match."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
+
+import rdflib
+
+from rdflive import manager
+from rdflive.errors import RdfliveError
+from rdflive.query.bgp import Variable
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import make_plan
+from rdflive.tokens import Token, tokenize
+
+__all__ = ["is_small"]
+
+_FEW: Final = 1000
+"""Triples that are matched in no time."""
+_SHORT: Final = 1000
+"""Characters that are parsed in no time, if their tokens are these."""
+_WORDS: Final = frozenset({"BASE", "PREFIX", "SELECT", "ASK", "DISTINCT", "WHERE", "A", "TRUE", "FALSE"})
+_MARKS: Final = frozenset({"{", "}", ".", "*", "^^"})
+
+
+def is_small(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
+    """Tell whether a query is one triple pattern that few triples match, and no more than `most`.
+
+    It waits for the store's lock, and says no where it is not sure.
+
+    >>> is_small(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes }")
+    True
+    >>> is_small(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
+    False
+    """
+    if len(query) > _SHORT or not _is_plain(list(tokenize(query))):
+        return False
+    try:
+        plan = make_plan(parse_query(query, init_ns=dict(dataset.namespaces())))
+    except RdfliveError:
+        return False
+    segments = [segment for basic in plan.basics for segment in basic.segments]
+    patterns = [pattern for segment in segments for pattern in segment.patterns]
+    if len(patterns) != 1:
+        return False
+    terms: Any = [None if isinstance(term, Variable) else term for term in patterns[0]]
+    with manager.locked(manager.store_of(dataset)):
+        few = min(_FEW, most)
+        return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
+
+
+def _is_plain(tokens: Sequence[Token]) -> bool:
+    """Tell whether there is one group and nothing in it but terms."""
+    marks = Counter(token.text for token in tokens if token.kind == "mark")
+    words = {token.text.upper() for token in tokens if token.kind == "word"}
+    return words <= _WORDS and marks.keys() <= _MARKS and marks["{"] == 1

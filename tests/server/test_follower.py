@@ -1,0 +1,92 @@
+"""Followers of a log take turns: those that are busy at different times come to the same places."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from rdflib import Literal
+
+from rdflive.model import Delta, Header
+from rdflive.server.follower import Follower
+from rdflive.sinks.events import EventLog
+
+HEADER = Header("SELECT", ("x",))
+
+
+def publish(log: EventLog, sequence: int, *, initial: bool = False, sign: int = 1, value: str = "") -> None:
+    row = (Literal(value or str(sequence)),)
+    log.publish(Delta(HEADER, {row: sign}, sequence=sequence, initial=initial))
+
+
+def test_changes_are_taken_in_turns() -> None:
+    """The first answer comes at once; what has changed since only when the follower is woken."""
+
+    async def run() -> None:
+        log, asked = EventLog(), list[Callable[[], None]]()
+        publish(log, 1, initial=True)
+        followers = [Follower(log, asked.append) for _ in range(2)]
+        assert {(await follower.take(9.0)).kind for follower in followers} == {"initial"}  # type: ignore[union-attr]
+        assert not asked
+        publish(log, 2)
+        first = asyncio.create_task(followers[0].take(9.0))
+        await asyncio.sleep(0)
+        publish(log, 3)
+        second = asyncio.create_task(followers[1].take(9.0))
+        await asyncio.sleep(0)
+        assert len(asked) == 2
+        assert not first.done()
+        for wake in asked:
+            wake()
+        event = await first
+        assert event is not None
+        assert (event.first_sequence, event.sequence) == (2, 3)
+        assert await second is event, "what both are told is put together once"
+        for follower in followers:
+            follower.stop()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_taken_where_changes_undo_one_another() -> None:
+    """The follower is at the new place, and waits for the next turn."""
+
+    async def run() -> None:
+        log, asked = EventLog(), list[Callable[[], None]]()
+        publish(log, 1, initial=True)
+        follower = Follower(log, asked.append)
+        await follower.take(9.0)
+        publish(log, 2, value="x")
+        publish(log, 3, value="x", sign=-1)
+        task = asyncio.create_task(follower.take(9.0))
+        await asyncio.sleep(0)
+        asked.pop()()
+        assert await task is None
+        assert follower.reader.place == 3
+        assert not follower.is_over
+        task = asyncio.create_task(follower.take(0.01))
+        assert await task is None
+        assert not asked, "there was nothing to ask for"
+
+    asyncio.run(run())
+
+
+def test_the_end_waits_for_no_turn() -> None:
+    """What is left is taken at once when the log has ended, then the end itself."""
+
+    async def run() -> None:
+        log, asked = EventLog(), list[Callable[[], None]]()
+        publish(log, 1, initial=True)
+        follower = Follower(log, asked.append)
+        await follower.take(9.0)
+        publish(log, 2)
+        log.end({"detail": "over"})
+        update, end = await follower.take(9.0), await follower.take(9.0)
+        assert update is not None
+        assert end is not None
+        assert (update.sequence, end.kind) == (2, "end")
+        assert await follower.take(9.0) is None
+        assert follower.is_over
+        assert not asked
+
+    asyncio.run(run())

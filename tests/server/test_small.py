@@ -1,0 +1,85 @@
+"""Queries that are opened without a rehearsal: few triples match them, and nothing in them takes long."""
+
+from __future__ import annotations
+
+import http.client
+from contextlib import closing
+from urllib.parse import urlencode
+
+import pytest
+import rdflib
+from rdflib import RDF, Literal, URIRef
+
+from rdflive.server.small import is_small
+from support.serving import Serving, serving
+
+pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+PREFIX = "PREFIX : <urn:> "
+SMALL = [
+    "SELECT * { ?s a <urn:Rare> }",
+    "select distinct ?s where { ?s a :Rare . }",
+    "ASK { <urn:1> ?p 'one'@en }",
+    'SELECT ?s { ?s ?p "1"^^<http://www.w3.org/2001/XMLSchema#integer> }',
+    "SELECT ?s { ?s :number 7 }",
+    "SELECT * { _:b :nothing ?o }",
+]
+OTHERS = [
+    "SELECT * { ?s ?p ?o }",  # too many
+    "SELECT * { ?s a :Common }",
+    "SELECT * { ?s a :Rare . ?s ?p ?o }",
+    "SELECT * { ?s a :Rare ; ?p ?o }",
+    "SELECT * { ?s a :Rare FILTER(regex(str(?s), '(a+)+b')) }",
+    "SELECT * { ?s :number+ ?o }",
+    "SELECT * { { ?s a :Rare } }",
+    "SELECT * { GRAPH ?g { ?s a :Rare } }",
+    "SELECT * FROM <urn:g> { ?s a :Rare }",
+    "SELECT (COUNT(*) AS ?n) { ?s a :Rare }",
+    "SELECT * { ?s a :Rare } ORDER BY ?s",
+    "DESCRIBE ?s { ?s a :Rare }",
+    "SELECT * { ?s a unknown:Rare }",
+    "SELECT * { ?s a :Rare } # " + "x" * 1000,
+    "SELECT * { ?s a",
+    "",
+]
+
+
+@pytest.fixture(scope="module", params=["default", "Oxigraph"])
+def dataset(request: pytest.FixtureRequest) -> rdflib.Dataset:
+    dataset = rdflib.Dataset(store=request.param)
+    dataset.bind("", "urn:")
+    for number in range(1001):
+        dataset.add((URIRef(f"urn:{number}"), RDF.type, URIRef("urn:Common")))
+    for number in range(10):
+        dataset.graph(URIRef("urn:g")).add((URIRef(f"urn:{number}"), RDF.type, URIRef("urn:Rare")))
+        dataset.add((URIRef(f"urn:{number}"), URIRef("urn:number"), Literal(number)))
+    return dataset
+
+
+@pytest.mark.parametrize("query", SMALL)
+def test_one_pattern_with_few_matches_is_small(dataset: rdflib.Dataset, query: str) -> None:
+    assert is_small(dataset, query)
+
+
+@pytest.mark.parametrize("query", OTHERS)
+def test_everything_else_is_not(dataset: rdflib.Dataset, query: str) -> None:
+    assert not is_small(dataset, query)
+
+
+def test_limit_of_rows_counts_too(dataset: rdflib.Dataset) -> None:
+    assert is_small(dataset, SMALL[0], most=10)
+    assert not is_small(dataset, SMALL[0], most=9)
+
+
+def test_small_queries_are_opened_without_a_rehearsal(dataset: rdflib.Dataset) -> None:
+    """A server on which no rehearsal can end in time opens them all the same."""
+    with serving(dataset, query_seconds=0.0001) as server:
+        assert opened(server, PREFIX + SMALL[0]) == 200
+        assert opened(server, PREFIX + OTHERS[2]) == 503
+
+
+def opened(server: Serving, query: str) -> int:
+    """Open a subscription, close it again, and give the status of the answer."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request("GET", "/subscribe?" + urlencode({"query": query}))
+        return connection.getresponse().status
