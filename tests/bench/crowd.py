@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections import Counter
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from time import time
 from typing import Any, Final
@@ -21,6 +21,8 @@ from urllib.parse import urlencode
 _SENT: Final = re.compile(rb'"value": "at ([0-9.]+)"')
 _EVENT: Final = re.compile(rb"(?:^|\n)event: (\w+)\n")
 _CHUNK: Final = re.compile(rb"([0-9a-f]+)\r\n")
+_KEPT: Final = 256
+"""Events whose outcome is remembered."""
 
 
 class Client(asyncio.Protocol):
@@ -76,48 +78,40 @@ class Client(asyncio.Protocol):
             return
         assert kind[1] in (b"initial", b"update"), event[:500]
         self.events += 1
-        self.state = self.crowd.fold(self.state, event)
-        self.sequence = self.crowd.sequence(event)
-        self.crowd.note(event)
+        self.state, self.sequence = self.crowd.take(self.state, event)
 
 
 class Crowd:
     """All clients. What an event leads to is computed once for all that are in the same state."""
 
     def __init__(self) -> None:
-        self.states: list[Counter[str]] = [Counter()]
+        self.states: list[Counter[tuple[str, ...]]] = [Counter()]
         self.delays: list[float] = []
         self.lost = 0
         self.failure = b""
-        self.fold = cache(self._fold)
-        self.sequence = cache(lambda event: self._data(event)["sequence"])
+        self._outcome = lru_cache(maxsize=_KEPT)(self._fold)
 
-    def note(self, event: bytes) -> None:
-        """Note how long ago the newest change in an event was sent."""
-        sent = self._newest(event)
-        if sent:
-            self.delays.append(time() - sent)
+    def take(self, state: int, event: bytes) -> tuple[int, int]:
+        """Give the state behind an event and its sequence; note how old the newest change in it is."""
+        state, sequence, newest = self._outcome(state, event)
+        if newest:
+            self.delays.append(time() - newest)
+        return state, sequence
 
-    def _fold(self, state: int, event: bytes) -> int:
-        answer, data = self.states[state].copy(), self._data(event)
-        if data["initial"]:
-            answer.clear()
-        answer.update(json.dumps(row, sort_keys=True) for row in data["added"])
-        answer.subtract(json.dumps(row, sort_keys=True) for row in data["removed"])
-        assert min(answer.values(), default=0) >= 0, "a row was removed that was not there"
-        self.states.append(+answer)
-        return len(self.states) - 1
-
-    @staticmethod
-    @cache
-    def _newest(event: bytes) -> float:
-        return max(map(float, _SENT.findall(event)), default=0.0) if b"event: update" in event else 0.0
-
-    @staticmethod
-    def _data(event: bytes) -> dict[str, Any]:
+    def _fold(self, state: int, event: bytes) -> tuple[int, int, float]:
         line = next(line for line in event.split(b"\n") if line.startswith(b"data: "))
         data: dict[str, Any] = json.loads(line[6:])
-        return data
+        answer = Counter[tuple[str, ...]]() if data["initial"] else self.states[state].copy()
+        answer.update(map(_values, data["added"]))
+        answer.subtract(map(_values, data["removed"]))
+        assert min(answer.values(), default=0) >= 0, "a row was removed that was not there"
+        self.states.append(+answer)
+        newest = 0.0 if data["initial"] else max(map(float, _SENT.findall(line)), default=0.0)
+        return len(self.states) - 1, data["sequence"], newest
+
+
+def _values(row: dict[str, dict[str, str]]) -> tuple[str, ...]:
+    return tuple([term["value"] for term in row.values()])
 
 
 async def run(port: int) -> None:
@@ -143,13 +137,12 @@ async def run(port: int) -> None:
     ):
         await asyncio.sleep(0.02)
     delays = sorted(crowd.delays) or [0.0]
-    answers = [sorted(crowd.states[client.state].items()) for client in clients]
-    distinct = {json.dumps(answer): answer for answer in answers}
+    places = {state: place for place, state in enumerate({client.state: None for client in clients})}
     print(
         json.dumps(
             {
-                "answers": [list(distinct).index(json.dumps(answer)) for answer in answers],
-                "distinct": list(distinct.values()),
+                "answers": [places[client.state] for client in clients],
+                "distinct": [sorted(crowd.states[state].items()) for state in places],
                 "events": sum(client.events for client in clients),
                 "lost": crowd.lost,
                 "median": delays[len(delays) // 2],

@@ -151,7 +151,7 @@ def _measure(queries: list[str], stalled: int, together: int, seconds: float) ->
             outcome = crowd({"sequences": wanted, "patience": PATIENCE})
         wrong = 0
         for client, number in enumerate(outcome["answers"]):
-            values = sorted(json.loads(row)["value"]["value"] for row, _ in outcome["distinct"][number])
+            values = sorted(row[-1] for row, _ in outcome["distinct"][number])
             right = (
                 sorted(writers.values.values()) if has_one else [*filter(None, [writers.values.get(client)])]
             )

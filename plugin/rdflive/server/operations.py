@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from email.message import Message
+from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -59,12 +60,9 @@ async def read_fields(request: Request, direct: str, name: str) -> Fields:
     fields = _parsed(request.url.query)
     if request.method != "POST":
         return fields
-    kind = Message()
-    kind["content-type"] = request.headers.get("content-type", "")
-    given = kind.get_content_type() if kind["content-type"] else "of no type"
+    given, charset = _kind(request.headers.get("content-type", ""))
     if given not in (_FORM, direct):
         raise Problem(415, f"the body is {given}; send {direct} or {_FORM}")
-    charset = str(kind.get_param("charset", "utf-8")).lower()
     if charset not in ("utf-8", "utf8", "us-ascii"):
         raise Problem(415, f"the body is in {charset!r}; send UTF-8")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -75,6 +73,15 @@ async def read_fields(request: Request, direct: str, name: str) -> Fields:
     except UnicodeDecodeError as error:
         raise Problem(400, f"the body is not UTF-8: {error}") from error
     return [*fields, *([(name, text)] if given == direct else _parsed(text))]
+
+
+@lru_cache(maxsize=64)
+def _kind(content_type: str) -> tuple[str, str]:
+    """Give the media type and the character set that a body is said to have."""
+    header = Message()
+    header["content-type"] = content_type
+    given = header.get_content_type() if content_type else "of no type"
+    return given, str(header.get_param("charset", "utf-8")).lower()
 
 
 def _parsed(text: str) -> Fields:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
-from rdflive.sinks.backlog import Backlog
+from rdflive.sinks.backlog import Backlog, Weights
 from rdflive.sinks.event import Event
 from rdflive.sinks.ndjson import TRIPLE, solution_text
 
@@ -88,8 +88,10 @@ class EventLog:
                 "late clients are sent the current answer, so the sink must be given the initial delta: "
                 "subscribe without initial=False and without resume"
             )
-        net = Counter(map(solution_text, delta.added))
-        net.subtract(map(solution_text, delta.removed))
+        net: Weights = {}
+        for sign, solutions in ((1, delta.added), (-1, delta.removed)):
+            for text in map(solution_text, solutions):
+                net[text] = net.get(text, 0) + sign
         with self._changed:
             if delta.initial:
                 self._begin(delta)
@@ -209,7 +211,7 @@ class EventLog:
         members = {**self._about, "form": self.form, "head": {"vars": self.names}}
         self._header = json.dumps(members)[1:-1] + ", "
 
-    def _take(self, net: Counter[str]) -> None:
+    def _take(self, net: Weights) -> None:
         answer = self._answer
         for text, weight in list(net.items()):
             if not weight:

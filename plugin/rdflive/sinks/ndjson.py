@@ -15,6 +15,7 @@ __all__ = ["TRIPLE", "NdjsonSink", "solution_text", "to_json", "to_line", "to_nd
 
 TRIPLE: Final = ("subject", "predicate", "object")
 """What the triples of CONSTRUCT bind."""
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class NdjsonSink:
@@ -66,7 +67,7 @@ def to_line(
 def solution_text(solution: Any) -> str:
     """Write a solution, or a triple, as one JSON object."""
     pairs = zip(TRIPLE, solution, strict=True) if isinstance(solution, tuple) else solution.items()
-    text = json.dumps({name: to_json(term) for name, term in pairs}, ensure_ascii=False)
+    text = _encode({name: to_json(term) for name, term in pairs})
     # half a surrogate pair has no UTF-8; its escape is that of JSON
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
