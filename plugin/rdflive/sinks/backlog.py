@@ -82,12 +82,16 @@ class Backlog:
         net = entries[0].net if len(entries) == 1 else _net(entry.net for entry in entries)
         return entries[0].first, net
 
+    def exceeds(self, answer: int) -> bool:
+        """Tell whether there is something to trim; as many solutions as the `answer` has may be kept."""
+        return self._has_many_places() or self.rows > max(self._most, answer)
+
     def trim(self, places: Collection[int], answer: int) -> None:
         """Keep within the bounds, and every place that somebody is at as far as these allow.
 
-        As many solutions as the `answer` has may be kept in any case, and the newest change, however large.
+        The newest change is kept in any case, however large.
         """
-        if len(self._entries) > self._history + max(_SLACK, self._history // _SLACK):
+        if self._has_many_places():
             self._compact(len(self._entries) - self._history, places)
         most = max(self._most, answer)
         if self.rows > most:
@@ -96,6 +100,9 @@ class Backlog:
             if self.rows > enough:
                 self._compact(len(self._entries), places)
             self._drop(enough, self.last)
+
+    def _has_many_places(self) -> bool:
+        return len(self._entries) > self._history + max(_SLACK, self._history // _SLACK)
 
     def _drop(self, rows: int, before: int) -> None:
         """Drop the oldest changes in front of a place, until so many solutions are left; not the newest."""

@@ -41,6 +41,7 @@ class EventLog:
         self._about = dict(about or {})
         self._changed = threading.Condition()
         self._answer: Counter[str] = Counter()
+        self._rows = 0
         self._header = ""
         self.form = ""
         """The form of the query, once the initial delta has come."""
@@ -75,7 +76,7 @@ class EventLog:
 
     def __len__(self) -> int:
         """Count the solutions of the current answer, each as often as it occurs."""
-        return self._answer.total()
+        return self._rows
 
     def listen(self, listener: Callable[[], object]) -> None:
         """Have a function called, in the writing thread, whenever there is something new to take."""
@@ -98,8 +99,9 @@ class EventLog:
             self._take(net)
             if not delta.initial:
                 self._backlog.append(delta.first_sequence, delta.sequence, net)
-                places = {reader.place for reader in self._readers if self._can_go_on(reader)}
-                self._backlog.trim(places, len(self._answer))
+                if self._backlog.exceeds(len(self._answer)):
+                    places = {reader.place for reader in self._readers if self._can_go_on(reader)}
+                    self._backlog.trim(places, len(self._answer))
             self._merged.clear()
             self._whole = None
             self._changed.notify_all()
@@ -206,6 +208,7 @@ class EventLog:
         self._epoch = secrets.token_hex(4)
         self._backlog.begin(delta.sequence)
         self._answer.clear()
+        self._rows = 0
         self.form = delta.form
         self.names = TRIPLE if delta.form == "CONSTRUCT" else delta.names
         members = {**self._about, "form": self.form, "head": {"vars": self.names}}
@@ -217,6 +220,7 @@ class EventLog:
             if not weight:
                 del net[text]
                 continue
+            self._rows += weight
             answer[text] += weight
             if not answer[text]:
                 del answer[text]
