@@ -304,3 +304,4 @@ def test_events_add_up_at_any_pace_and_after_any_return(steps: list, history: in
         for reader, sent in zip(readers, got, strict=True):
             assert total([*sent, *drain(reader)]) == answer
         assert total(drain(events.join())) == answer
+        assert len(events) == answer.total()
