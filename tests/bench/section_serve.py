@@ -26,10 +26,7 @@ __all__ = ["run"]
 
 VALUE: Final = f"<{EX}value>"
 ONE: Final = f"SELECT ?sensor ?value {{ ?sensor {VALUE} ?value }}"
-FEW: Final = 104
-"""Sensors that one query is about: no event has more changes than these."""
-MANY: Final = 1000
-"""Sensors with a query for each."""
+SENSORS: Final = 1000
 RATE: Final = 1000
 """Updates per second that are asked for."""
 WRITERS: Final = 8
@@ -72,8 +69,8 @@ def run(sizes: Sizes) -> Section:
         section.rows.append({"case": case, **_measure(queries, stalled, together, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
     section.notes += [
-        f"An update sets the value of one of {FEW} sensors, or of {MANY:,} with a query for each, by DELETE "
-        "DATA and INSERT DATA. A request with one or ten of them is one commit. They come, for "
+        f"An update sets the value of one of {SENSORS:,} sensors by DELETE DATA and INSERT DATA. A request "
+        "with one or ten of them is one commit. They come, for "
         f"{sizes.serving:g} s, over {WRITERS} connections, and each waits for the answer to its last one. "
         "Server, crowd and writers are processes of one machine, and share its cores.",
         "Delay: from the moment the newest update in an event is sent to the moment the event is read. "
@@ -96,7 +93,6 @@ class _Writers:
     port: int
     together: int
     """Updates in a request."""
-    sensors: int
     values: dict[int, str] = field(default_factory=dict)
     commits: dict[int, int] = field(default_factory=dict)
     """The number of the last commit of each sensor."""
@@ -118,7 +114,7 @@ class _Writers:
                 await asyncio.sleep(early)
             self.sent += self.together
             value = f"at {time.time():.5f}"
-            changed = [(sensor + i * WRITERS) % self.sensors for i in range(self.together)]
+            changed = [(sensor + i * WRITERS) % SENSORS for i in range(self.together)]
             text = " ; ".join(self._update(each, value) for each in changed)
             head = f"POST /update HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(text)}\r\n"
             writer.write(f"{head}Content-Type: application/sparql-update\r\n\r\n{text}".encode())
@@ -128,7 +124,7 @@ class _Writers:
             assert found is not None
             for each in changed:
                 self.values[each], self.commits[each] = value, int(found[1])
-            sensor = (changed[-1] + WRITERS) % self.sensors
+            sensor = (changed[-1] + WRITERS) % SENSORS
         writer.close()
 
     def _update(self, sensor: int, value: str) -> str:
@@ -141,7 +137,7 @@ def _measure(queries: list[str], stalled: int, together: int, seconds: float) ->
     with _server() as (port, process):
         with _crowd(port, {"queries": queries, "stalled": stalled}) as crowd:
             before, cpu = _memory(process.pid), _cpu(process.pid)
-            writers = _Writers(port, together, FEW if queries[0] == ONE else MANY)
+            writers = _Writers(port, together)
             asyncio.run(writers.run(seconds))
             cpu = (_cpu(process.pid) - cpu) / writers.seconds
             after = _memory(process.pid)
@@ -172,7 +168,7 @@ def _measure(queries: list[str], stalled: int, together: int, seconds: float) ->
 
 def _polled(seconds: float) -> dict[str, Cell]:
     with _server("--queries", str(WRITERS)) as (port, process):
-        writers, answers = _Writers(port, 10, FEW), [0] * WRITERS
+        writers, answers = _Writers(port, 10), [0] * WRITERS
         before, cpu = _memory(process.pid), _cpu(process.pid)
         end = time.monotonic() + seconds
 
