@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -59,14 +59,15 @@ def run(sizes: Sizes) -> Section:
     )
     count = sizes.clients
     everybody, each = [ONE] * count, [_query(i) for i in range(count)]
-    for case, queries, stalled, together in (
-        ("one client, one query", [ONE], 0, 1),
-        ("one query for all", everybody, 0, 1),
-        ("one query for all", everybody, 0, 10),
-        ("one query for all, and 10 that never read", everybody, 10, 10),
-        ("a query for each", each, 0, 10),
+    for case, plan, together in (
+        ("one client, one query", _Plan([ONE]), 1),
+        ("one query for all", _Plan(everybody), 1),
+        ("one query for all", _Plan(everybody), 10),
+        ("one query for all, and 10 that never read", _Plan(everybody, stalled=10), 10),
+        ("a query for each", _Plan(each), 10),
+        ("all these queries over one WebSocket", _Plan(each, socket=True), 10),
     ):
-        section.rows.append({"case": case, **_measure(queries, stalled, together, sizes.serving)})
+        section.rows.append({"case": case, **_measure(plan, together, sizes.serving)})
     section.rows.append({"case": f"polled by {WRITERS} clients instead", **_polled(sizes.serving)})
     section.notes += [
         f"An update sets the value of one of {SENSORS:,} sensors by DELETE DATA and INSERT DATA. A request "
@@ -84,6 +85,15 @@ def run(sizes: Sizes) -> Section:
 
 def _query(i: int) -> str:
     return f"SELECT ?value {{ <{EX}sensor{i}> {VALUE} ?value }}"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a crowd does, see `crowd.py`."""
+
+    queries: list[str]
+    stalled: int = 0
+    socket: bool = False
 
 
 @dataclass
@@ -127,24 +137,30 @@ class _Writers:
             sensor = (changed[-1] + WRITERS) % SENSORS
         writer.close()
 
+    def reached(self, plan: _Plan) -> list[float]:
+        """Give how far each subscription of a plan must come: to a sequence, or the time of a value."""
+        if plan.queries[0] == ONE:
+            return [max(self.commits.values())] * len(plan.queries)
+        if plan.socket:
+            return [float(self.values.get(i, "at 0")[3:]) for i in range(len(plan.queries))]
+        return [self.commits.get(i, 0) for i in range(len(plan.queries))]
+
     def _update(self, sensor: int, value: str) -> str:
         node, old = f"<{EX}sensor{sensor}> {VALUE}", self.values.get(sensor)
         insert = f'INSERT DATA {{ {node} "{value}" }}'
         return insert if old is None else f'DELETE DATA {{ {node} "{old}" }} ; {insert}'
 
 
-def _measure(queries: list[str], stalled: int, together: int, seconds: float) -> dict[str, Cell]:
+def _measure(plan: _Plan, together: int, seconds: float) -> dict[str, Cell]:
     with _server() as (port, process):
-        with _crowd(port, {"queries": queries, "stalled": stalled}) as crowd:
+        with _crowd(port, asdict(plan)) as crowd:
             before, cpu = _memory(process.pid), _cpu(process.pid)
             writers = _Writers(port, together)
             asyncio.run(writers.run(seconds))
             cpu = (_cpu(process.pid) - cpu) / writers.seconds
             after = _memory(process.pid)
-            has_one = queries[0] == ONE
-            last = max(writers.commits.values())
-            wanted = [last if has_one else writers.commits.get(i, 0) for i in range(len(queries))]
-            outcome = crowd({"sequences": wanted, "patience": PATIENCE})
+            has_one = plan.queries[0] == ONE
+            outcome = crowd({"reached": writers.reached(plan), "patience": PATIENCE})
         wrong = 0
         for client, number in enumerate(outcome["answers"]):
             values = sorted(row[-1] for row, _ in outcome["distinct"][number])
