@@ -71,6 +71,26 @@ def test_nothing_is_taken_where_changes_undo_one_another() -> None:
     asyncio.run(run())
 
 
+def test_waking_for_nothing_is_not_heard() -> None:
+    """A round that was asked for before the follower took everything does not end its waiting."""
+
+    async def run() -> None:
+        log, asked = EventLog(), list[Callable[[], None]]()
+        publish(log, 1, initial=True)
+        follower = Follower(log, asked.append)
+        await follower.take(9.0)
+        task = asyncio.create_task(follower.take(9.0))
+        await asyncio.sleep(0)
+        follower.wake()
+        await asyncio.sleep(0)
+        assert not task.done()
+        publish(log, 2)
+        follower.wake()
+        assert await task is not None
+
+    asyncio.run(run())
+
+
 def test_the_end_waits_for_no_turn() -> None:
     """What is left is taken at once when the log has ended, then the end itself."""
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -62,8 +63,9 @@ def children(parent: int | None = None) -> list[int]:
     found = []
     for task in Path(f"/proc/{parent or os.getpid()}/task").iterdir():
         for pid in map(int, (task / "children").read_text().split()):
-            is_template = parent is None and b"template" in Path(f"/proc/{pid}/cmdline").read_bytes()
-            found += children(pid) if is_template else [pid]
+            with suppress(ProcessLookupError, FileNotFoundError):  # it has gone meanwhile
+                is_template = parent is None and b"template" in Path(f"/proc/{pid}/cmdline").read_bytes()
+                found += children(pid) if is_template else [pid]
     return found
 
 

@@ -40,6 +40,8 @@ OTHERS = [
     "SELECT * { ?s a unknown:Rare }",
     "SELECT * { ?s a :Rare } # " + "x" * 1000,
     "SELECT * { ?s a",
+    'SELECT * { ?s a :Rare #\\u000aFILTER(regex("aaaaaaaaaaaaaaaaaaaa!", "(a+)+$"))\n}',
+    'SELECT * { ?s a :Rare ; :number "\\u0022 FILTER(regex(?s, ?s)) #"\n}',
     "",
 ]
 

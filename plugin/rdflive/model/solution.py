@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 __all__ = ["Header", "Origin", "Solution", "Terms"]
@@ -29,6 +29,11 @@ class Header:
     names: tuple[str, ...]
     convert: Callable[[Any], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
+    places: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """Where the term of each variable is in a row."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "places", {name: place for place, name in enumerate(self.names)})
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
@@ -78,9 +83,7 @@ class Solution(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         header = self._header
-        if name not in header.names:
-            raise KeyError(name)
-        term = self._terms[header.names.index(name)]
+        term = self._terms[header.places[name]]
         if term is None:
             raise KeyError(name)
         return term if header.convert is None else header.convert(term)

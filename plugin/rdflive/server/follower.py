@@ -49,7 +49,7 @@ class Follower:
             self._ask(self.wake)
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        timer = loop.call_later(timeout, self.wake)
+        timer = loop.call_later(timeout, self._go_on)
         try:
             await self._waiting
         finally:
@@ -58,11 +58,15 @@ class Follower:
         return self.reader.take_now()
 
     def wake(self) -> None:
-        """Have it look again; from the thread of the loop."""
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        """Have it look again if there is something to take; from the thread of the loop."""
+        if self.is_over or self.reader.is_behind or self._log.has_ended:
+            self._go_on()
 
     def stop(self) -> None:
         """Leave the log; whoever waits is given None."""
         self._log.leave(self.reader)
         self.wake()
+
+    def _go_on(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

@@ -36,8 +36,8 @@ def is_small(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
     >>> is_small(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
     False
     """
-    if len(query) > _SHORT or not _is_plain(list(tokenize(query))):
-        return False
+    if len(query) > _SHORT or "\\" in query or not _is_plain(list(tokenize(query))):
+        return False  # escapes are read before anything else: there may be more in a comment than it seems
     try:
         plan = make_plan(parse_query(query, init_ns=dict(dataset.namespaces())))
     except RdfliveError:
