@@ -81,14 +81,6 @@ def test_ndjson_takes_the_terms_of_oxigraph() -> None:
         assert to_json(native) == to_json(term)
 
 
-def test_ndjson_refuses_what_rdflib_cannot_hold() -> None:
-    """A triple as a term is an error that shows it."""
-    ox = pytest.importorskip("pyoxigraph", reason="the oxigraph extra is not installed")
-    node = ox.NamedNode("http://e/s")
-    with pytest.raises(rdflive.RdfliveError, match=r"http://e/s.* cannot be sent: .*leave it out"):
-        to_json(ox.Triple(node, node, node))
-
-
 def test_ndjson_sink_is_a_callback() -> None:
     """A subscription with the sink as callback writes a line per delta; closing leaves the stream open."""
     stream, graph = io.StringIO(), rdflib.Graph()

@@ -25,18 +25,18 @@ def read_solution(binding: Any) -> dict[str, Term]:
 
 
 def _read_term(term: Mapping[str, Any]) -> Term:
-    kind, value = member(term, "type", str, "a term"), member(term, "value", str, "a term")
-    match kind:
-        case "uri":
-            return URIRef(value)
-        case "bnode":
-            return BNode(value)
-        case "literal" | "typed-literal":
-            return _read_literal(term, value)
-    raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")
+    kind = member(term, "type", str, "a term")
+    if kind not in ("uri", "bnode", "literal", "typed-literal"):
+        raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")
+    value = member(term, "value", str, "a term")
+    if kind == "uri":
+        return URIRef(value)
+    return BNode(value) if kind == "bnode" else _read_literal(term, value)
 
 
 def _read_literal(term: Mapping[str, Any], value: str) -> Literal:
+    if "its:dir" in term:
+        raise RowError("a literal has a direction ('its:dir'), which rdflib cannot hold")
     language = optional(term, "xml:lang", str, "a term")
     datatype = optional(term, "datatype", str, "a term")
     try:

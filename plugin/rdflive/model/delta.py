@@ -101,6 +101,14 @@ class Delta:
         """What an ASK query answers from now on; None for other queries."""
         return any(w > 0 for w in self._weights.values()) if self._header.form == "ASK" else None
 
+    @property
+    def native(self) -> Delta:
+        """The same in the terms of the store, whose spelling a user's library may not keep."""
+        header = self._header
+        if header.convert is None:
+            return self
+        return self._with(self._weights, Header(header.form, header.names), self._expired)
+
     def weights(self) -> dict[Any, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
         return {self._solution(terms): w for terms, w in self._weights.items()}
@@ -147,14 +155,20 @@ class Delta:
             time=self.time if other.time is None or self.sequence > other.sequence else other.time,
         )
 
-    def _with(self, weights: Mapping[Terms, int]) -> Delta:
+    def _with(
+        self,
+        weights: Mapping[Terms, int],
+        header: Header | None = None,
+        expired: Mapping[Terms, int] | None = None,
+    ) -> Delta:
         return Delta(
-            self._header,
+            header or self._header,
             weights,
             sequence=self.sequence,
             first_sequence=self.first_sequence,
             initial=self.initial,
             origins=self._origins,
+            expired=expired,
             ends=self._ends,
             time=self.time,
         )

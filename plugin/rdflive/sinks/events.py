@@ -90,7 +90,8 @@ class EventLog:
                 "subscribe without initial=False and without resume"
             )
         net: Weights = {}
-        for sign, solutions in ((1, delta.added), (-1, delta.removed)):
+        native = delta.native
+        for sign, solutions in ((1, native.added), (-1, native.removed)):
             for text in map(solution_text, solutions):
                 net[text] = net.get(text, 0) + sign
         with self._changed:

@@ -45,10 +45,11 @@ def to_ndjson(delta: Delta) -> str:
     Solutions bind variables to terms as in SPARQL 1.1 Query Results JSON; the triples of CONSTRUCT bind
     `subject`, `predicate` and `object`. In place of `added` and `removed` an ASK query has `boolean`.
     """
+    native = delta.native
     return to_line(
         delta.sequence,
-        map(solution_text, delta.added),
-        map(solution_text, delta.removed),
+        map(solution_text, native.added),
+        map(solution_text, native.removed),
         initial=delta.initial,
         answer=delta.answer,
     )
@@ -72,12 +73,17 @@ def solution_text(solution: Any) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def to_json(term: Any) -> dict[str, str]:
-    """Write a term as the SPARQL 1.1 results format in JSON does.
+def to_json(term: Any) -> dict[str, Any]:
+    """Write a term as the SPARQL 1.1 results format in JSON does, triples and directions as SPARQL 1.2.
 
     >>> to_json(URIRef("http://e/s"))
     {'type': 'uri', 'value': 'http://e/s'}
     """
+    if type(term).__name__ == "Triple":  # pyoxigraph's: it need not be installed
+        return {"type": "triple", "value": {name: to_json(getattr(term, name)) for name in TRIPLE}}
+    if getattr(term, "direction", None) is not None:
+        language, direction = term.language.lower(), str(term.direction)
+        return {"type": "literal", "value": term.value, "xml:lang": language, "its:dir": direction}
     term = to_rdflib(term)
     if isinstance(term, URIRef):
         return {"type": "uri", "value": str(term)}

@@ -37,8 +37,9 @@ class PatchSink:
 
     def __call__(self, delta: Delta) -> None:
         """Write one transaction; nothing for a delta without changes."""
-        added = dict.fromkeys(map(_to_quad, delta.added))
-        removed = dict.fromkeys(map(_to_quad, delta.removed))
+        native = delta.native
+        added = dict.fromkeys(map(_to_quad, native.added))
+        removed = dict.fromkeys(map(_to_quad, native.removed))
         if delta.initial:  # it says what there is, not what came
             removed = dict.fromkeys(quad for quad in self._held if quad not in added)
             added = dict.fromkeys(quad for quad in added if quad not in self._held)

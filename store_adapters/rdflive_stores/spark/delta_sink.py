@@ -65,7 +65,7 @@ def delta_rows(delta: Delta) -> pa.Table:
     is_construct = not delta.names and delta.answer is None
     names = _TRIPLE if is_construct else delta.names
     _check_columns(names)
-    weights = delta.weights()
+    weights = delta.native.weights()
     places = [[delta.sequence] * len(weights), list(weights.values()), [delta.initial] * len(weights)]
     terms = [[_text(row.get(name)) for row in _bindings(weights, names)] for name in names]
     schema = pa.schema([*_PLACES, *((name, pa.string()) for name in names)])
