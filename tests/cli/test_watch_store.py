@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rdflive.cli.stored import load_once, opened
 from support.cli import ON_DATA, PATCH, QUERY, watch
 
 pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
@@ -304,3 +305,12 @@ def test_a_pipe_is_not_resumed_by_its_path(capsys: pytest.CaptureFixture[str]) -
         err = capsys.readouterr().err
         assert "pipe is not resumed: " in err
         assert f"{entries} entries" in err
+
+
+def test_prefixes_of_the_data_are_those_of_every_run() -> None:
+    """A store on disk keeps them: the first run and the next understand the same query."""
+    Path("p.ttl").write_text("@prefix : <http://e/#> . @prefix k: <http://e/k#> . :a k:knows :b .")
+    for paths in (["p.ttl"], ["p.ttl"], []):
+        with opened("oxigraph", "s", union=True) as dataset:
+            load_once(dataset, paths, store_path="s", feed=None)
+            assert dataset.query("ASK { :a k:knows :b }").askAnswer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -65,6 +66,8 @@ def load_once(
         return True
     target = GraphTarget(dataset)
     kept = target.kept(RESERVED_NAME)
+    for prefix, namespace in json.loads(kept.get("prefixes", "{}")).items():
+        dataset.bind(prefix, namespace, replace=True)
     going_on = feed is not None and bool(target.kept(feed))
     if going_on:
         print(f"{store_path} holds what {feed} said before: going on behind it", file=sys.stderr)
@@ -79,9 +82,18 @@ def load_once(
         target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
     load(dataset, paths)
     # a run without DATA leaves it to a later one to load some
-    loaded = {"loaded": "\n".join(map(os.path.realpath, paths))} if paths else {}
+    loaded = (
+        {"loaded": "\n".join(map(os.path.realpath, paths)), "prefixes": _prefixes(dataset)} if paths else {}
+    )
     target.write((), (), RESERVED_NAME, {"loading": None, **loaded})
     return True
+
+
+def _prefixes(dataset: rdflib.Dataset) -> str:
+    """Write the prefixes that files have declared, which no store of Oxigraph keeps."""
+    known = dict(rdflib.Graph().namespaces())
+    bound = {prefix: str(name) for prefix, name in dataset.namespaces() if known.get(prefix) != name}
+    return json.dumps(bound)
 
 
 def _tell_loaded(loaded: Sequence[str], paths: Sequence[str], store_path: str) -> None:
