@@ -82,9 +82,8 @@ def load_once(
         target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
     load(dataset, paths)
     # a run without DATA leaves it to a later one to load some
-    loaded = (
-        {"loaded": "\n".join(map(os.path.realpath, paths)), "prefixes": _prefixes(dataset)} if paths else {}
-    )
+    names = "\n".join(map(os.path.realpath, paths))
+    loaded = {"loaded": names, "prefixes": _prefixes(dataset)} if paths else {}
     target.write((), (), RESERVED_NAME, {"loading": None, **loaded})
     return True
 
