@@ -9,15 +9,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 import pytest
 
+import rdflive
 from rdflive.cli import main
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
@@ -55,6 +59,15 @@ def count(url: str) -> int:
         return int(json.load(response)["results"]["bindings"][0]["n"]["value"])
 
 
+def told(url: str) -> tuple[dict[str, str], str]:
+    """What /health says, and the value of the gauge of the feed, empty where there is none."""
+    with urllib.request.urlopen(f"{url}/health", timeout=20) as response:
+        health = json.load(response)
+    with urllib.request.urlopen(f"{url}/metrics", timeout=20) as response:
+        found = re.search(r"^rdflive_feed_running (\S+)$", response.read().decode(), re.MULTILINE)
+    return health, found[1] if found else ""
+
+
 def eventually(url: str, number: int) -> None:
     deadline = time.monotonic() + 30
     while (found := count(url)) != number:
@@ -71,6 +84,7 @@ def test_serve_loads_files_and_ends_on_an_interrupt(tmp_path: Path, store: str) 
     data.write_text(TURTLE)
     with run(data, "--store", store) as (process, url):
         assert count(url) == 1
+        assert told(url) == ({"status": "ok"}, "")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stderr is not None
@@ -89,6 +103,7 @@ def test_serve_follows_a_feed_and_goes_on_with_it(tmp_path: Path) -> None:
         with feed.open("a") as more:
             more.write("TX .\nA <urn:c> <urn:p> <urn:o> .\nTC .\n")
         eventually(url, 3)
+        assert told(url) == ({"status": "ok", "feed": "following"}, "1.0")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 128 + signal.SIGTERM
     assert not list(tmp_path.glob("store.*"))  # what queries needed was put away
@@ -97,13 +112,78 @@ def test_serve_follows_a_feed_and_goes_on_with_it(tmp_path: Path) -> None:
 
 
 def test_serve_says_where_a_feed_is_bad_and_serves_on(tmp_path: Path) -> None:
-    """What was applied before is served."""
+    """What was applied before is served, and /health and /metrics tell that no more comes."""
     feed = tmp_path / "feed.rdfp"
     feed.write_text("TX .\nA <urn:a> <urn:p> <urn:o> .\nTC .\nnonsense\n")
     with run("--changes", feed) as (process, url):
         assert process.stderr is not None
         assert "feed.rdfp, line 4" in process.stderr.readline()
         assert count(url) == 1
+        assert told(url) == ({"status": "ok", "feed": "stopped"}, "0.0")
+
+
+def test_serve_says_what_a_feed_has_come_to(tmp_path: Path) -> None:
+    """The line at its end counts what was skipped, and the server serves on."""
+    feed, letters = tmp_path / "feed.rdfp", tmp_path / "letters"
+    feed.write_text("TX .\nA <urn:a> <urn:p> <urn:o> .\nTC .\nnonsense\n")
+    with run("--changes", feed, "--on-bad", "skip", "--dead-letters", letters) as (process, url):
+        assert process.stderr is not None
+        end = f"the feed has ended: 1 change, 1 bad record skipped into {letters}\n"
+        assert process.stderr.readline() == end
+        assert told(url) == ({"status": "ok", "feed": "ended"}, "0.0")
+
+
+def test_feed_that_meets_a_fault_has_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the program itself ends the feed as well, and its trace is shown."""
+    states, shown = [], []
+
+    def served(app: Any, **_: object) -> Any:
+        def watch(_: object) -> None:
+            for thread in threading.enumerate():
+                if thread.name == "rdflive-feed":
+                    thread.join()
+            states.append(app.state.service.feed)
+
+        return SimpleNamespace(run=watch)
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise ZeroDivisionError
+
+    (tmp_path / "feed.rdfp").touch()
+    monkeypatch.setattr("rdflive.server.run.make_server", served)
+    monkeypatch.setattr(rdflive, "mirror", fail)
+    monkeypatch.setattr(threading, "excepthook", lambda fault: shown.append(fault.exc_type))
+    assert main(["serve", "--listen", "127.0.0.1:0", "--changes", str(tmp_path / "feed.rdfp")]) == 0
+    assert (states, shown) == (["stopped"], [ZeroDivisionError])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "no DATA was given"),
+        (["none.ttl"], "there is nothing in none.ttl"),
+        (["none.ttl", "none.nt"], "there is nothing in any of the 2 files of DATA"),
+        (["--store-path", "store"], "there is nothing in store"),
+    ],
+)
+def test_serve_says_why_the_graph_is_empty(
+    arguments: list[str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Files without a triple are not taken for none."""
+    if "--store-path" in arguments:
+        pytest.importorskip("oxrdflib", reason="the store needs rdflive[oxigraph]")
+    for name in ("none.ttl", "none.nt"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "rdflive.server.run.make_server", lambda *_, **__: SimpleNamespace(run=lambda _: None)
+    )
+    assert main(["serve", "--listen", "127.0.0.1:0", *arguments]) == 0
+    assert f"the graph is empty: {reason}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -112,15 +192,18 @@ def test_serve_says_where_a_feed_is_bad_and_serves_on(tmp_path: Path) -> None:
         (["nowhere.ttl"], "nowhere.ttl: No such file"),
         (["--listen", "0.0.0.0:0"], "--tokens FILE"),
         (["--listen", "127.0.0.1"], "HOST:PORT"),
+        (["--listen", "localhost:65536"], "a port from 1 to 65535, or 0 for any free one"),
         (["--tokens", "nowhere.toml"], "nowhere.toml: cannot be read as a file of tokens"),
         (["--follow"], "--follow goes with --changes FILE"),
         (["--pace", "1"], "--pace goes with --changes FILE"),
         (["--key", "key.pem"], "--key goes with --certificate"),
-        (["--certificate", "file"], "file: no certificate with its key in PEM"),
+        (["--certificate", "nowhere.pem"], "--certificate nowhere.pem: No such file"),
+        (["--certificate", "file"], "--certificate file: no certificate with its key in PEM; a key"),
+        (["--certificate", "file", "--key", "file"], "--key file: no certificate with its key in PEM\n"),
         (["--queries", "0"], "a number from 1 on"),
         ([".", "other.ttl"], "a store is served by itself"),
         (["."], "is no store of Oxigraph and not empty"),
-        (["--changes", "nowhere.rdfp"], "nowhere.rdfp: No such file"),
+        (["--changes", "nowhere.rdfp"], "--changes nowhere.rdfp: No such file"),
     ],
 )
 def test_serve_refuses_what_cannot_be(

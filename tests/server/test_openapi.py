@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 import rdflib
@@ -10,6 +11,7 @@ from starlette.routing import Route
 
 from rdflive.server.app import make_app
 from rdflive.server.openapi import describe_api
+from rdflive.server.service import FeedState
 
 
 def test_description_has_every_route_and_no_other() -> None:
@@ -41,3 +43,9 @@ def test_parameters_in_paths_are_described() -> None:
         for operation in operations.values():
             named = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
             assert named == set(re.findall(r"\{(\w+)\}", path))
+
+
+def test_states_of_a_feed_are_described() -> None:
+    """Those that /health may tell, and no others."""
+    feed = describe_api()["components"]["schemas"]["Health"]["properties"]["feed"]
+    assert feed == {"enum": list(get_args(FeedState))}

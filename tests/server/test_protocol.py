@@ -118,6 +118,28 @@ def test_malformed_request_is_refused_with_a_problem(
     assert reply.json["detail"]
 
 
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        ("/update", b"INSERT DATA { <urn:a> <urn:p> 1 }"),
+        ("/update", b"INSERT DATA { <urn:a> <urn:p> 'a=b' }"),
+        ("/query", b"ASK {}"),
+        ("/query", b"ASK { ?s ?p ?o FILTER(?o = 1) }"),
+        ("/subscribe", b"SELECT * { ?s ?p ?o }"),
+    ],
+)
+def test_text_that_is_called_a_form_is_refused_with_the_ways_to_send_it(
+    server: Serving, target: str, body: bytes
+) -> None:
+    """So clients send it that are not told of a type; the text may look like a field."""
+    reply = asked(server, "POST", target, body, Content_Type=FORM)
+    name = "update" if target == "/update" else "query"
+    assert reply.status == 400
+    assert reply.json["detail"].endswith(
+        f"; send {name}=…, URL-encoded, or the {name} itself as application/sparql-{name}"
+    )
+
+
 def test_compressed_body_is_refused(server: Serving) -> None:
     """A body is not unpacked."""
     reply = asked(server, "POST", "/query", b"x", Content_Type=QUERY, Content_Encoding="gzip")

@@ -15,6 +15,7 @@ from rdflive.feeds import STDIN
 
 __all__ = ["add_feed_options", "add_store_options", "address", "check_feed_options", "check_name"]
 
+_LAST_PORT: Final = 65_535
 _LONGEST_PACE: Final = 86_400.0
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
@@ -48,14 +49,14 @@ def add_feed_options(group: argparse._ArgumentGroup, *, required: bool) -> None:
     add("--pace", type=_seconds, default=0.0, metavar="SECONDS", help="pause between entries, to watch them")
 
 
-def add_store_options(group: argparse._ArgumentGroup, default: str) -> None:
-    """Declare the options of the store."""
+def add_store_options(group: argparse._ArgumentGroup, default: str, *, union: str = "") -> None:
+    """Declare the options of the store; `union` goes behind the help of that option."""
     add = group.add_argument
     add("--store", choices=STORES, help=f"the store to load into (default: {default})")
     add(
         "--store-path", metavar="DIR", help="an Oxigraph store on disk; the next run goes on where this ended"
     )
-    add("--union", action="store_true", help="query the union of all graphs, not the default graph")
+    add("--union", action="store_true", help=f"query the union of all graphs, not the default graph{union}")
 
 
 def check_feed_options(args: argparse.Namespace) -> None:
@@ -90,6 +91,11 @@ def check_name(flag: str, name: str) -> None:
 
 def address(text: str) -> tuple[str, int]:
     """Read a host and a port."""
+    number = text.rpartition(":")[2]
+    if number.isdecimal() and int(number) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"HOST:PORT with a port from 1 to {_LAST_PORT}, or 0 for any free one, not {text!r}"
+        )
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port

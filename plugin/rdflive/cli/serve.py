@@ -8,16 +8,13 @@ import signal
 import ssl
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, NoReturn
-
-import rdflib
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
-from rdflive import manager
 from rdflive.addresses import is_loopback
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.serve_options import check_serve_options
@@ -25,6 +22,9 @@ from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
 from rdflive.forking import check_fork
+
+if TYPE_CHECKING:
+    from rdflive.server.service import Service
 
 __all__ = ["run"]
 
@@ -56,8 +56,7 @@ def run(args: argparse.Namespace) -> None:
     given = {field.name: getattr(args, field.name, None) for field in fields(Limits)}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
     form = None if args.changes is None else format_of(args)
-    for path in filter(None, (args.changes, args.snapshot, args.certificate, args.key)):
-        check_readable(path)
+    _check_files(args)
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     signal.signal(signal.SIGTERM, _end)
@@ -65,13 +64,13 @@ def run(args: argparse.Namespace) -> None:
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]
-        load_once(
+        is_new = load_once(
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
         app = make_app(dataset, tokens=tokens, limits=limits, host=host, scratch=_scratch(args.store_path))
-        with _fed(dataset, form, args, name):
+        with _fed(app.state.service, form, args, name):
             if next(dataset.quads(), None) is None:
-                print("the graph is empty: no DATA was given", file=sys.stderr)
+                print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
             print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
             server.allow_files()
             server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
@@ -82,12 +81,26 @@ def _end(*_: object) -> NoReturn:
     sys.exit(128 + signal.SIGTERM)
 
 
+def _check_files(args: argparse.Namespace) -> None:
+    for option in ("changes", "snapshot", "certificate", "key"):
+        path = getattr(args, option)
+        if path is None:
+            continue
+        try:
+            check_readable(path)
+        except OSError as error:
+            raise RdfliveError(f"--{option} {path}: {error.strerror}") from error
+
+
 def _check_certificate(certificate: str, key: str | None) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except ssl.SSLError as error:
-        names = certificate if key is None else f"{certificate}, {key}"
-        raise RdfliveError(f"{names}: no certificate with its key in PEM ({error.reason})") from error
+        names = certificate if key is None else f"{certificate} --key {key}"
+        reason = "" if error.reason is None else f" ({error.reason})"
+        hint = "; a key in a file of its own is named with --key FILE" if key is None else ""
+        message = f"--certificate {names}: no certificate with its key in PEM{reason}{hint}"
+        raise RdfliveError(message) from error
 
 
 def _scratch(store_path: str | None) -> Path | None:
@@ -95,23 +108,34 @@ def _scratch(store_path: str | None) -> Path | None:
     return None if store_path is None else Path(os.path.realpath(store_path) + ".rdflive-queries")
 
 
+def _emptiness(loaded: Sequence[str], store_path: str | None) -> str:
+    if len(loaded) > 1:
+        reason = f"there is nothing in any of the {len(loaded):,} files of DATA"
+    elif loaded or store_path is not None:
+        reason = f"there is nothing in {loaded[0] if loaded else store_path}"
+    else:
+        reason = "no DATA was given"
+    return f"the graph is empty: {reason}"
+
+
 @contextmanager
-def _fed(dataset: rdflib.Dataset, form: Any, args: argparse.Namespace, name: str | None) -> Iterator[None]:
+def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None) -> Iterator[None]:
     """Have the dataset follow the feed beside the block, in a thread."""
     if form is None:
         yield
         return
     is_over = threading.Event()
     thread = threading.Thread(
-        target=_follow, args=(dataset, form, args, name, is_over), name="rdflive-feed", daemon=True
+        target=_follow, args=(service, form, args, name, is_over), name="rdflive-feed", daemon=True
     )
+    service.feed = "following"
     thread.start()
     try:
         yield
     finally:
         is_over.set()
         # whoever is between two entries need not be waited for
-        lock = manager.attach(dataset.store).capture.lock
+        lock = service.capture.lock
         if lock.acquire(timeout=_GRACE):
             lock.release()
 
@@ -121,7 +145,7 @@ class _Over(Exception):  # noqa: N818 - it is no error
 
 
 def _follow(
-    dataset: rdflib.Dataset, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
+    service: Service, form: Any, args: argparse.Namespace, name: str | None, is_over: threading.Event
 ) -> None:
     def applied(_: Entry) -> None:
         if is_over.wait(args.pace):
@@ -129,7 +153,7 @@ def _follow(
 
     try:
         done = rdflive.mirror(
-            dataset,
+            service.dataset,
             args.changes,
             form,
             name=name,
@@ -141,13 +165,24 @@ def _follow(
         )
     except _Over:
         return
-    except (RdfliveError, OSError) as error:
-        if is_over.is_set():
-            return
-        # what was applied is served on
-        print(f"rdflive: error: the feed has stopped: {error}", file=sys.stderr, flush=True)
+    except BaseException as error:
+        service.feed = "stopped"
+        if not isinstance(error, RdfliveError | OSError):
+            raise  # the thread says where
+        if not is_over.is_set():
+            # what was applied is served on
+            print(f"rdflive: error: the feed has stopped: {error}", file=sys.stderr, flush=True)
     else:
-        print(f"the feed has ended: {done.changes:,} changes", file=sys.stderr, flush=True)
+        service.feed = "ended"
+        print(f"the feed has ended: {_summary(done, args.dead_letters)}", file=sys.stderr, flush=True)
+
+
+def _summary(done: rdflive.Mirrored, dead_letters: str | None) -> str:
+    changes = "1 change" if done.changes == 1 else f"{done.changes:,} changes"
+    if not done.skipped:
+        return changes
+    records = "1 bad record" if done.skipped == 1 else f"{done.skipped:,} bad records"
+    return f"{changes}, {records} skipped into {dead_letters}"
 
 
 def _welcome(address: Any, args: argparse.Namespace) -> str:

@@ -112,8 +112,11 @@ def _needing(right: Right, endpoint: Endpoint) -> Endpoint:
     return guarded
 
 
-async def _health(request: Request) -> Response:  # noqa: ARG001 - Starlette's signature
-    return JSONResponse({"status": "ok"})
+async def _health(request: Request) -> Response:
+    """Say that the server serves, and without a detail, as anybody may ask, what its feed does."""
+    service: Service = request.app.state.service
+    feed = {} if service.feed is None else {"feed": service.feed}
+    return JSONResponse({"status": "ok", **feed})
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:

@@ -52,6 +52,9 @@ class _Open(Collector):
         rows = sum(len(topic.log) for topic in topics)
         yield GaugeMetricFamily("rdflive_solutions", "Solutions of their answers", rows)
         yield GaugeMetricFamily("rdflive_commits", "Commits of the graph", self._service.capture.sequence)
+        if self._service.feed is not None:
+            is_running = self._service.feed == "following"
+            yield GaugeMetricFamily("rdflive_feed_running", "1 while the change feed is followed", is_running)
 
 
 async def show_metrics(request: Request) -> Response:

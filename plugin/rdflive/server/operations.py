@@ -57,7 +57,7 @@ async def read_fields(request: Request, direct: str, name: str) -> Fields:
 
     Raises `Problem` 400, 413 or 415.
     """
-    fields = _parsed(request.url.query)
+    fields = _parsed(request.url.query, name)
     if request.method != "POST":
         return fields
     given, charset = _kind(request.headers.get("content-type", ""))
@@ -72,7 +72,7 @@ async def read_fields(request: Request, direct: str, name: str) -> Fields:
         text = (await read_body(request)).decode()
     except UnicodeDecodeError as error:
         raise Problem(400, f"the body is not UTF-8: {error}") from error
-    return [*fields, *([(name, text)] if given == direct else _parsed(text))]
+    return [*fields, *([(name, text)] if given == direct else _parsed(text, name))]
 
 
 @lru_cache(maxsize=64)
@@ -84,19 +84,25 @@ def _kind(content_type: str) -> tuple[str, str]:
     return given, str(header.get_param("charset", "utf-8")).lower()
 
 
-def _parsed(text: str) -> Fields:
+def _parsed(text: str, name: str) -> Fields:
     try:
         return parse_qsl(
             text, keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=_FIELDS
         )
     except ValueError as error:
-        raise Problem(400, f"the parameters cannot be read: {error}") from error
+        raise Problem(400, f"the parameters cannot be read: {error}; {_ways(name)}") from error
+
+
+def _ways(name: str) -> str:
+    """Say how a query or an update is sent: many clients say that a text is a form, and it is none."""
+    return f"send {name}=…, URL-encoded, or the {name} itself as application/sparql-{name}"
 
 
 def _operation(fields: Fields, name: str, default: str, named: str) -> Operation:
     texts = [value for key, value in fields if key == name]
     if len(texts) != 1:
-        raise Problem(400, f"exactly one {name} must be given, got {len(texts)}")
+        hint = "" if texts else f"; {_ways(name)}"
+        raise Problem(400, f"exactly one {name} must be given, got {len(texts)}{hint}")
     if "\0" in texts[0] or not texts[0].strip():
         raise Problem(
             400, f"the {name} is empty" if not texts[0].strip() else f"the {name} has a NUL character"

@@ -27,6 +27,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         {"title": _TEXT, "status": {"type": "integer", "minimum": 400, "maximum": 599}, "detail": _TEXT},
         {"line": _PLACE, "column": _PLACE, "construct": _TEXT},
     ),
+    "Health": _object({"status": {"const": "ok"}}, {"feed": {"enum": ["following", "ended", "stopped"]}}),
     "Explanation": _object(
         {
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import rdflib
 
@@ -21,8 +21,10 @@ from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
 from rdflive.server.topics import Topics, ending
 
-__all__ = ["Service"]
+__all__ = ["FeedState", "Service"]
 
+FeedState: TypeAlias = Literal["following", "ended", "stopped"]
+"""What becomes of a change feed: it is read to its end, or no further than an error."""
 Result = TypeVar("Result")
 
 
@@ -35,6 +37,8 @@ class Service:
     """The last commits of the dataset; made by `running`."""
     children: Children
     """The processes that queries run in; made by `running`."""
+    feed: FeedState | None = None
+    """How the change feed is doing that the dataset follows; None without one. Its thread sets it."""
 
     def __init__(self, dataset: rdflib.Dataset, limits: Limits, scratch: Path | None = None) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store."""
@@ -72,9 +76,9 @@ class Service:
     async def stop(self) -> None:
         """End what clients follow, and wait for updates; queries may still finish. May be repeated."""
         self._is_stopped = True
+        await asyncio.gather(*self._writing, return_exceptions=True)  # so that clients are told of it
         await self.topics.close()
         await self.work(self.changes.close)
-        await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def write(self, function: Callable[[], Result]) -> Result:
         """Run a function in the thread that writes, behind those that were asked for before.

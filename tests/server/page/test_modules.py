@@ -59,6 +59,25 @@ TABLE = """async count => {
   filter.dispatchEvent(new Event("input"));
   return [all, shown(), document.querySelector("tbody tr").textContent];
 }"""
+WIDE = """async ({ rows, columns }) => {
+  const { Answer } = await import("/static/answer.js");
+  const { AnswerTable } = await import("/static/table.js");
+  const answer = new Answer();
+  const vars = [...Array(columns).keys()].map(i => `x${i}`);
+  const term = text => ({ type: "literal", value: text });
+  const added = [...Array(rows).keys()].map(i => Object.fromEntries(vars.map(x => [x, term(`${x}n${i}`)])));
+  answer.begin({ form: "SELECT", head: { vars }, added });
+  const table = new AnswerTable(answer, new Map(), { title: "wide", onChoice: () => table.draw() });
+  table.draw();
+  const count = what => table.element.querySelectorAll(what).length;
+  const parts = ["tbody tr", "th button", "td bdi"];
+  const shown = () => [...parts.map(count), table.element.lastChild.textContent];
+  const all = shown();
+  const filter = table.filter.querySelector("input");
+  filter.value = `x${columns - 1}n${rows - 1}`;
+  filter.dispatchEvent(new Event("input"));
+  return [all, shown()];
+}"""
 
 
 @pytest.fixture
@@ -139,3 +158,32 @@ def test_table_of_many_rows_shows_the_first(loaded: Page) -> None:
     assert all_rows == [500, "The first 500 of 100,000 rows; filter to find others."]
     assert filtered == [1, "1 row of 100,000 fit the filter."]
     assert text == "n99999"
+
+
+REST = "the filter looks at all, the download has all."
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "shown", "note"),
+    [
+        (500, 40, (500, 40), ""),
+        (501, 40, (500, 40), "The first 500 of 501 rows; filter to find others."),
+        (400, 50, (400, 50), ""),
+        (401, 50, (400, 50), "The first 400 of 401 rows; filter to find others."),
+        (3, 51, (3, 50), f"The first 50 of 51 columns; {REST}"),
+        (
+            500,
+            1000,
+            (400, 50),
+            f"The first 400 of 500 rows; filter to find others. The first 50 of 1,000 columns; {REST}",
+        ),
+    ],
+)
+def test_table_of_many_columns_shows_the_first(
+    loaded: Page, rows: int, columns: int, shown: tuple[int, int], note: str
+) -> None:
+    """At most 20,000 cells are in the page, the words count the rest, and a filter looks at all columns."""
+    whole, filtered = loaded.evaluate(WIDE, {"rows": rows, "columns": columns})
+    assert whole == [*shown, shown[0] * shown[1], note]
+    assert filtered[:3] == [1, shown[1], shown[1]]
+    assert filtered[3].startswith(f"1 row of {rows:,} fit the filter.")

@@ -1,4 +1,4 @@
-/** The answer of a SELECT or CONSTRUCT as a table, of which only the first rows are in the page. */
+/** The answer of a SELECT or CONSTRUCT as a table, of which only the first rows and columns are in the page. */
 
 import { counted, make } from "./elements.js";
 import { elementOf, rankOf, textOf } from "./terms.js";
@@ -6,8 +6,10 @@ import { elementOf, rankOf, textOf } from "./terms.js";
 /** @typedef {import("./answer.js").Row} Row */
 /** @typedef {import("./answer.js").Answer} Answer */
 
-/** How many rows are shown. */
-const SHOWN = 500;
+/** How many rows and columns are shown, and cells in all: a browser must lay out every one of them. */
+const ROWS = 500;
+const COLUMNS = 50;
+const CELLS = 20_000;
 const SIGNS = { "": "", came: "+", went: "−" };
 
 /** Shows the rows that fit the filter: the latest on top, or sorted by a column. */
@@ -46,7 +48,7 @@ export class AnswerTable {
   draw() {
     if (this.#head.childElementCount === 0) this.#drawHead();
     const rows = this.#found();
-    const first = rows.slice(0, SHOWN);
+    const first = rows.slice(0, this.#most());
     const wanted = new Set(first.map((row) => row.key));
     for (const [key, { element }] of this.#rows) {
       if (!wanted.has(key)) {
@@ -63,12 +65,30 @@ export class AnswerTable {
     this.#note.textContent = this.#noteOf(rows.length);
   }
 
+  /** Gives the names of the columns that are shown. */
+  #columns() {
+    return this.#answer.vars.slice(0, COLUMNS);
+  }
+
+  /** Gives how many rows are shown. */
+  #most() {
+    return Math.min(ROWS, Math.floor(CELLS / Math.max(1, this.#columns().length)));
+  }
+
   /** @param {number} found */
   #noteOf(found) {
+    const columns = this.#answer.vars.length;
+    const rest = `The first ${COLUMNS} of ${counted(columns, "column")}; the filter looks at all, the download has all.`;
+    return [this.#rowsNote(found), columns > COLUMNS ? rest : ""].filter(Boolean).join(" ");
+  }
+
+  /** @param {number} found */
+  #rowsNote(found) {
     const all = this.#answer.rows.size;
+    const most = this.#most();
     if (all === 0) return "No rows.";
     if (found === 0) return `None of ${counted(all, "row")} fits the filter.`;
-    if (found > SHOWN) return `The first ${SHOWN} of ${counted(found, "row")}; filter to find others.`;
+    if (found > most) return `The first ${most} of ${counted(found, "row")}; filter to find others.`;
     return found < all ? `${counted(found, "row")} of ${all.toLocaleString("en")} fit the filter.` : "";
   }
 
@@ -104,7 +124,7 @@ export class AnswerTable {
     const shown = `${row.mark}${row.count}`;
     let entry = this.#rows.get(row.key);
     if (!entry) {
-      const cells = this.#answer.vars.map((name) =>
+      const cells = this.#columns().map((name) =>
         make("td", {}, elementOf(row.binding[name], this.#prefixes)),
       );
       entry = { element: make("tr", {}, make("td", { className: "sign" }), ...cells), shown: "" };
@@ -122,7 +142,7 @@ export class AnswerTable {
   #drawHead() {
     const sign = make("th", { scope: "col", className: "sign" });
     sign.append(make("span", { className: "unseen" }, "came or went, how often"));
-    this.#head.append(sign, ...this.#answer.vars.map((name) => this.#column(name)));
+    this.#head.append(sign, ...this.#columns().map((name) => this.#column(name)));
   }
 
   /** @param {string} name */
