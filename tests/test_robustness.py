@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import Any
 
 import pytest
-from rdflib import Graph, Literal, URIRef
+from rdflib import Dataset, Graph, Literal, URIRef
 from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
 
 import rdflive
@@ -47,6 +48,78 @@ def test_a_failing_query_is_started_anew_and_harms_nobody(
     assert "started anew" in caplog.text
     assert [len(delta.removed) for delta in seen] == [0, 0, 1]
     assert (failing[-1].initial, len(failing[-1].added), subscription.answers()) == (True, 0, [])
+
+
+@pytest.fixture
+def lack() -> Any:
+    """A custom function that lacks memory for 2, as often as there are members in what is given."""
+    left: list[None] = []
+
+    def needy(term: Any) -> Literal:
+        if left and term == Literal(2):
+            left.pop()
+            raise MemoryError
+        return Literal("x")
+
+    register_custom_function(node("needy"), needy)
+    yield left
+    unregister_custom_function(node("needy"), needy)
+
+
+NEEDY = [
+    "SELECT ?s ?x { ?s <urn:p> ?o BIND(<urn:needy>(?o) AS ?x) }",
+    "SELECT ?s { ?s <urn:p> ?o FILTER(<urn:needy>(?o) = 'x') }",
+    "SELECT ?s { ?s <urn:p> ?o FILTER(<urn:needy>(?o) IN ('y', 'x')) }",
+    "SELECT ?s { ?s <urn:p> ?o FILTER(COALESCE(<urn:needy>(?o), 'z') = 'x') }",
+    "SELECT ?s { GRAPH ?g { ?s <urn:p> ?o FILTER(<urn:needy>(?o) = 'x') } }",
+    "SELECT ?s { ?s <urn:p> ?o . ?s <urn:q> ?r FILTER(<urn:needy>(?o) = ?r) }",
+    "SELECT ?s { GRAPH ?g { ?s <urn:p> ?o . ?s <urn:q> ?r FILTER(<urn:needy>(?o) = ?r) } }",
+    "SELECT ?s { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> ?r FILTER(<urn:needy>(?o) = ?r) } }",
+    "SELECT (COUNT(<urn:needy>(?o)) AS ?n) { ?s <urn:p> ?o }",
+    "SELECT ?s { ?s <urn:p> ?o } ORDER BY <urn:needy>(?o) LIMIT 9",
+]
+
+
+@pytest.mark.parametrize("text", NEEDY)
+@pytest.mark.parametrize("times", [1, 1000])
+def test_lack_of_memory_harms_no_write_and_nobody_else(
+    lack: list[None], caplog: pytest.LogCaptureFixture, text: str, times: int
+) -> None:
+    """The write stands, a bystander is right, and the failing query is started anew or has no answer."""
+    dataset = Dataset()
+    graph = dataset.graph(node("g"))
+    for name in "abc":
+        graph.add((node(name), node("q"), Literal("x")))
+    graph.add((node("a"), P, Literal(1)))
+    seen: Counter[Any] = Counter()
+
+    def take(delta: rdflive.Delta) -> None:
+        if delta.initial:
+            seen.clear()
+        seen.update({solution.s: weight for solution, weight in delta.weights().items()})
+
+    def right() -> bool:
+        return {s for s, weight in seen.items() if weight} == {*graph.subjects(P)}
+
+    target = dataset if "GRAPH" in text else graph
+    every = "{ ?s <urn:p> ?o }"
+    rdflive.subscribe(target, f"SELECT ?s {every if target is graph else f'{{ GRAPH ?g {every} }}'}", take)
+    failing = rdflive.subscribe(target, text)
+    lack += [None] * times
+    with caplog.at_level(logging.ERROR, "rdflive"):
+        graph.add((node("b"), P, Literal(2)))
+    lack.clear()
+    assert "started anew" in caplog.text
+    assert ("failed for good" in caplog.text) == (times > 1)
+    assert (right(), len(graph)) == (True, 5)
+    for name, number in (("c", 3), ("b", 2), ("a", 2)):
+        if times == 1:
+            with rdflive.subscribe(target, text) as fresh:
+                assert Counter(failing.answers()) == Counter(fresh.answers())
+        triple = node(name), P, Literal(number)
+        (graph.remove if triple in graph else graph.add)(triple)
+        assert right()
+    assert times == 1 or "COUNT" in text or failing.answers() == []
 
 
 QUERIES = {

@@ -14,7 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from string import ascii_lowercase
 from urllib.parse import urlencode
 
 import pytest
@@ -132,6 +134,19 @@ def test_subscription_is_tried_before_it_is_opened(server: Serving, entailment: 
         assert json.loads(socket.recv(timeout=30))["status_code"] == 503
         socket.send(json.dumps({"subscribe": {"sparql": "SELECT * { ?s <urn:p> 7 }"}}))
         assert "addedResults" in json.loads(socket.recv(timeout=30))["notification"]
+    assert answered(server, "ASK {}").status == 200
+    eventually(lambda: not children())
+
+
+DOUBLED = " ".join(f"BIND(CONCAT(?{a}, ?{a}) AS ?{b})" for a, b in pairwise(ascii_lowercase + "A"))
+
+
+def test_subscription_that_outgrows_its_memory_is_refused(server: Serving) -> None:
+    """Too long a text is no error of SPARQL, which would leave a variable unbound, but 503."""
+    query = f"SELECT ?N {{ <urn:s1> <urn:p> ?O BIND('aa' AS ?a) {DOUBLED} BIND(STRLEN(?A) AS ?N) }}"
+    reply = asked(server, "GET", "/subscribe?" + urlencode({"query": query}))
+    assert reply.status == 503, reply.body
+    assert "memory" in reply.json["detail"] or "1 s" in reply.json["detail"]
     assert answered(server, "ASK {}").status == 200
     eventually(lambda: not children())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import shutil
@@ -29,6 +30,9 @@ from support.sinks import Event, listening, read_events, total
 
 P = URIRef("http://e/p")
 QUERY = "SELECT ?s ?o { ?s <http://e/p> ?o }"
+
+
+SPARQL_UPDATE = {"Content-Type": "application/sparql-update"}
 
 
 def at(server: Serving, query: str = QUERY, **options: str) -> str:
@@ -291,9 +295,20 @@ def test_an_answer_that_grows_too_large_ends_its_subscription() -> None:
 
 
 def test_an_update_that_is_under_way_is_waited_for() -> None:
-    """The end of the server comes behind it, it is answered, and nothing is taken any more."""
+    """The end of the server comes behind it, it is answered and told, and nothing is taken any more."""
     entered, leave, answers = threading.Event(), threading.Event(), []
+    follows, told = threading.Event(), list[Event]()
+
+    def follow(server: Serving) -> None:
+        with listening(at(server)) as events:
+            for event in events:
+                told.append(event)
+                follows.set()
+
     with serving() as server:
+        following = threading.Thread(target=follow, args=(server,))
+        following.start()
+        assert follows.wait(20)
         write = server.service.write
 
         async def slow(function: Any) -> Any:
@@ -314,8 +329,42 @@ def test_an_update_that_is_under_way_is_waited_for() -> None:
         assert entered.wait(20)
         threading.Timer(0.3, leave.set).start()
     sending.join()
+    following.join()
     assert answers == [(204, None)]
+    assert [len(event.data["added"]) for event in told if event.kind == "update"] == [1]
     assert len(server.dataset.default_graph) == 1
+
+
+def test_a_subscription_that_is_being_opened_is_refused_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 503, so that its client comes back."""
+    entered, answers = threading.Event(), []
+
+    async def for_ever(*_: Any) -> None:
+        entered.set()
+        await asyncio.sleep(60)
+
+    with serving() as server:
+        monkeypatch.setattr(server.service.children, "rehearse", for_ever)
+        target = f"/subscribe?{urlencode({'query': 'SELECT * { ?a ?b ?c . ?c ?d ?e }'})}"
+        asking = threading.Thread(target=lambda: answers.append(ask(server, "GET", target)[0]))
+        asking.start()
+        assert entered.wait(20)
+    asking.join()
+    assert answers == [503]
+
+
+def test_terms_that_rdflib_cannot_hold_end_no_subscription(server: Serving) -> None:
+    """A triple as a term is told as SPARQL 1.2 writes it, and is gone when it goes."""
+    data = "DATA { <urn:a> <http://e/p> <<( <urn:s> <urn:p> 'x'@en--ltr )>> }"
+    with listening(at(server)) as events:
+        begin = next(event for event in events if event.kind == "initial")
+        seen = [begin]
+        for verb in ("INSERT", "DELETE"):
+            assert ask(server, "POST", "/update", f"{verb} {data}", **SPARQL_UPDATE)[0] == 204
+            seen.append(next(event for event in events if event.kind == "update"))
+    [came], [went] = seen[1].data["added"], seen[2].data["removed"]
+    assert came == went
+    assert came["o"]["value"]["object"]["its:dir"] == "ltr"
 
 
 def test_a_client_that_reads_nothing_holds_up_nobody(server: Serving) -> None:

@@ -67,6 +67,7 @@ class Kernel:
 
         `sign` is +1 for an insert of a triple that was absent, -1 for a delete of one that was present;
         -1 as an id is a term that no pattern knows. Solutions go to `SegmentState.added` or `removed`.
+        Where a condition raises, patterns hold what they did, and the segments have to begin anew.
         """
         router = self.router
         node = router.nodes.get(p, EMPTY)
@@ -86,11 +87,15 @@ class Kernel:
         if sign > 0:
             for pattern in found:
                 pattern.insert(s, p, o)
-            for pattern in found:
-                for walk, state in pattern.walks:
-                    walk(s, p, o, state.added)
-                    if state.added:
-                        self.dirty[state] = None
+            try:
+                for pattern in found:
+                    for walk, state in pattern.walks:
+                        walk(s, p, o, state.added)
+                        if state.added:
+                            self.dirty[state] = None
+            except BaseException:
+                _take_back(found, s, p, o)
+                raise
         else:
             for pattern in found:
                 for walk, state in pattern.walks:
@@ -217,16 +222,26 @@ class QuadKernel(Kernel):
         if sign > 0:
             for pattern in found:
                 pattern.insert(*quad)
-        for pattern in found:
-            for walk, state in pattern.walks:
-                solutions = state.added if sign > 0 else state.removed
-                walk(*quad, solutions)
-                if solutions:
-                    self.dirty[state] = None
+        try:
+            for pattern in found:
+                for walk, state in pattern.walks:
+                    solutions = state.added if sign > 0 else state.removed
+                    walk(*quad, solutions)
+                    if solutions:
+                        self.dirty[state] = None
+        except BaseException:
+            if sign > 0:
+                _take_back(found, *quad)
+            raise
         if sign < 0:
             for pattern in found:
                 pattern.delete(*quad)
         return found
+
+
+def _take_back(patterns: Patterns, *ids: int) -> None:
+    for pattern in patterns:
+        pattern.delete(*ids)
 
 
 class _Fresh:

@@ -200,12 +200,12 @@ class StoreState:
         """Start a stopped query again and give its answer; none where that fails."""
         try:
             answer = self._start(query)
+            return self.answer(query) if answer is None else answer
         except Exception:
             log.exception("a query failed for good: %s", query.plan.query.text)
             self._stop(query)
             self._views[query] = []
             return {}
-        return self.answer(query) if answer is None else answer
 
     def add(
         self, plan: Plan, view_of: ViewOf, emit: Emit, *, every: bool = False

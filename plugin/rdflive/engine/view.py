@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -17,6 +18,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
+
+log = logging.getLogger("rdflive")
 
 Lister: TypeAlias = Callable[[tuple[Any, Any, Any]], Iterable[tuple[Any, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
@@ -79,7 +82,11 @@ class View:
 
     def _take(self, sign: Literal[1, -1], change: tuple[Any, ...]) -> bool:
         start = perf_counter()
-        self.take(sign, tuple(map(self._dictionary.intern, change)))
+        try:
+            self.take(sign, tuple(map(self._dictionary.intern, change)))
+        except Exception:
+            log.exception("a view failed on an update; it and its queries are started anew")
+            self.state.give_up(self)
         self.seconds += perf_counter() - start
         return True
 

@@ -21,6 +21,7 @@ from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower
 from rdflive.server.frames import Frames
 from rdflive.server.pace import Pace
+from rdflive.server.patterns import refuse_slow_patterns
 from rdflive.server.small import is_small
 from rdflive.sinks.events import EventLog
 from rdflive.subscription import Subscription
@@ -46,6 +47,7 @@ class Opening:
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Raise `Problem` if it cannot."""
+        refuse_slow_patterns(self.query, dict(dataset.namespaces()))
         with subscribe(dataset, self.query, entailment=self.entailment, initial=False) as subscription:
             rows = len(subscription.answers())
         if rows > self.rows:
@@ -224,7 +226,12 @@ class Topics:
             task = asyncio.create_task(self._make(name, query, entailment, client))
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():  # by `close`, not whoever asked
+                raise ending() from None
+            raise
 
     async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
         service = self._service

@@ -68,9 +68,10 @@ class Slice:
         weights = part.weights
         changes = []
         for row, change in rows.items():
+            key = self._key(row)  # may raise, so nothing is changed before
             before = weights.get(row, 0)
             after = weights[row] = before + change
-            changes.append((self._key(row), row, before, after))
+            changes.append((key, row, before, after))
             if not before:
                 self._dictionary.hold(row)
             elif not after:

@@ -24,7 +24,7 @@ from rdflive.query.expressions.rdflib_evaluation import (
     evaluate_with_rdflib,
     rdflib_function,
 )
-from rdflive.query.expressions.values import compare, effective_boolean, equal, text
+from rdflive.query.expressions.values import compare, effective_boolean, equal, no_value, text
 
 __all__ = ["Compiler", "guarded"]
 
@@ -82,8 +82,8 @@ class Compiler:
         def variable(row: Row) -> Node | None:
             try:
                 return value(row[place])
-            except Exception:  # noqa: BLE001 - a term of the store that rdflib cannot hold
-                return None
+            except Exception as error:  # noqa: BLE001 - a term of the store that rdflib cannot hold
+                return no_value(error, None)
 
         return variable
 
@@ -102,20 +102,20 @@ def _strict(function: Callable[..., Any], parts: list[TermOf]) -> Callable[[Row]
                     return None
                 values.append(value)
             return function(*values)
-        except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
-            return None
+        except Exception as error:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+            return no_value(error, None)
 
     return call
 
 
 def guarded(function: Callable[[Row], Any], otherwise: Any = None) -> Callable[[Row], Any]:
-    """Let no exception leave an expression, as RecursionError may come from any part of it."""
+    """Let no exception but MemoryError leave an expression; RecursionError may come from any part of it."""
 
     def attempt(row: Row) -> Any:
         try:
             return function(row)
-        except Exception:  # noqa: BLE001 - the error of an expression must not break a write
-            return otherwise
+        except Exception as error:  # noqa: BLE001 - the error of an expression must not break a write
+            return no_value(error, otherwise)
 
     return attempt
 
@@ -203,8 +203,8 @@ def _membership(compiler: Compiler, node: CompValue, positive: bool) -> TruthOf:
 def _equal(one: Node, other: Node) -> bool | None:
     try:
         return equal(one, other)
-    except Exception:  # noqa: BLE001 - as in `_strict`
-        return None
+    except Exception as error:  # noqa: BLE001 - as in `_strict`
+        return no_value(error, None)
 
 
 _TRUTHS: Final[dict[str, Callable[[Compiler, CompValue], TruthOf]]] = {
@@ -259,8 +259,8 @@ def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
                     return None
                 result = calculate(operator, result, value)
             return result
-        except Exception:  # noqa: BLE001 - as in `_strict`
-            return None
+        except Exception as error:  # noqa: BLE001 - as in `_strict`
+            return no_value(error, None)
 
     return calculation
 

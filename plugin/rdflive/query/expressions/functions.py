@@ -20,7 +20,7 @@ from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, 
 from rdflive.query.expressions.numbers import number
 from rdflive.query.expressions.values import known, text
 
-__all__ = ["FUNCTIONS", "PREDICATES"]
+__all__ = ["FUNCTIONS", "PREDICATES", "to_python"]
 
 
 def _string(term: Node) -> Literal | None:
@@ -59,8 +59,17 @@ def _pattern(pattern: str, flags: str) -> re.Pattern[str]:
     options = re.NOFLAG
     for flag in flags:
         options |= _FLAGS[flag]
+    return re.compile(to_python(pattern, flags), options)
+
+
+def to_python(pattern: str, flags: str) -> str:
+    """Write a pattern the way Python does; of the flags `m`, `q` and `x` change it.
+
+    >>> to_python("a b$", "x"), to_python("a.b", "q")
+    ('ab\\\\Z', 'a\\\\.b')
+    """
     if "q" in flags:
-        return re.compile(re.escape(pattern), options)
+        return re.escape(pattern)
 
     def translate(match: re.Match[str]) -> str:
         part = match[0]
@@ -68,7 +77,7 @@ def _pattern(pattern: str, flags: str) -> re.Pattern[str]:
             return part if "m" in flags else r"\Z"  # Python's $ also matches before a last newline
         return "" if "x" in flags and part.isspace() else part
 
-    return re.compile(_PARTS.sub(translate, pattern), options)
+    return _PARTS.sub(translate, pattern)
 
 
 # an escape, a character class, the end of the text, or white space

@@ -14,7 +14,7 @@ from rdflib.term import BNode, Literal, Node, Variable
 
 from rdflive.query.expressions.nodes import replace
 from rdflive.query.expressions.numbers import in_fixed_context
-from rdflive.query.expressions.values import known
+from rdflive.query.expressions.values import known, no_value
 
 __all__ = ["Row", "TermOf", "Terms", "evaluate_with_rdflib", "rdflib_function"]
 
@@ -94,8 +94,8 @@ def evaluate_with_rdflib(columns: Mapping[str, int], terms: Terms, node: CompVal
     def evaluate(row: Row) -> Node | None:
         try:
             result = own.eval(_Solution(columns, terms, row, prologue, now))
-        except Exception:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
-            return None
+        except Exception as error:  # noqa: BLE001 - whatever a function stumbles over is an error of SPARQL
+            return no_value(error, None)
         return result if isinstance(result, Node) else None
 
     return evaluate

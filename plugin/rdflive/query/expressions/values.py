@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rdflib.namespace import XSD
 from rdflib.term import Literal, Node
@@ -31,10 +31,12 @@ __all__ = [
     "equal",
     "known",
     "moment",
+    "no_value",
     "read_again",
     "text",
 ]
 
+_Otherwise = TypeVar("_Otherwise")
 Known: TypeAlias = tuple[str, Any]
 """A value space and a value of it."""
 
@@ -56,6 +58,16 @@ def text(term: Node) -> str | None:
     if not isinstance(term, Literal) or term.language or term.datatype not in (None, XSD.string):
         return None
     return str(term)
+
+
+def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
+    """Make an exception an error of SPARQL, `otherwise`; raises MemoryError again, which is none.
+
+    A subscription that took it for an error would be opened with a wrong answer, and take the memory later.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    return otherwise
 
 
 def effective_boolean(term: Node) -> bool | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from rdflib import Literal
 
 from rdflive.query.expressions.numbers import to_float
-from rdflive.query.expressions.values import compare, known
+from rdflive.query.expressions.values import compare, known, no_value
 
 __all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept", "rank"]
 
@@ -134,8 +134,8 @@ def _compared(entries: Sequence[Entry], operator: str, term: Any) -> list[Any]:
 def _holds(operator: str, one: Any, other: Any) -> bool:
     try:
         return compare(operator, one, other) is True
-    except Exception:  # noqa: BLE001 - the error of an expression is no match
-        return False
+    except Exception as error:  # noqa: BLE001 - the error of an expression is no match
+        return no_value(error, otherwise=False)
 
 
 def _first(pair: tuple[Any, Entry]) -> Any:
