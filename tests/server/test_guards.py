@@ -16,7 +16,7 @@ from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from rdflive.server.failures import Problem
-from rdflive.server.guards import refuse_remote
+from rdflive.server.guards import refuse_deep, refuse_remote
 from support.protocol import answered, updated
 from support.serving import serving
 
@@ -198,3 +198,17 @@ def test_no_request_reaches_another_host(store: str) -> None:
             updated(server, "INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", ("using-graph-uri", url)).status == 204
         )
         assert not seen
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("<<( <urn:a> <urn:b> ", " )>>"), ("<< <urn:a> <urn:b> ", " >>")]
+)
+def test_triples_in_triples_are_brackets_too(opening: str, closing: str) -> None:
+    """Oxigraph's parser takes a part of the stack for each, and with enough of them the server's life."""
+    for depth, is_refused in ((150, False), (40_000, True)):
+        text = "INSERT DATA { <urn:s> <urn:p> " + opening * depth + "1" + closing * depth + " }"
+        if is_refused:
+            with pytest.raises(Problem, match="nested more than 200 deep"):
+                refuse_deep(text)
+        else:
+            refuse_deep(text)

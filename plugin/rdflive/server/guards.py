@@ -52,6 +52,8 @@ _READINGS: Final = 8
 
 _DEEPEST: Final = 200
 """Brackets in brackets that a text may have: parsers take a part of the stack, and of the time, for each."""
+_OPENING: Final = frozenset({"(", "[", "{", "{|", "<<", "<<("})
+_CLOSING: Final = frozenset({")", "]", "}", "|}", ">>", ")>>"})
 
 
 def refuse_deep(text: str) -> None:
@@ -62,12 +64,12 @@ def refuse_deep(text: str) -> None:
     ...
     rdflive.server.failures.Problem: brackets are nested more than 200 deep at line 1, column 205
     """
-    if text.count("(") + text.count("[") + text.count("{") <= _DEEPEST:
+    if sum(map(text.count, "([{<")) <= _DEEPEST:
         return
     depth = 0
     for token in tokenize(text):
         if token.kind == "mark":
-            depth += (token.text in "([{") - (token.text in ")]}")
+            depth += (token.text in _OPENING) - (token.text in _CLOSING)
         if depth > _DEEPEST:
             raise Problem(
                 400,
