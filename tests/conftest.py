@@ -1,4 +1,4 @@
-"""What every test shares: no deadlines, because machines are slow at times; the table of the W3C tests."""
+"""What every test shares: no deadlines, because machines are slow at times; what is run; the W3C table."""
 
 from __future__ import annotations
 
@@ -8,5 +8,7 @@ from support.w3c_report import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]
 
-settings.register_profile("rdflive", deadline=None)
+pytest_plugins = ["support.selection"]
+
+settings.register_profile("rdflive", deadline=None, print_blob=True)
 settings.load_profile("rdflive")

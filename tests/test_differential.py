@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import rdflive
+from support.effort import examples
 from support.worlds import EX, KINDS, Face, Follower
 
 NODES = st.sampled_from("aabbc")
@@ -93,7 +94,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
     share: Counter[bool] = Counter()
 
     @settings(
-        max_examples=250,
+        max_examples=examples(250),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),

@@ -21,6 +21,7 @@ from rdflive import Batch, Change, FeedError, Mirrored, Quad
 from rdflive.feeds import Entry, FeedFormat, StatelessDecoder
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
+from support.effort import examples
 from support.feeds import BLANK_NODES
 from support.mirrors import DATASETS, QUERY, Deltas, E, append, literal, objects, patch, row
 from support.worlds import KINDS
@@ -182,7 +183,7 @@ QUADS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     kind=st.sampled_from(sorted(DATASETS)),
     batches=st.lists(st.lists(st.builds(Change, st.sampled_from([1, 1, -1]), QUADS), max_size=6), max_size=8),

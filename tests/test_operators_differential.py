@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import rdflive
 from rdflive.errors import UnsupportedQueryError
+from support.effort import examples
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import Quad, make_commits, make_quad, make_query
 from support.syntax import Query
 
-EXAMPLES = 200
+EXAMPLES = examples(200)
 """Per kind of store."""
 
 

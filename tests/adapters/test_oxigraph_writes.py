@@ -24,6 +24,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from rdflive_stores.oxigraph import LiveStore
 from rdflive_stores.oxigraph_joining import join_updates
+from support.effort import examples
 from support.oxigraph import GRAPHS, KNOWN, NEW, OLD, followed, node, quad, typed
 
 DEFAULT = DefaultGraph()
@@ -57,7 +58,7 @@ quads = st.builds(Quad, blanks | iris, iris, terms, graphs)
 entries = st.dictionaries(quads, st.sampled_from([1, -1]), max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(entries, max_size=5), st.booleans())
 def test_entries_give_what_single_writes_give(
     given: list[dict[Quad, Literal[1, -1]]], is_update: bool

@@ -20,6 +20,7 @@ import rdflive
 from rdflive import manager
 from rdflive.store import UNION, Capture, WriteRefusedError
 from rdflive.testing_operations import NAMES, World, term
+from support.effort import examples
 
 A, B = term("a p b"), term("b q 1")
 
@@ -253,7 +254,7 @@ updates_of_datasets = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(updates_of_datasets, min_size=2, max_size=6))
 def test_any_updates_give_what_oxigraph_gives(updates: list[str]) -> None:
     """Two independent engines come to the same dataset, each update as an entry of its own."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from rdflib import RDFS, Literal, URIRef
 
 import rdflive
+from support.effort import examples
 from support.event_server import PATIENCE, QUICK, Cable
 
 pytest.importorskip("starlette", reason="needs the extra rdflive[server]")
@@ -173,7 +174,7 @@ def check_order(told: list[Rows], states: list[Rows]) -> None:
 
 @given(query=st.sampled_from(list(QUERIES)), begin=TRIPLES, steps=st.lists(STEPS, max_size=12))
 @settings(
-    max_examples=15,
+    max_examples=examples(15),
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.reuse, Phase.generate],  # a run that fails waits long, so there is no shrinking
 )

@@ -14,6 +14,7 @@ from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import Segment, make_segment
 from support.bgp import PATTERN_LISTS, TRIPLES, drain, evaluate, toggles
+from support.effort import examples
 
 G = Variable("g")
 ENDS = st.sampled_from([*map(Variable, "xyzw"), 1])
@@ -55,7 +56,7 @@ def bound(segment: Segment) -> Segment:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(LINKED, DENSE, st.data())
 def test_filtered_walks_equal_recomputation(
     patterns: list[TriplePattern], updates: list[Any], data: st.DataObject
@@ -115,7 +116,7 @@ def test_an_atomic_filter_runs_before_anything_is_cached() -> None:
     assert any(state.containers())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.tuples(TRIPLES, st.integers(21, 23)).map(lambda q: (*q[0], q[1])), max_size=40), PATTERN_LISTS
 )

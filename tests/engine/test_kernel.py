@@ -15,6 +15,7 @@ from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import ALGORITHMS, make_segment
 from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, plan, toggles
+from support.effort import examples
 
 X, Y, Z = map(Variable, "xyz")
 Patterns = list[TriplePattern]
@@ -51,14 +52,14 @@ def check(patterns: Patterns, algorithm: Any, updates: list[tuple[int, int, int]
     return changed
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(PATTERN_LISTS, UPDATES)
 def test_join_equals_recomputation(patterns: Patterns, updates: list[Any]) -> None:
     """The plain delta join maintains any pattern, products and predicate variables included."""
     check(patterns, "join", updates)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(PATTERN_LISTS, UPDATES)
 def test_connected_equals_recomputation(patterns: Patterns, updates: list[Any]) -> None:
     """Connected stars maintain each segment of any pattern."""
@@ -73,7 +74,7 @@ def test_ground_equals_recomputation(triples: list[Any], updates: list[Any]) -> 
     check([TriplePattern(*triple) for triple in triples], "ground", updates + triples)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.filter_too_much])
 @given(PATTERN_LISTS, UPDATES)
 def test_star_equals_recomputation(patterns: Patterns, updates: list[Any]) -> None:
     """A simple star answers exactly the centres whose patterns all match, loops included."""
@@ -83,7 +84,7 @@ def test_star_equals_recomputation(patterns: Patterns, updates: list[Any]) -> No
         check(star, "star", updates)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(PATTERN_LISTS, PATTERN_LISTS, UPDATES, UPDATES)
 def test_segments_share_and_free(
     first: Patterns, second: Patterns, before: list[Any], after: list[Any]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from support.formats import FORMATS, golden_inputs
 from support.fuzz import check_any_bytes
 
@@ -18,7 +19,7 @@ def test_golden_feeds_are_decoded_whole(name: str) -> None:
     assert all(check_any_bytes(FORMATS[name], content) > 1 for content in inputs)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_a_damaged_feed_gives_entries_or_a_feed_error(name: str, data: st.DataObject) -> None:

@@ -14,6 +14,7 @@ from rdflib import BNode, Literal, URIRef
 from rdflive import Change, FeedError, Quad, feeds
 from rdflive.feeds.neptune import NEPTUNE
 from support.decoders import GOLDEN, check_restarts, read, read_on, show
+from support.effort import examples
 from support.feeds import CHANGES, write_quad
 from support.fuzz import check_any_bytes
 
@@ -193,7 +194,7 @@ def histories(draw: st.DrawFn) -> tuple[str, list[list[Change]]]:
     return lines(*values), batches
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(histories())
 def test_random_log_gives_its_commits(history: tuple[str, list[list[Change]]]) -> None:
     """However it is cut into responses, and wherever the reading starts anew."""

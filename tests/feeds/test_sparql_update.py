@@ -17,6 +17,7 @@ from rdflive.feeds.sparql_text import normalize, write_string
 from rdflive.feeds.sparql_update import SPARQL_UPDATE, encode_sparql_update
 from rdflive.feeds.writing import UnwritableError
 from support.decoders import GOLDEN, check_restarts, read, show
+from support.effort import examples
 from support.feeds import TEXTS
 from support.fuzz import check_any_bytes
 
@@ -203,7 +204,7 @@ def test_blank_node_is_refused_with_advice(quad: Quad) -> None:
         encode_sparql_update(Batch((Change(1, quad),)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.lists(CHANGES, max_size=4), max_size=3), st.sampled_from(["default", "Oxigraph"]))
 def test_log_of_batches_leads_to_their_state(batches: list[list[Change]], engine: str) -> None:
     """Random batches, written and mirrored, leave the quads that applying them in order leaves."""

@@ -16,6 +16,7 @@ import rdflive
 from rdflive import feeds
 from rdflive.feeds.wikidata import WIKIDATA
 from support.decoders import GOLDEN, check_restarts, read, show
+from support.effort import examples
 from support.fuzz import check_any_bytes
 
 Triple = tuple[URIRef, URIRef, URIRef | Literal]
@@ -306,7 +307,7 @@ def write_event(
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(histories(), st.sampled_from(["default", "Oxigraph"]))
 def test_random_events_lead_to_the_state_of_the_model(
     history: tuple[str, list[set[tuple[str, str, str]]]], engine: str

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
 import rdflive
+from support.effort import examples
 from support.resume import POINTS, QUERY, TRAIN, Killed, Ledger, add, killed_at, names, node, resumed
 from support.resume_world import QUERIES, STEPS, World
 
@@ -351,7 +352,7 @@ def test_deltas_of_any_history_with_restarts_and_kills_add_up(
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
     @given(QUERIES, st.lists(STEPS, max_size=7))
-    @settings(max_examples=40 if kind == "Memory" else 10, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40) if kind == "Memory" else 10, suppress_health_check=list(HealthCheck))
     def run(query: str, steps: list[Any]) -> None:
         world = World(kind, tmp_path_factory.mktemp("world"), query, by)
         try:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive.resume.rows import OxigraphTexts, RdflibTexts, read_row, row_key, write_row
+from support.effort import examples
 
 LITERALS = st.one_of(
     st.builds(Literal, st.text()),
@@ -28,7 +29,7 @@ TERMS = st.one_of(
 
 
 @given(st.lists(TERMS, max_size=4))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_rows_of_rdflib_terms_are_read_as_they_were_written(terms: list[Any]) -> None:
     """Any row comes back with its spellings, and its key is that of any equal row."""
     texts, row = RdflibTexts(), tuple(terms)

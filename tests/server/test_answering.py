@@ -17,6 +17,7 @@ from rdflib.compare import isomorphic
 from rdflib.namespace import XSD
 from rdflib.query import Result
 
+from support.effort import examples
 from support.protocol import answered
 from support.serving import Serving, serving
 
@@ -95,7 +96,7 @@ FORMS = st.sampled_from(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(triples=TRIPLES, named=TRIPLES, form=FORMS, pattern=PATTERNS)
 def test_answer_is_that_in_process(
     servers: list[Serving], triples: list[Any], named: list[Any], form: str, pattern: str

@@ -21,6 +21,7 @@ from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.failures import Problem
+from support.effort import examples
 
 DATASETS: dict[str, Callable[[], rdflib.Dataset]] = {
     "Memory": rdflib.Dataset,
@@ -92,7 +93,7 @@ def apply(quads: set[Any], text: str) -> None:
     entries=st.integers(1, 5),
     size=st.integers(1, 1500),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_log_adds_up_to_the_dataset(
     kind: str, steps: list[list[int]], reads: list[bool], entries: int, size: int
 ) -> None:

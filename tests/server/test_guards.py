@@ -17,6 +17,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from rdflive.server.failures import Problem
 from rdflive.server.guards import refuse_deep, refuse_remote
+from support.effort import examples
 from support.protocol import answered, updated
 from support.serving import serving
 
@@ -119,7 +120,7 @@ def texts(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(texts())
 @example("PREFIX x:<urn:x:>ASK{?s?p x:a FILTER(?s<?o)SERVICE x:a#>\n{}}")
 def test_guard_refuses_what_the_parsers_take_for_a_request(text: str) -> None:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
+from support.effort import examples
 from support.raw_requests import HOST, raw, status
 from support.serving import Serving, serving
 
@@ -132,7 +133,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PARTS, st.binary(max_size=20)), max_size=12).map(b"".join))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_leave_the_server_serving(hurried: Serving, sent: bytes) -> None:
     """No bytes on the socket are answered with 5xx."""
     answer = raw(hurried, sent)

@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 
 from rdflive.server.failures import Problem
 from rdflive.server.patterns import refuse_slow_patterns, slow_part
+from support.effort import examples
 from support.protocol import asked, updated
 from support.serving import serving
 
@@ -129,7 +130,7 @@ def grow(parts: st.SearchStrategy[Built]) -> st.SearchStrategy[Built]:
     return group | st.builds(repeat, group | nested | ATOMS, QUANTIFIERS)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.lists(st.recursive(ATOMS, grow, max_leaves=12), max_size=8).map(join))
 def test_pattern_is_judged_by_how_it_is_built(built: Built) -> None:
     """A pattern is refused exactly where one of its groups breaks the rule, or too many parts vary."""
@@ -162,7 +163,7 @@ def is_nested(pattern: str) -> bool:
     return False
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=examples(1000))
 @given(st.text("ab()()[]|**++?{}12,\\^-.:P ", max_size=16))
 def test_pattern_that_passes_has_no_nested_repetition_for_python(pattern: str) -> None:
     """However the characters come, what Python itself would nest is never taken for harmless."""

@@ -17,10 +17,11 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: 
 
 from rdflive.server.access import Client, digest  # noqa: E402 - as above
 from rdflive.server.openapi import describe_api  # noqa: E402
+from support.effort import examples  # noqa: E402
 from support.serving import serving  # noqa: E402
 
 TOKEN = "everything-0123456789"
-EXAMPLES = 15
+EXAMPLES = examples(15)
 QUERIES = ["ASK { ?s ?p ?o }", "SELECT * { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"]
 UPDATES = [
     "INSERT DATA { <http://e/s> <http://e/p> 1 }",

@@ -25,6 +25,7 @@ from rdflib import Literal, URIRef
 import rdflive
 from rdflive.server import topics as topics_module
 from rdflive.sinks.ndjson import solution_text
+from support.effort import examples
 from support.serving import Serving, serving
 from support.sinks import Event, listening, read_events, total
 
@@ -440,7 +441,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(steps=STEPS)
 def test_events_add_up_for_clients_that_come_and_go(shared_server: Serving, steps: list) -> None:
     """What each client was sent, over all its connections, is the answer of the query in the end."""

@@ -19,6 +19,7 @@ from rdflive.feeds.writing import write_term
 from rdflive.model import Batch
 from rdflive_stores.spark.mirroring.decoding import decode_neptune, decode_texts
 from support.decoders import read
+from support.effort import examples
 from support.feeds import CHANGES, TEXTS
 from support.feeds import write_quad as write_any_quad
 from support.spark_mirrors import arrow_rows, to_changes
@@ -40,7 +41,7 @@ def line(change: Change, signs: str, ascii_only: bool = False) -> str:
     return f"{signs[change.sign < 0]} {write_any_quad(change.quad, ascii_only=ascii_only)}"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ROWS, st.booleans(), st.booleans(), st.booleans())
 def test_rows_of_text_give_the_changes_of_the_feed(
     rows: list[list[Change]], is_patch: bool, is_binary: bool, ascii_only: bool
@@ -131,7 +132,7 @@ def record(commit: int, operation: int, change: Change, is_last: bool) -> dict[s
     return {"eventId": event, "data": data, "op": op} | ({"isLastOp": True} if is_last else {})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.lists(CHANGES, min_size=1, max_size=4), max_size=5), st.data())
 def test_neptune_records_are_placed_by_their_numbers(
     commits: list[list[Change]], data: st.DataObject

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rdflive_stores.spark import java as module
 from rdflive_stores.spark.java import JavaNotFoundError, find_java
+from support.effort import examples
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins for Java are shell scripts")
 
@@ -162,7 +163,7 @@ def test_runtime_without_the_module_gets_a_stand_in(make_java: MakeJava, cache: 
 
 
 @given(arguments=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.just(VECTOR)))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_stand_in_drops_one_argument(tmp_path: Path, arguments: list[str]) -> None:
     """All other arguments arrive as they were, whatever is in them."""
     echo = tmp_path / "it's an echo"

@@ -19,6 +19,7 @@ from rdflive_stores.spark.mirroring.shapes import Reading
 from rdflive_stores.spark.mirroring.table_events import decode_events
 from rdflive_stores.spark.mirroring.table_shapes import DebeziumEvents
 from support.debezium_logs import LOGS, MAPPING, Logged, log_of
+from support.effort import examples
 from support.spark_mirrors import arrow_rows, mirrored, refuse, state
 
 FORM = debezium(MAPPING)
@@ -87,7 +88,7 @@ def expected(log: Sequence[Logged]) -> set[Any]:
     return state(graph)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(LOGS, st.data())
 @example(
     log_of(
@@ -115,7 +116,7 @@ def test_micro_batches_in_any_partitions_make_what_the_log_makes(log: list[Logge
     assert mirror.quads == expected(log)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(LOGS, st.integers(0, 20), st.integers(0, 20))
 def test_records_without_places_count_in_the_order_they_come(
     log: list[Logged], first: int, second: int
@@ -127,7 +128,7 @@ def test_records_without_places_count_in_the_order_they_come(
     assert mirror.quads == expected(log)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(LOGS)
 def test_only_what_counts_comes_to_the_driver(log: list[Logged]) -> None:
     """Without values left out there is one event per row at most, and a note."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.effort import examples
 from support.window_plays import make_operations, play
 from support.window_runs import QUERIES, STORES, WINDOWS, World
 from support.worlds import KINDS
@@ -56,7 +57,10 @@ def test_windows_follow_the_book(kind: str) -> None:
 
 
 @given(st.sampled_from(WINDOWS), st.sampled_from(QUERIES), SECONDS, SECONDS, st.booleans(), OPERATIONS)
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(120),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_every_window_follows_the_book(
     window: Any, query: Any, delay: int, lateness: int, beside: bool, operations: list[Any]
 ) -> None:

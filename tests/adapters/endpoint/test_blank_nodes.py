@@ -13,6 +13,7 @@ from rdflib.compare import isomorphic
 
 from rdflive.model import Quad
 from rdflive_stores.blank_nodes import TooSymmetric, relabel
+from support.effort import examples
 
 P, Q = URIRef("urn:p"), URIRef("urn:q")
 HUB = URIRef("urn:hub")
@@ -205,14 +206,14 @@ _QUADS = st.lists(
 
 
 @given(_QUADS, st.integers(0, 5))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_relabel_recognises_any_unchanged_graph(quads: list[Quad], seed: int) -> None:
     """No graph changes by coming back under other labels."""
     assert delta(fresh(quads, seed), quads) == 0
 
 
 @given(_QUADS, _QUADS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_relabel_gives_an_isomorphic_graph(new: list[Quad], old: list[Quad]) -> None:
     """Whatever was there before, the relabelled graph is the new one."""
     result = relabel(fresh(new), old)
@@ -221,7 +222,7 @@ def test_relabel_gives_an_isomorphic_graph(new: list[Quad], old: list[Quad]) -> 
 
 
 @given(_QUADS, st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_relabel_never_changes_more_than_a_few_quads_per_edit(quads: list[Quad], data: st.DataObject) -> None:
     """Taking one quad away changes no more than what is around the nodes whose surroundings it was."""
     if quads:

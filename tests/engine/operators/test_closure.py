@@ -14,6 +14,7 @@ from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import reach
 from rdflive.engine.operators.closure import Closure
 from rdflive.engine.operators.digraph import Digraph
+from support.effort import examples
 
 NODES = 8
 
@@ -180,7 +181,7 @@ def always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(reach, "_REBUILD", request.param)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @pytest.mark.parametrize("rebuild", [0, 4], ids=["follow", "rebuild"])
 @pytest.mark.parametrize("context", [0, 1])
 @pytest.mark.parametrize(("reflexive", "seeded"), [(False, False), (False, True), (True, True)])
@@ -194,7 +195,7 @@ def test_closure_equals_recomputation(
         check(data.draw(updates(context)), context, reflexive, seeded)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(updates(0))
 def test_closure_seeded_with_every_node_equals_unseeded(updates: list[tuple[list[Row], list[Row]]]) -> None:
     """Seeds that are all the nodes give the pairs that no seeds give."""

@@ -18,6 +18,7 @@ from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.reformulation import Fresh
 from rdflive.query.bgp import Variable
 from rdflive.reformulate import Reformulation, reformulate
+from support.effort import examples
 from support.entailment import Triple, make_instance, make_schema, saturated, world
 from support.worlds import EX, KINDS
 
@@ -138,7 +139,7 @@ def asked(scene: Scenario, text: str, kind: str) -> Counter[tuple[Any, ...]]:
     return found(scene, (row.asdict() for row in result))
 
 
-EXAMPLES = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 RANDOM = st.integers(0, 2**32 - 1).map(Random)
 
 

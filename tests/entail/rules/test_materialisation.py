@@ -14,6 +14,7 @@ from entail.rules.driver import Driver, match
 from entail.rules.naive import entailed, supports
 from entail.rules.worlds import make_pattern, make_program, make_triple
 from rdflive.entail.rules import Program, RuleRegime, load_program
+from support.effort import examples
 
 ANY = (None, None, None)
 PREFIXES = (
@@ -93,7 +94,7 @@ class Follower:
         assert not any(self.driver.dictionary._references[1:])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 10**9))
 def test_materialisation_equals_recomputation(seed: int) -> None:
     """Under random programs, wishes and batches every net change is the difference of two fixpoints."""
@@ -276,7 +277,7 @@ def make_statement(random: Random) -> Any:
     return random.choice(NODES), predicate, end
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.integers(0, 10**9), st.sampled_from(["rdfs", "rdfs-plus"]))
 def test_shipped_sets_equal_recomputation(seed: int, name: str) -> None:
     """Under a schema and data that change, and wishes that grow and shrink, shipped sets stay exact."""

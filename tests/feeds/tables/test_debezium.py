@@ -17,6 +17,7 @@ from rdflive import Change, FeedError, Quad, RdfliveError
 from rdflive.feeds import Entry, FeedFormat, Line, read_entries, to_lines
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.feeds.tables.debezium import debezium
+from support.effort import examples
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CUSTOMERS = {
@@ -497,7 +498,7 @@ def follow(graph: set[Quad], kept: dict[str, str], entry: Entry) -> None:
             kept[name] = text
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.lists(OPERATIONS, max_size=4), max_size=8), st.data())
 def test_the_graph_is_what_the_rows_make(history: list[list[Any]], data: st.DataObject) -> None:
     """After each unit of a random history, with restarts at any of them, the graph equals recomputation.
@@ -522,7 +523,7 @@ def test_the_graph_is_what_the_rows_make(history: list[list[Any]], data: st.Data
     assert set(kept) <= {"unnumbered"}
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(st.lists(OPERATIONS, max_size=12), st.data())
 def test_a_file_read_again_from_its_beginning_adds_nothing(history: list[Any], data: st.DataObject) -> None:
     """With places in Kafka, reading a part and then the whole file is reading the whole file."""

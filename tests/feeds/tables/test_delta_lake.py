@@ -17,6 +17,7 @@ from rdflive import FeedError, Quad, RdfliveError
 from rdflive.feeds import Entry, Line, read_entries, to_lines
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.feeds.tables.delta_lake import delta_lake
+from support.effort import examples
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PEOPLE = {
@@ -256,7 +257,7 @@ def change(table: Counter[Person], steps: list[tuple[str, Person, Person]]) -> l
     return told
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from("iidu"), PERSON, PERSON), max_size=5), max_size=6), st.data()
 )

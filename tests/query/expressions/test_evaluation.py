@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdflive.query.expressions import Expression
 from rdflive.query.expressions.rdflib_evaluation import evaluate_with_rdflib
 from support import expressions as e
+from support.effort import examples
 
 # Oxigraph makes zero divided by a decimal with places an error, so nothing divides zero here
 ARITHMETIC = [template.replace("?_1 / ?_2", "(?_1 + 7.13) / ?_2") for template in e.ARITHMETIC]
@@ -24,7 +25,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_expression_has_the_value_that_oxigraph_gives(kind: str, data: st.DataObject) -> None:
     """A random expression over random terms has Oxigraph's value, or is an error as there."""
@@ -42,7 +43,7 @@ COMPARED = st.builds(e.fill, st.sampled_from(["?_1 = ?_2", "?_1 != ?_2", *e.ORDE
 LOGIC = ["?_1 || ?_2", "! ?_1", "IF(?_1, ?_2, ?_3)", "COALESCE(?_1, ?_2)"]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.builds(e.fill, st.sampled_from(LOGIC), COMPARED, COMPARED, COMPARED), st.data())
 def test_expression_has_the_value_that_rdflib_gives(node: Any, data: st.DataObject) -> None:
     """Logic over comparisons of sums of integers has the value that rdflib's evaluator gives."""

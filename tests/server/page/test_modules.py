@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.browser import Page
+from support.effort import examples
 from support.served import Served
 
-FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 TEXT = (
     ': a comment\r\n\r\nid: 1-ab\nevent: initial\r\ndata: {"a":\rdata: 1}\n\n'

@@ -22,6 +22,7 @@ from rdflive_stores.spark.dataflow import walking
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Change, Hash, Quad, Row, Simulation, colliding, steady
+from support.effort import examples
 
 NODES = ("<urn:a>", "<urn:b>", "_:n")
 VALUES = ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', '"2"', '"z"@en')
@@ -168,7 +169,7 @@ def test_nets_are_those_of_one_process(
     monkeypatch.setattr(walking, "_MOST_PAIRS", pairs)
     share: Counter[bool] = Counter()
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     def run(scenario: Scenario) -> None:
         cuts, present = random.Random(scenario.seed), set[Quad]()

@@ -33,6 +33,7 @@ from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.walking import walk
 from spark.dataflow.simulation import Change, Quad, Row, Simulation, in_order
+from support.effort import examples
 
 
 def literal(lexical: str, datatype: str) -> str:
@@ -265,7 +266,7 @@ def test_operations_give_what_one_process_gives(collide: bool, monkeypatch: pyte
         monkeypatch.setattr(tables, "_hash", lambda text: len(text or "") & 1)
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=35, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(35), deadline=None, suppress_health_check=list(HealthCheck))
     @given(scenarios())
     def run(scenario: Scenario) -> None:
         try:

@@ -15,6 +15,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive_stores.spark.dataflow.matching import ChangeError
 from spark.dataflow.simulation import Change, Quad, Simulation, colliding, in_order, steady
+from support.effort import examples
 
 ALL = "SELECT * { ?s ?p ?o }"
 P = "<urn:p>"
@@ -108,7 +109,7 @@ LABELS = st.text("aZ09_é中.-:", min_size=1).map(BNode)
 IRIS = st.text('aZ09é中:/?#%\\<> \n"{}|^`').map(lambda text: URIRef(f"urn:{text}"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.one_of(LITERALS, LABELS, IRIS), min_size=1, max_size=5))
 @example([Literal("a\u2028b"), Literal("\ufeff"), Literal("\u0085")])
 def test_whatever_can_be_written_is_accepted(tmp_path_factory: Any, terms: list[Any]) -> None:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
+from support.effort import examples
 
 KEYS = st.integers(-(1 << 63), (1 << 63) - 1)
 SENT = st.lists(st.tuples(KEYS, st.sampled_from([-1, 0, 7]), st.text(max_size=3)), max_size=30)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(SENT, st.integers(1, 5), st.randoms())
 def test_rows_arrive_once(sent: Any, buckets: int, order: Any) -> None:
     """Rows arrive with their kind in the bucket of their key, in whatever order packets do."""

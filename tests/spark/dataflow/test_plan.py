@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive_stores.spark.dataflow.plan import Arrangement, MatchPlan, Route
 from rdflive_stores.spark.dataflow.query_plan import plan_query
+from support.effort import examples
 
 SHAPES = {
     "one": "?a <urn:p> ?b",
@@ -123,7 +124,7 @@ def test_equal_patterns_share_arrangements() -> None:
     assert len(identities("?a <urn:p> ?b . ?a <urn:p> ?c FILTER(?c != <urn:x>)")) == 2
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.permutations(["x", "y", "z"]))
 def test_identity_is_not_in_the_names(names: list[str]) -> None:
     """Arrangements are the same whatever the variables are called, and whichever pattern comes first."""

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdflive_stores.spark.dataflow.runs import Layout, Run, equal, expand, sort_rows, sum_rows
+from support.effort import examples
 
 LAYOUT = Layout(2, 1)
 SMALL = st.integers(-2, 2)
@@ -28,7 +29,7 @@ def table(rows: list[tuple[int, int, int, int]]) -> pa.Table:
     return pa.table(arrays, schema=LAYOUT.schema)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ROWS, st.lists(st.tuples(SMALL, SMALL), max_size=6))
 def test_find_gives_the_rows_of_a_key(rows: Any, others: Any) -> None:
     """A look-up by key, or by key and rest, gives as many rows as a scan, each with what was asked for."""
@@ -47,7 +48,7 @@ def test_find_gives_the_rows_of_a_key(rows: Any, others: Any) -> None:
         assert texts == [f"{keys[m]} {rests[m]}" for m in mine]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(ROWS, min_size=1, max_size=4))
 def test_sum_rows_adds_weights(parts: Any) -> None:
     """A sum of tables has each row once, with the sum of its weights, none with 0, and sorted."""

@@ -19,6 +19,7 @@ from rdflive_stores.spark.dataflow.runs import Layout, Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment, moment
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Quad, Simulation, in_order
+from support.effort import examples
 
 LAYOUT = Layout(1)
 MOST_FILES = 20
@@ -46,7 +47,7 @@ def bucket(folder: Path) -> Bucket:
     return Bucket.of(Moment(str(folder), 0), "some", 0, LAYOUT)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -14,6 +14,7 @@ from rdflive.entail.rules import Program, RuleRegime, load_program
 from rdflive.time.expiry.dred import Dred
 from rdflive.time.expiry.recompute import Recompute
 from rdflive.time.windows import ALWAYS
+from support.effort import examples
 from support.expiry import ANY, Labelled, Timeline, draw, play, rules, triple
 
 IN = (None, URIRef("urn:in"), None)
@@ -25,7 +26,7 @@ def timeline(program: Program, *ranges: int, early: bool = False) -> Timeline:
     return Timeline(program, ranges, regimes, early=early)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.integers(0, 10**9), st.booleans())
 def test_closure_equals_the_fixpoint_and_the_other_strategies(seed: int, early: bool) -> None:
     """Under random programs, wishes, renewals, deletes and jumps of the clock all labels are right."""
@@ -47,7 +48,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 10**9))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_closure_of_examples(name: str, seed: int) -> None:
@@ -66,7 +67,7 @@ def test_closure_of_examples(name: str, seed: int) -> None:
     world.finish()
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.integers(0, 10**9))
 def test_closure_under_owl(seed: int) -> None:
     """What OWL says of properties and classes may come and go like data, while wishes come and go."""

@@ -14,6 +14,7 @@ from rdflib import RDF, RDFS
 from rdflive.entail.rdfs import Rdfs
 from rdflive.time.expiry import program_of, regime_for
 from rdflive.time.windows import ALWAYS
+from support.effort import examples
 from support.entailment import make_commits, saturated, world
 from support.expiry import ANY, Peer, Timeline, matches, triple
 
@@ -30,7 +31,7 @@ def make_pattern(random: Random, words: Any) -> Any:
     ])  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**9))
 def test_rules_entail_what_rdfs_does(seed: int) -> None:
     """On cyclic schemas, blank nodes, literals and triples about RDF's own words all patterns agree."""

@@ -16,6 +16,7 @@ from rdflive.query.parse import parse_query
 from rdflive.time.languages import ContinuousQuery, StreamWindow, looks_continuous, parse_continuous
 from rdflive.time.windows import Count, Sliding, Tumbling, Window
 from rdflive.tokens import tokenize
+from support.effort import examples
 from support.queries import make_query
 
 SPACES = [" ", "\n", "\t", " \r\n ", " # REGISTER QUERY x AS\n", " #] FROM STREAM <u:s> [RANGE 1s] {\n"]
@@ -141,7 +142,7 @@ def make_case(random: Random) -> Case:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 2**32))
 def test_queries_are_read_and_all_else_stays(seed: int) -> None:
     """Clauses become blanks, WINDOW becomes GRAPH, and no other character changes or moves."""
@@ -156,14 +157,14 @@ def test_queries_are_read_and_all_else_stays(seed: int) -> None:
     assert not looks_continuous(query.text)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**32))
 def test_what_is_left_is_sparql(seed: int) -> None:
     """rdflib reads what is left of a query."""
     prepareQuery(parse_continuous(make_case(Random(seed)).text).text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32), st.booleans())
 def test_plain_queries_stay_what_they_are(seed: int, graphs: bool) -> None:
     """A query without windows is refused, and with one clause more it is left as it was."""
@@ -175,7 +176,7 @@ def test_plain_queries_stay_what_they_are(seed: int, graphs: bool) -> None:
     assert parse_continuous(query.select.text(clause)).text == query.select.text(" " * len(clause))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.integers(0, 2**32))
 def test_any_text_is_read_or_refused(seed: int) -> None:
     """However a text is spoilt, it is read with its length, or an error says where it is wrong."""

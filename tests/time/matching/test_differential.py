@@ -14,6 +14,7 @@ from rdflib import Graph
 from rdflive.errors import UnsupportedQueryError
 from rdflive.matching import Matcher, match
 from rdflive.time.windows import Tumbling
+from support.effort import examples
 from support.evaluate import answer
 from support.matching import (
     Triple,
@@ -31,7 +32,7 @@ from support.syntax import Query
 
 WINDOW = Tumbling(10)
 
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @EXAMPLES
@@ -120,7 +121,7 @@ def compiled(query: Query, **options: Any) -> Matcher | None:
         return None
 
 
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=examples(100))
 @given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=3), plain_events())
 def test_all_operators_equal_sparql_by_the_book(
     query: Query, stream: list[list[Triple]], static: list[Triple]
@@ -140,7 +141,7 @@ def test_all_operators_equal_sparql_by_the_book(
         assert folded(over.match(event)) == by_the_book(query, set(event) | set(static))
 
 
-@settings(EXAMPLES, max_examples=60)
+@settings(EXAMPLES, max_examples=examples(60))
 @given(nested_queries(), st.lists(plain_events(), min_size=1, max_size=4))
 def test_windows_of_all_operators_equal_sparql_by_the_book(query: Query, stream: list[list[Triple]]) -> None:
     """In a window what appears and what disappears add up to the answer over all updates."""
@@ -159,7 +160,7 @@ def test_windows_of_all_operators_equal_sparql_by_the_book(query: Query, stream:
             assert not -state
 
 
-@settings(EXAMPLES, max_examples=5)
+@settings(EXAMPLES, max_examples=examples(5))
 @given(pattern_queries(), st.lists(events(), min_size=1, max_size=20))
 def test_workers_change_nothing(query: Any, stream: list[list[Triple]]) -> None:
     """Two processes give the matches of one, in order."""

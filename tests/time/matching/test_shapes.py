@@ -16,6 +16,7 @@ from rdflive.matching import EventError, Matcher
 from rdflive.time.matching import recurrence
 from rdflive.time.matching.libraries import pyoxigraph
 from rdflive.time.matching.recurrence import Recurrence
+from support.effort import examples
 from support.matching import (
     NODES,
     PREDICATES,
@@ -86,7 +87,7 @@ def _renaming(random: Random, template: list[Triple]) -> dict[Any, Any]:
     return renamed
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_events_alike_equal_every_assignment_tried(case: Any) -> None:
     """Recognised as soon as can be, in every form an event has the solutions that trying all finds."""

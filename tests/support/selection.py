@@ -1,0 +1,167 @@
+"""Which tests a run has, how long each may take, and how one that failed is repeated: hooks of pytest.
+
+Marks that tests carry:
+
+- `turns(n)`: a quick run has the case in one of `n` keys (see `support.effort`).
+- `turns(by="engine")`: of the cases that differ in this parameter only, a quick run has one.
+- `turns(..., always={"kind": values})`: but for cases with these values of a parameter, which it always has.
+- `deep`: only a deep run has the test; its reason says what a quick run has instead.
+
+`--slice k/N` leaves of what was selected the k-th of N parts, which are disjoint and together have all of it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import hypothesis.core
+import pytest
+
+from support.effort import DEEP, EFFORT, KEY, SEED, has_turn, repeat
+
+__all__ = ["Slice"]
+
+SECONDS = 900 if DEEP else 120
+"""How long a test may take, if it does not say so itself; all stacks are printed then."""
+TESTS = Path(__file__).parents[1]
+TOGETHER = {"spark": "spark", "page": "server/page"}
+"""Tests that one worker runs, because what they share is slow to start."""
+CORE = ("adapters", "cli", "client", "engine", "entail", "feeds", "query", "resume", "sinks", "time")
+"""What runs on every Python and on the lowest versions, beside the modules at the root of the tests."""
+MARKS = (
+    "core: runs on every Python and on the lowest versions; given to whole folders",
+    "turns(among=None, by=None, always=None): quick runs have the case in turn with others",
+    "deep(reason): only deep runs have the test",
+)
+
+
+class Slice:
+    """The k-th of N parts of the tests, by a hash of their names."""
+
+    def __init__(self, text: str) -> None:
+        part, _, parts = text.partition("/")
+        if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+            raise pytest.UsageError(f"--slice {text!r}: it is k/N with k from 1 to N, such as 1/6")
+        self.part, self.parts = int(part), int(parts)
+
+    def __contains__(self, test: str) -> bool:
+        return int(sha256(test.encode()).hexdigest(), 16) % self.parts == self.part - 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--slice`."""
+    parser.addoption("--slice", metavar="k/N", default="", help="run the k-th of N parts of the tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marks, and let the programs that tests start have Ctrl-C where this run ignores it."""
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark)
+    if threading.current_thread() is threading.main_thread():
+        # Shells start what is in the background with the signal ignored, and programs inherit that.
+        for name, handler in (("SIGINT", signal.default_int_handler), ("SIGQUIT", signal.SIG_DFL)):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, handler)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what is tried."""
+    part = config.getoption("slice")
+    return f"effort: {EFFORT}, seed: {SEED or 'of each case'}, key: {KEY}" + (
+        f", slice: {part}" if part else ""
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has no turn and what other slices have; give each test its time."""
+    part = config.getoption("slice")
+    named = all("::" in argument for argument in config.args)  # what somebody asks for by its name is run
+    chosen = set(items if DEEP or named else _in_turn(items))
+    if part:
+        inside = Slice(part)
+        chosen = {item for item in chosen if item.nodeid in inside}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SECONDS))
+        place = item.path.relative_to(TESTS)
+        if len(place.parts) == 1 or place.parts[0] in CORE:
+            item.add_marker("core")
+        for name, folder in TOGETHER.items():
+            if place.is_relative_to(folder):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A slice may have nothing of a small area; without slices that is a failure."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("slice"):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have hypothesis draw from the seed of the run and the name of the test.
+
+    Its own option for seeds would make it forget the examples that failed before.
+    """
+    # a variable of the module until 6.12x, then of the thread
+    holder = getattr(hypothesis.core, "threadlocal", hypothesis.core)
+    holder._hypothesis_global_random = Random(f"{SEED} {item.nodeid}") if SEED else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    """Print below a failure how to repeat it."""
+    report: Any = yield
+    if report.failed:
+        part = item.config.getoption("slice")
+        report.sections.append(
+            ("to repeat it", repeat(item.nodeid.partition("@")[0]) + (f" --slice {part}" if part else ""))
+        )
+    return report
+
+
+def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Give the tests of a quick run."""
+    marked = [
+        (item, item.get_closest_marker("turns")) for item in items if item.get_closest_marker("deep") is None
+    ]
+    values: dict[tuple[str, str], int] = {}
+    for item, mark in marked:
+        if mark is not None and (by := mark.kwargs.get("by")):
+            at = _function(item), by
+            values[at] = max(values.get(at, 0), _places(item)[by] + 1)
+    for item, mark in marked:
+        if mark is None or _is_always(item, mark.kwargs.get("always") or {}):
+            yield item
+        elif by := mark.kwargs.get("by"):
+            places = _places(item)
+            rest = sorted((name, place) for name, place in places.items() if name != by)
+            if has_turn(f"{_function(item)} {rest}", values[_function(item), by], places[by]):
+                yield item
+        elif has_turn(item.nodeid, *mark.args):
+            yield item
+
+
+def _is_always(item: pytest.Item, always: dict[str, Sequence[Any]]) -> bool:
+    parameters = item.callspec.params  # type: ignore[attr-defined]  # as below
+    return any(parameters[name] in values for name, values in always.items())
+
+
+def _places(item: pytest.Item) -> dict[str, int]:
+    """Give the place of each parameter's value among those that it can have."""
+    return dict(item.callspec.indices)  # type: ignore[attr-defined]  # marked tests have parameters
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
