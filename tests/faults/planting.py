@@ -1,0 +1,124 @@
+"""One-line faults planted in a copy of rdflive, and the quick tests that are run against the copy.
+
+The copy comes before the installed package on the path, so nothing that others use is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
+from time import perf_counter
+
+from support.effort import KEY, SEED
+
+__all__ = ["Caught", "Copy", "Fault", "run_tests"]
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("rdflive", "rdflive_stores")
+FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+SECONDS = 60
+"""How long one test may take: a fault may make a loop endless."""
+ALL_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A line of the code, what stands there instead, and where the quick tests are that should fail then."""
+
+    name: str
+    module: str
+    """The file, such as `rdflive/dictionary.py`."""
+    line: str
+    """The text of the line without its indentation; it stands there once, or behind `after` first."""
+    instead: str
+    tests: tuple[str, ...]
+    """Files or folders below tests/."""
+    after: str = ""
+    """A line above it, where the line itself stands in several places."""
+
+    def planted(self, source: str) -> str:
+        """Give the source with the fault in it."""
+        head, found, tail = source.partition(f"{self.after}\n") if self.after else ("", "", source)
+        places = re.findall(rf"^[ \t]*{re.escape(self.line)}$", tail, re.MULTILINE)
+        if not places or (len(places) > 1 and not self.after) or (self.after and not found):
+            what = f"{self.line!r}{f' behind {self.after!r}' if self.after else ''}"
+            raise LookupError(f"{self.name}: {self.module} has {what} {len(places)} times; it must be once")
+        indentation = places[0][: -len(self.line)]
+        changed = tail.replace(places[0] + "\n", f"{indentation}{self.instead}\n", 1)
+        return head + found + changed
+
+
+@dataclass(frozen=True)
+class Caught:
+    """The first test that failed, and after how many seconds."""
+
+    test: str
+    seconds: float
+
+
+class Copy:
+    """A copy of the packages in a folder, to plant faults in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in PACKAGES:
+            spec = find_spec(name)
+            assert spec is not None
+            assert spec.submodule_search_locations is not None
+            # with the compiled modules, which hold as long as the times of the files do
+            shutil.copytree(next(iter(spec.submodule_search_locations)), folder / name)
+
+    def run(self, module: str, source: str, tests: tuple[str, ...]) -> Caught | None:
+        """Run tests with other source for a module: give what failed first, or None where all passed."""
+        path = self.folder / module
+        original, times = path.read_bytes(), path.stat()
+        path.write_text(source, encoding="utf-8")
+        Path(cache_from_source(str(path))).unlink(missing_ok=True)
+        try:
+            return run_tests(tests, self.folder)
+        finally:
+            path.write_bytes(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            Path(cache_from_source(str(path))).unlink(missing_ok=True)
+
+
+def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None:
+    """Run quick tests up to the first that fails, with a folder before all others on the path."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
+        *("-p", "no:cacheprovider", "-p", "no:xdist", f"--timeout={SECONDS}"),
+        *(str(ROOT / "tests" / name) for name in tests),
+    ]
+    environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": SEED or "1", "RDFLIVE_KEY": KEY}
+    for name in [name for name in environment if name.startswith("PYTEST_")]:
+        del environment[name]  # a worker's own
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    begun = perf_counter()
+    try:
+        run = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ALL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Caught("none ended", perf_counter() - begun)
+    seconds = perf_counter() - begun
+    if run.returncode == 0:
+        return None
+    first = FIRST.search(run.stdout)
+    if first is None:  # the interpreter itself ended, or pytest found nothing to run
+        assert run.returncode < 0, run.stdout + run.stderr
+        return Caught(f"ended by signal {-run.returncode}", seconds)
+    return Caught(first[1], seconds)

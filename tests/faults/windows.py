@@ -1,0 +1,7 @@
+"""Faults in ..."""
+
+from __future__ import annotations
+
+from faults.planting import Fault
+
+FAULTS: tuple[Fault, ...] = ()
