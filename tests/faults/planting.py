@@ -92,12 +92,13 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     """Run quick tests up to the first that fails, with a folder before all others on the path."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
-        *("-p", "no:cacheprovider", "-p", "no:xdist", f"--timeout={SECONDS}"),
+        *("-p", "no:cacheprovider", "-p", "pytest_timeout", f"--timeout={SECONDS}"),
         *(str(ROOT / "tests" / name) for name in tests),
     ]
     environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": SEED or "1", "RDFLIVE_KEY": KEY}
     for name in [name for name in environment if name.startswith("PYTEST_")]:
         del environment[name]  # a worker's own
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # some plugins take seconds to load
     if path is not None:
         environment["PYTHONPATH"] = str(path)
     begun = perf_counter()

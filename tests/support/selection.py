@@ -16,7 +16,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from pathlib import Path
+from pathlib import PurePosixPath
 from random import Random
 from typing import Any
 
@@ -29,8 +29,7 @@ __all__ = ["Slice"]
 
 SECONDS = 900 if DEEP else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
-TESTS = Path(__file__).parents[1]
-TOGETHER = {"spark": "spark", "page": "server/page"}
+TOGETHER = {"spark": "tests/spark", "page": "tests/server/page"}
 """Tests that one worker runs, because what they share is slow to start."""
 CORE = ("adapters", "cli", "client", "engine", "entail", "feeds", "query", "resume", "sinks", "time")
 """What runs on every Python and on the lowest versions, beside the modules at the root of the tests."""
@@ -93,11 +92,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SECONDS))
-        place = item.path.relative_to(TESTS)
-        if len(place.parts) == 1 or place.parts[0] in CORE:
+        file = PurePosixPath(item.nodeid.partition("::")[0])
+        if len(file.parts) == 2 or (file.is_relative_to("tests") and file.parts[1] in CORE):
             item.add_marker("core")
         for name, folder in TOGETHER.items():
-            if place.is_relative_to(folder):
+            if file.is_relative_to(folder):
                 item.add_marker(pytest.mark.xdist_group(name))
 
 
@@ -133,34 +132,34 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
 
 def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
     """Give the tests of a quick run."""
-    marked = [
-        (item, item.get_closest_marker("turns")) for item in items if item.get_closest_marker("deep") is None
-    ]
-    values: dict[tuple[str, str], int] = {}
+    quick = [item for item in items if item.get_closest_marker("deep") is None]
+    marked = [(item, item.get_closest_marker("turns")) for item in quick]
+    # the places of values, because their texts may have addresses, which differ between workers
+    seen: dict[tuple[str, str], list[Any]] = {}
+    places: dict[pytest.Item, dict[str, int]] = {}
     for item, mark in marked:
-        if mark is not None and (by := mark.kwargs.get("by")):
-            at = _function(item), by
-            values[at] = max(values.get(at, 0), _places(item)[by] + 1)
+        if mark is not None and mark.kwargs.get("by"):
+            places[item] = {}
+            for name, value in item.callspec.params.items():  # type: ignore[attr-defined]  # it has parameters
+                values = seen.setdefault((_function(item), name), [])
+                if value not in values:
+                    values.append(value)
+                places[item][name] = values.index(value)
     for item, mark in marked:
         if mark is None or _is_always(item, mark.kwargs.get("always") or {}):
             yield item
         elif by := mark.kwargs.get("by"):
-            places = _places(item)
-            rest = sorted((name, place) for name, place in places.items() if name != by)
-            if has_turn(f"{_function(item)} {rest}", values[_function(item), by], places[by]):
+            rest = sorted((name, place) for name, place in places[item].items() if name != by)
+            among = len(seen[_function(item), by])
+            if has_turn(f"{_function(item)} {rest}", among, places[item][by]):
                 yield item
         elif has_turn(item.nodeid, *mark.args):
             yield item
 
 
 def _is_always(item: pytest.Item, always: dict[str, Sequence[Any]]) -> bool:
-    parameters = item.callspec.params  # type: ignore[attr-defined]  # as below
+    parameters = item.callspec.params  # type: ignore[attr-defined]  # marked tests have parameters
     return any(parameters[name] in values for name, values in always.items())
-
-
-def _places(item: pytest.Item) -> dict[str, int]:
-    """Give the place of each parameter's value among those that it can have."""
-    return dict(item.callspec.indices)  # type: ignore[attr-defined]  # marked tests have parameters
 
 
 def _function(item: pytest.Item) -> str:
