@@ -1,4 +1,4 @@
-"""Every planted fault is caught by a quick test. `tox run -e faults` plants all of them and prints a table."""
+"""Every planted fault is caught by a quick test; `tox run -e faults` plants all of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from faults import FAULTS
 from faults.planting import Copy, Fault, run_tests
+from faults.report import PROPERTY
 
 TURNS = -(-len(FAULTS) // 10)
 """A quick run plants about ten."""
@@ -28,7 +29,7 @@ def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Call
     source = (copy.folder / fault.module).read_text(encoding="utf-8")
     caught = copy.run(fault.module, fault.planted(source), fault.tests)
     assert caught is not None, f"no test of {', '.join(fault.tests)} notices: {fault.module}: {fault.instead}"
-    record_property("fault", (fault.name, fault.module, caught.test, caught.seconds))
+    record_property(PROPERTY, (fault.name, fault.module, caught.test, caught.seconds))
 
 
 def test_faults_have_names_of_their_own() -> None:

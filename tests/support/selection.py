@@ -4,6 +4,7 @@ Marks that tests carry:
 
 - `turns(n)`: a quick run has the case in one of `n` keys (see `support.effort`).
 - `turns(by="engine")`: of the cases that differ in this parameter only, a quick run has one.
+- `turns(4, by="part")`: of these it has those of every fourth value.
 - `turns(..., always={"kind": values})`: but for cases with these values of a parameter, which it always has.
 - `deep`: only a deep run has the test; its reason says what a quick run has instead.
 
@@ -60,6 +61,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marks, and let the programs that tests start have Ctrl-C where this run ignores it."""
+    if not config.pluginmanager.hasplugin("pytest_timeout") and not config.pluginmanager.hasplugin("timeout"):
+        raise pytest.UsageError("the tests need the plugin pytest-timeout: pip install pytest-timeout")
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
     if threading.current_thread() is threading.main_thread():
@@ -150,7 +153,7 @@ def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
             yield item
         elif by := mark.kwargs.get("by"):
             rest = sorted((name, place) for name, place in places[item].items() if name != by)
-            among = len(seen[_function(item), by])
+            among = min((len(seen[_function(item), by]), *mark.args))
             if has_turn(f"{_function(item)} {rest}", among, places[item][by]):
                 yield item
         elif has_turn(item.nodeid, *mark.args):
@@ -158,7 +161,7 @@ def _in_turn(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _is_always(item: pytest.Item, always: dict[str, Sequence[Any]]) -> bool:
-    parameters = item.callspec.params  # type: ignore[attr-defined]  # marked tests have parameters
+    parameters: dict[str, Any] = item.callspec.params if always else {}  # type: ignore[attr-defined]  # as above
     return any(parameters[name] in values for name, values in always.items())
 
 

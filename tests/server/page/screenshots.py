@@ -1,6 +1,6 @@
 """Takes the pictures of docs/page.md: `python tests/server/page/screenshots.py`.
 
-It needs what tox installs for `browser`, and Pillow, which makes the files small.
+It needs what tox installs for `tests`, and Pillow, which makes the files small.
 """
 
 from __future__ import annotations
