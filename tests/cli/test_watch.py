@@ -62,6 +62,17 @@ def test_a_string_has_no_datatype(store: str, datatype: str, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out)["added"][0]["o"] == {"type": "literal", "value": "x"}
 
 
+def test_numbers_are_spelt_as_the_store_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """rdflib's terms of an Oxigraph store would say `nan` and `inf`, which are no doubles of RDF."""
+    pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")
+    double = "<http://www.w3.org/2001/XMLSchema#double>"
+    numbers = [f'"{number}"^^{double}' for number in ("INF", "NaN")]
+    Path("c.rdfp").write_text("".join(f"A <http://e/a> <http://e/p> {number} .\n" for number in numbers))
+    assert watch("--store", "oxigraph", data="") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines) == [f"+ ?s=<http://e/a> ?o={number}" for number in numbers]
+
+
 def test_variables_may_be_called_as_the_parts_of_a_triple(capsys: pytest.CaptureFixture[str]) -> None:
     """A SELECT is not mistaken for a CONSTRUCT."""
     query = "SELECT ?subject ?predicate ?object { ?subject ?predicate ?object FILTER(isIRI(?object)) }"

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from rdflive.cli.texts import to_compact, to_ntriples, to_printable
 from rdflive.model import Delta, Origin
+from rdflive.sinks.sink import to_rdflib
 
 __all__ = ["TableWriter", "show_lines"]
 
@@ -128,11 +129,13 @@ def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Ro
     def row(solution: Any) -> _Row:
         pairs = _pairs(solution)
         origin = None if isinstance(solution, tuple) else solution.origin
-        return _Row(tuple(name for name, _ in pairs), tuple(write(*pair) for pair in pairs), _mark(origin))
+        texts = tuple(write(name, to_rdflib(term)) for name, term in pairs)
+        return _Row(tuple(name for name, _ in pairs), texts, _mark(origin))
 
+    native = delta.native
     return [
         (sign, shown)
-        for sign, solutions in (("-", delta.removed), ("+", delta.added))
+        for sign, solutions in (("-", native.removed), ("+", native.added))
         for shown in sorted(map(row, solutions), key=lambda shown: (shown.texts, shown.names))
     ]
 
