@@ -12,7 +12,7 @@ from faults import FAULTS
 from faults.planting import Copy, Fault, run_tests
 from faults.report import PROPERTY
 
-TURNS = -(-len(FAULTS) // 10)
+TURNS = max(1, len(FAULTS) // 10)
 """A quick run plants about ten."""
 
 

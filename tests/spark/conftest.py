@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A plain `pytest` without the extra passes by; the environments of tox have it.
-collect_ignore_glob = [] if find_spec("pyspark") else ["test_*.py"]
+collect_ignore_glob = [] if find_spec("pyspark") else ["*"]
 
 
 @pytest.fixture(scope="session")
