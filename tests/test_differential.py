@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import rdflive
-from support.effort import examples
-from support.worlds import EX, KINDS, Face, Follower
+from support.effort import DEEP, examples
+from support.worlds import EX, KINDS, PRIMARY, Face, Follower
 
 NODES = st.sampled_from("aabbc")
 PREDICATES = st.sampled_from("pq")
@@ -94,7 +94,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
     share: Counter[bool] = Counter()
 
     @settings(
-        max_examples=examples(250),
+        max_examples=examples(250, sample=kind not in PRIMARY),
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
@@ -135,4 +135,5 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
     changed = share[True] / max(1, share.total())
     record_property("share of commits with a delta", f"{changed:.0%}")
     print(f"{kind}: {changed:.0%} of {share.total()} commits gave a delta")
-    assert changed >= 0.3
+    # few examples resemble each other, so that their share may be far from that of many
+    assert changed > (0.3 if DEEP else 0.1 if kind in PRIMARY else 0)

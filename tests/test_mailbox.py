@@ -27,6 +27,19 @@ def test_a_closed_mailbox_gives_what_waits_and_then_the_end() -> None:
     assert mailbox.take_now(lambda: None) == (None, False)
 
 
+def test_an_initial_delta_replaces_what_waits() -> None:
+    """The whole answer stands for itself, and what comes behind it is added."""
+    mailbox = Mailbox()
+    mailbox.put(delta(1, a=1))
+    whole = Delta(HEADER, {("b",): 1}, sequence=2, initial=True)
+    mailbox.put(whole)
+    mailbox.put(delta(3, b=-1))
+    taken = mailbox.take()
+    assert taken == whole + delta(3, b=-1)
+    assert taken is not None
+    assert (taken.initial, taken.first_sequence, taken.weights()) == (True, 2, {})
+
+
 def test_a_stopped_mailbox_gives_nothing() -> None:
     """Neither what waited nor what a writer that still knows it puts is taken, and who waits is woken."""
     mailbox, woken = Mailbox(), []
@@ -34,9 +47,14 @@ def test_a_stopped_mailbox_gives_nothing() -> None:
     mailbox.put(delta(1, a=1))
     mailbox.take()
     assert mailbox.take_now(lambda: woken.append(2)) == (None, True)
+    mailbox.put(delta(2, b=1))
     mailbox.stop()
-    mailbox.put(delta(2, a=-1))
+    mailbox.put(delta(3, a=-1))
     assert (mailbox.take(), mailbox.take_now(lambda: woken.append(3)), woken) == (None, (None, False), [1, 2])
+    waiting = Mailbox()
+    assert waiting.take_now(lambda: woken.append(4)) == (None, True)
+    waiting.stop()
+    assert woken == [1, 2, 4]
 
 
 def test_a_wait_ends_when_it_is_over() -> None:

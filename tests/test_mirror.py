@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad
-from rdflive.feeds import Entry, FeedFormat, StatelessDecoder
+from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
 from support.effort import examples
@@ -322,6 +323,18 @@ def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     assert followed.take() is None
     followed.thread.join()
     assert "was cut while it was followed" in str(followed.failure)
+
+
+def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the file is looked at meanwhile, a line counts when its end is there."""
+    pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
+    log = tmp_path / "log.nq"
+    path = append(log, pieces.pop(0))
+    wait = SimpleNamespace(sleep=lambda _: append(log, pieces.pop(0)))
+    monkeypatch.setattr(files, "time", wait)
+    dataset = Dataset()
+    entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
+    assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
 
 
 def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 from rdflib import Dataset, Graph
 
 import rdflive
-from rdflive import FeedError, Mirrored, ResyncNeeded
-from rdflive.feeds import Entry, Snapshot
+from rdflive import Batch, FeedError, Mirrored, ResyncNeeded
+from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.target import GraphTarget
 from support.mirrors import DATASETS, Deltas, E, Scripted, append, literal, objects, patch, row
 from support.worlds import KINDS
@@ -150,6 +151,29 @@ def test_a_feed_that_asks_again_and_again_is_given_up() -> None:
     script = Scripted([[literal(1, "1")]], oldest=9)
     with pytest.raises(ResyncNeeded, match="script: the log begins at 9; resync"):
         rdflive.mirror(Dataset(), script)
+
+
+class Forgetful(Scripted):
+    """A feed that keeps a key for each entry and has only its newest one, so it asks whenever it goes on."""
+
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
+        begin = int(cursor or 0)
+        self.told = dict(kept)
+        if begin < len(self.batches):
+            yield Entry(Batch(tuple(self.batches[begin]), 1), str(begin + 1), kept={f"entry {begin}": "x"})
+            raise ResyncNeeded(self.source, "the log has only its last entry")
+
+    def snapshot(self, target: Target) -> Snapshot | None:
+        quads = tuple(target.quads())  # one per entry
+        return Snapshot(quads, str(len(quads)), {"snapshot": "x"})
+
+
+def test_a_feed_that_asks_after_each_entry_is_followed_to_its_end(dataset: Any) -> None:
+    """Only snapshots without an entry in between are counted, and what was kept before one is forgotten."""
+    feed = Forgetful([[literal(1, str(number))] for number in range(6)])
+    done = rdflive.mirror(dataset, feed)
+    assert (done.entries, done.resyncs, len(objects(dataset))) == (6, 6, 6)
+    assert feed.told == {"snapshot": "x"}
 
 
 def test_two_mirrors_of_one_name_are_refused(dataset: Any) -> None:

@@ -10,6 +10,7 @@ import rdflib
 from rdflib import Literal, URIRef
 
 import rdflive
+from support.effort import checked
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import GRAPHS, NODES, PREDICATES, Quad
@@ -75,12 +76,12 @@ HISTORY: list[Quad] = [
 
 
 def check_history(store: Store, queries: list[Query]) -> None:
-    """Insert the quads one by one, delete them in another order, and compare all queries at each step."""
+    """Insert the quads one by one, delete them in another order, and compare all queries at many steps."""
     followers = [Sum(store, str(query)) for query in queries]
     writes = [(1, quad) for quad in HISTORY] + [(-1, quad) for quad in [*HISTORY[::2], *HISTORY[1::2]]]
-    for write in writes:
+    for write, compared in checked(writes):
         store.write(write)
-        for query, follower in zip(queries, followers, strict=True):
+        for query, follower in zip(queries, followers, strict=True) if compared else ():
             follower.check(answer(query, store.quads, union=store.union))
     for follower in followers:
         follower.subscription.close()

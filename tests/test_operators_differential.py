@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 import rdflive
 from rdflive.errors import UnsupportedQueryError
-from support.effort import examples
+from support.effort import DEEP, examples
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import Quad, make_commits, make_quad, make_query
 from support.syntax import Query
-
-EXAMPLES = examples(200)
-"""Per kind of store."""
+from support.worlds import PRIMARY_DATASETS
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,10 @@ def scenarios(draw: st.DrawFn, *, graphs: bool) -> Scenario:
 def test_nested_queries_equal_full_evaluation(kind: str) -> None:
     """After each commit the deltas add up to the answer; of what is deleted nothing stays."""
     outcomes: Counter[str] = Counter()
+    count = examples(200, sample=kind not in PRIMARY_DATASETS)
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=count,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
@@ -66,8 +65,9 @@ def test_nested_queries_equal_full_evaluation(kind: str) -> None:
 
     run()
     print(kind, dict(outcomes))
-    assert outcomes["some answer"] >= EXAMPLES / 8
-    assert outcomes["some answer"] + outcomes["no answer"] >= EXAMPLES * 0.9
+    # few examples resemble each other, so that their shares may be far from those of many
+    assert outcomes["some answer"] >= count / (8 if DEEP else 40)
+    assert outcomes["some answer"] + outcomes["no answer"] >= count * (0.9 if DEEP else 0.6)
 
 
 def follow(follower: Sum, store: Store, scenario: Scenario) -> None:

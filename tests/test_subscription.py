@@ -18,6 +18,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
 from rdflive import subscription as subscription_module
+from support.garbage import only_new_garbage
 from support.waiting import waiting
 from support.worlds import KINDS
 
@@ -277,6 +278,7 @@ def test_async_iteration(graph: rdflib.Graph) -> None:
     assert asyncio.run(asyncio.wait_for(consume(), 5)) == ["ic1", "ic2"]
 
 
+@only_new_garbage()
 def test_close_frees_everything(graph: rdflib.Graph) -> None:
     """After close nothing of the subscription is alive, and the store is as it was."""
     plain = type(graph.store)
@@ -316,6 +318,34 @@ def test_closing_in_a_callback_stops_at_once(graph: rdflib.Graph) -> None:
     assert len(seen) == 1
 
 
+def test_closing_another_in_a_callback_drops_what_is_queued_for_it(graph: rdflib.Graph) -> None:
+    """A delta of the same commit that has not been handed out is not."""
+    seen: list[rdflive.Delta] = []
+    others: list[rdflive.Subscription] = []
+    rdflive.subscribe(graph, QUERY, lambda delta: [other.close() for other in others])
+    others.append(rdflive.subscribe(graph, QUERY, seen.append, initial=False))
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    assert (seen, others[0].closed) == ([], True)
+
+
+def test_an_iterator_opened_in_a_callback_counts_nothing_twice(graph: rdflib.Graph) -> None:
+    """What is queued for its subscription is in its first delta already; the next commit comes next."""
+    opened: list[Any] = []
+
+    def open_once(delta: rdflive.Delta) -> None:
+        if not opened:
+            opened.append(followed.deltas(timeout=0))
+
+    rdflive.subscribe(graph, QUERY, open_once, initial=False)
+    followed = rdflive.subscribe(graph, QUERY, lambda delta: None)
+    graph.add((node("ic2"), RDF.type, TRAIN))
+    (deltas,) = opened
+    first = next(deltas)
+    assert (first.initial, first.first_sequence, names(first.added)) == (True, 1, ["ic1", "ic2"])
+    graph.add((node("ic3"), RDF.type, TRAIN))
+    assert names(next(deltas).added) == ["ic3"]
+
+
 def test_subscribing_inside_a_batch_is_exact(graph: rdflib.Graph) -> None:
     """A subscription made inside a batch starts from the last commit and gets the batch as a delta."""
     deltas: list[rdflive.Delta] = []
@@ -324,9 +354,10 @@ def test_subscribing_inside_a_batch_is_exact(graph: rdflib.Graph) -> None:
         graph.add((node("ic2"), RDF.type, TRAIN))
         graph.remove((node("ic1"), RDF.type, TRAIN))
         late = rdflive.subscribe(graph, QUERY, deltas.append)
-        assert names(late.answers()) == ["ic1"]
+        first = rdflive.subscribe(graph, "SELECT ?t { ?t a ?c }")  # nobody keeps its pattern
+        assert names(late.answers()) == names(first.answers()) == ["ic1"]
     assert [(names(d.added), names(d.removed)) for d in deltas] == [(["ic1"], []), (["ic2"], ["ic1"])]
-    assert names(late.answers()) == ["ic2"]
+    assert names(late.answers()) == names(first.answers()) == ["ic2"]
 
 
 def test_batches_nest(graph: rdflib.Graph) -> None:
@@ -355,6 +386,16 @@ def test_resync_sends_the_answers_again(graph: rdflib.Graph) -> None:
     graph.remove((node("ic2"), None, None))
     assert names(deltas[2].removed) == ["ic2"]
     assert join.stats.entries == 1  # the neighbour of ic1
+
+
+def test_resync_tells_an_answer_that_is_empty_now(graph: rdflib.Graph) -> None:
+    """An initial delta without solutions says that nothing is left of what was told."""
+    deltas: list[rdflive.Delta] = []
+    subscription = rdflive.subscribe(graph, QUERY, deltas.append)
+    store: Any = graph.store
+    type(store).__bases__[0].remove(store, (None, None, None), graph)
+    subscription.resync()
+    assert [(delta.initial, names(delta.added)) for delta in deltas] == [(True, ["ic1"]), (True, [])]
 
 
 def test_threads_writing_at_once_see_their_own_deltas_first(graph: rdflib.Graph) -> None:
@@ -588,6 +629,7 @@ def test_a_failed_subscription_leaves_no_trace() -> None:
     assert type(graph.store) is plain
 
 
+@only_new_garbage()
 def test_a_timeout_does_not_end_an_iterator(graph: rdflib.Graph) -> None:
     """After TimeoutError the iterator goes on with what comes next."""
     subscription = rdflive.subscribe(graph, QUERY, initial=False)
@@ -627,10 +669,15 @@ def test_init_ns_adds_to_the_prefixes_of_the_graph(graph: rdflib.Graph) -> None:
     assert rdflive.subscribe(graph, "ASK { ?t a ex:Train . ?t v:line ?l }", initNs={"v": "urn:v:"}).answers()
 
 
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "watched before"])
 @pytest.mark.parametrize("kind", ["graph", "dataset", "oxigraph dataset"])
-def test_a_graph_that_is_dropped_takes_its_subscriptions_with_it(kind: str) -> None:
+@only_new_garbage()
+def test_a_graph_that_is_dropped_takes_its_subscriptions_with_it(kind: str, is_known: bool) -> None:
     """A subscription that nobody closed does not keep the store alive."""
     graph = KINDS[kind]()
+    if is_known:
+        with rdflive.batch(graph):
+            pass
     rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", lambda delta: None)
     graph.add((rdflib.URIRef("urn:a"), rdflib.URIRef("urn:b"), rdflib.URIRef("urn:c")))
     store = weakref.ref(graph.store)

@@ -93,8 +93,8 @@ def capture_of(store: Any) -> Capture:
 
     A write can wait for its lock while the last subscription goes and a new one comes.
     """
-    known = _watching.get(store)
-    capture = (None if known is None else known()) or _captures.pop(store, None) or Capture()
+    kept, known = _captures.pop(store, None), _watching.get(store)
+    capture = kept or (None if known is None else known()) or Capture()
     _watching[store] = weakref.ref(capture)
     return capture
 

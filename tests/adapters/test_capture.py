@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rdflive.model import Batch
 from rdflive.store import NAMED, UNION, Capture
 
 A, B = ("a", "p", "o"), ("b", "p", "o")
@@ -117,7 +118,43 @@ def test_pending_quads_are_the_open_net_changes() -> None:
         capture.record(-1, *B, "i")
         assert capture.pending_quads() == {(*A, "g"): 1, (*B, "h"): -1}
         assert capture.pending("g") == {A: 1}
+        capture.record(-1, *A, "g")
+        capture.record(1, *B, "g")
+        assert capture.pending("g") == {B: 1}
     assert not capture.pending_quads()
+
+
+def test_batches_are_announced_as_quads_of_graphs() -> None:
+    """Whoever asked for batches gets each commit, single ones too, without what is said of the union."""
+    batches: list[Batch] = []
+    capture = Capture()
+    capture.on_batch = batches.append
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(1, *A, UNION)
+        capture.record(1, *A, "h")
+    capture.record(-1, *A, "g")
+    assert [batch.sequence for batch in batches] == [1, 2]
+    assert [list(batch.changes) for batch in batches] == [
+        [(1, (*A, "g")), (1, (*A, "h"))],
+        [(-1, (*A, "g"))],
+    ]
+
+
+def test_what_a_block_did_is_undone_and_nothing_else() -> None:
+    """A block that raises is given its own net changes to reverse, also of what the open batch had done."""
+    undone: list[Any] = []
+    capture = Capture()
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(-1, *B, "g")
+        with pytest.raises(KeyError), capture.undoing(undone.append):
+            capture.record(-1, *A, "g")
+            capture.record(-1, *A, UNION)
+            capture.record(1, *B, "g")
+            capture.record(1, *A, "h")
+            raise KeyError
+    assert undone == [{(*A, "g"): -1, (*B, "g"): 1, (*A, "h"): 1}]
 
 
 QUADS = st.tuples(st.sampled_from("ab"), st.just("p"), st.sampled_from("xy"), st.sampled_from("gh"))

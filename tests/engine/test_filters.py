@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,59 @@ def test_an_atomic_filter_runs_before_anything_is_cached() -> None:
     assert not any(state.containers())
     assert len(kernel.apply(1, 5, 1, 3)) == 2
     assert any(state.containers())
+
+
+def test_equal_filters_of_different_variables_differ() -> None:
+    """Two patterns that differ in the end that their filter reads are not one."""
+    x, y = Variable("x"), Variable("y")
+    kernel = Kernel()
+    states = [
+        kernel.add(bound(make_segment((TriplePattern(*ends),), (x, y), None, [Odd("x")])), lambda p: ())  # type: ignore[list-item]
+        for ends in ((x, 1, y), (y, 1, x))
+    ]
+    kernel.apply(1, 3, 1, 4)
+    assert [drain(state) for state in states] == [Counter({(3, 4): 1}), Counter()]
+    kernel.apply(1, 4, 1, 5)
+    assert [drain(state) for state in states] == [Counter(), Counter({(5, 4): 1})]
+
+
+class Lacking:
+    """A condition that lacks memory for one row, once."""
+
+    variables = ("x", "y")
+    text = "lacking"
+
+    def __init__(self) -> None:
+        self.left = 1
+
+    def passes(self, row: tuple[int, ...]) -> bool:
+        if self.left:
+            self.left = 0
+            raise MemoryError
+        return True
+
+
+@pytest.mark.parametrize("kernel", [Kernel(), QuadKernel()], ids=["triples", "quads"])
+def test_an_insert_whose_condition_raises_leaves_nothing(kernel: Kernel) -> None:
+    """What is cached is as it was before, so that the same insert can be taken again."""
+    x, y, z = Variable("x"), Variable("y"), Variable("z")
+    graph = G if isinstance(kernel, QuadKernel) else None
+    patterns = tuple(TriplePattern(*ends, graph) for ends in ((x, 1, z), (z, 2, y)))
+    lacking = Lacking()
+    segment = make_segment(patterns, (x, y), "join", [Odd("x", "y")])  # type: ignore[list-item]
+    test = RowTest("lacking", (segment.variables.index(x), segment.variables.index(y)), lacking.passes)
+    state = kernel.add(replace(segment, conditions=(test,)), lambda p: ())
+    first, second = ((*triple, 21)[: len(tuple(patterns[0]))] for triple in ((5, 1, 6), (6, 2, 8)))
+    kernel.apply(1, *first)
+    before = repr(state.containers())
+    with pytest.raises(MemoryError):
+        kernel.apply(1, *second)
+    assert (repr(state.containers()), drain(state)) == (before, Counter())
+    kernel.apply(1, *second)
+    assert drain(state) == Counter({(5, 8): 1})
+    for quad in (first, second):
+        kernel.apply(-1, *quad)
+    assert not any(state.containers())
 
 
 @settings(max_examples=examples(200))

@@ -13,11 +13,11 @@ from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.engine.pattern import PatternState
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
-from rdflive.query.segment import ALGORITHMS, make_segment
+from rdflive.query.segment import ALGORITHMS, Segment, make_segment
 from support.bgp import PATTERN_LISTS, TRIPLES, UPDATES, drain, evaluate, plan, toggles
 from support.effort import examples
 
-X, Y, Z = map(Variable, "xyz")
+X, Y, Z, V, W = map(Variable, "xyzvw")
 Patterns = list[TriplePattern]
 
 
@@ -118,6 +118,105 @@ def test_segments_share_and_free(
     assert +other == evaluate(second, present, BGP(second).variables)
     kernel.remove(two)
     assert (kernel.patterns, kernel.stars, dict(kernel.router.nodes)) == ({}, {}, {})
+
+
+CORNERS: dict[str, tuple[list[Any], list[tuple[int, int, int]]]] = {
+    "two edges between the same ends": (
+        [(X, 11, Y), (X, 12, Y)],
+        [(1, 11, 2), (3, 11, 2), (1, 12, 2), (3, 11, 2), (1, 12, 2), (1, 12, 2)],
+    ),
+    "the constant of one is the variable of another": (
+        [(X, 11, 1), (X, 11, Y)],
+        [(2, 11, 1), (2, 11, 3), (2, 11, 1), (2, 11, 1), (2, 11, 3)],
+    ),
+    "one triple for all patterns": (
+        [(X, V, Y), (X, 11, Y), (X, 11, Z)],
+        [(1, 11, 2), (1, 11, 3), (1, 12, 3), (1, 11, 2), (1, 11, 2)],
+    ),
+    "a loop among edges": ([(X, 11, X), (X, 11, Y)], [(1, 11, 2), (1, 11, 1), (2, 11, 2), (1, 11, 1)]),
+    "one neighbour beside many": (
+        [(Z, 13, X), (X, 11, Y), (X, 12, Y)],
+        [(1, 11, 2), (1, 12, 3), (1, 12, 4), (5, 13, 1), (1, 12, 2), (1, 11, 3), (1, 11, 2), (5, 13, 1)],
+    ),
+    "many neighbours beside one": (
+        [(Z, 13, X), (X, 12, Y), (X, 11, Y)],
+        [(1, 11, 2), (1, 12, 3), (1, 12, 4), (5, 13, 1), (1, 12, 2), (1, 11, 3), (1, 11, 2), (5, 13, 1)],
+    ),
+    "one neighbour beside two kinds of many": (
+        [(Z, 13, X), (X, 11, Y), (X, 12, Y), (X, 14, Y)],
+        [(1, 11, 2), *((1, p, y) for p, y in ((12, 2), (12, 3), (14, 3), (14, 4))), (5, 13, 1), (1, 14, 2)],
+    ),
+    "two kinds of one neighbour beside many": (
+        [(Z, 13, X), (X, 11, Y), (X, 12, Y), (X, 14, Y)],
+        [(1, 11, 2), (1, 12, 3), (1, 14, 2), (1, 14, 3), (5, 13, 1), (1, 12, 2), (1, 11, 3), (1, 12, 3)],
+    ),
+    "a star with a tail": (
+        [(X, 11, Y), (X, 12, Z), (X, 14, W), (Y, 13, V)],
+        [(1, 11, 2), (1, 12, 3), (1, 14, 4), (2, 13, 5), (2, 13, 6), (1, 12, 4), (1, 12, 3), (2, 13, 5)],
+    ),
+    "a star of many values": ([(X, 11, 9), (X, 12, 9)], [(1, 11, 9), (2, 12, 9), (2, 11, 9), (2, 12, 9)]),
+}
+
+
+@pytest.mark.parametrize("algorithm", [None, "connected", "join"])
+@pytest.mark.parametrize(("terms", "updates"), CORNERS.values(), ids=CORNERS)
+def test_corners_equal_recomputation(
+    terms: list[Any], updates: list[tuple[int, int, int]], algorithm: Any
+) -> None:
+    """What updates add up to, what is listed, and what a kernel lists that begins late are the answer."""
+    patterns = [TriplePattern(*each) for each in terms]
+    variables = BGP(patterns).variables
+    segment = make_segment(tuple(patterns), variables, algorithm)
+    kernel, present = Kernel(), set[tuple[int, int, int]]()
+
+    def snapshot(pattern: PatternState) -> list[tuple[int, int, int]]:
+        slots = [TriplePattern(*(Variable(str(t)) if t < 0 else t for t in pattern.key))]
+        return [t for t in present if evaluate(slots, [t], ())]
+
+    state = kernel.add(segment, snapshot)
+    answer: Counter[Any] = Counter()
+    most = 0
+    for _ in toggles(kernel, [*updates, *reversed(updates)], present):
+        answer.update(drain(state))
+        expected = evaluate(patterns, present, variables)
+        assert +answer == expected == Counter(kernel.solutions(state, snapshot))
+        late = Kernel()
+        begun = late.add(segment, snapshot)
+        assert Counter(late.solutions(begun, snapshot)) == expected
+        for _ in toggles(late, sorted(present), set(present)):
+            expected.update(drain(begun))
+        assert not +expected
+        assert leftovers(late) == []
+        most = max(most, answer.total())
+    assert most
+    check(patterns, algorithm, updates)
+
+
+def star(*triples: Any) -> Segment:
+    """A segment with one variable."""
+    return make_segment(tuple(TriplePattern(*triple) for triple in triples), (X,), "star")
+
+
+def test_a_segment_that_went_is_not_told() -> None:
+    """It gets no solutions of the patterns that it shared, and its star follows them no more."""
+    kernel = Kernel()
+    one, two = (kernel.add(star((X, 11, 9), (X, other, 9)), no_snapshot) for other in (12, 13))
+    kernel.remove(one)
+    for predicate in (11, 12, 13):
+        kernel.apply(1, 1, predicate, 9)
+    assert (one.added, two.added, list(kernel.dirty)) == ([], [(1,)], [two])
+    assert [len(entries) for pattern in two.patterns for entries in pattern.masks.values()] == [1, 1]
+
+
+def test_a_pattern_tells_its_matches_from_those_of_its_star() -> None:
+    """Values that other patterns of a star have are no matches, for whoever begins to share the pattern."""
+    kernel = Kernel()
+    whole = kernel.add(star((X, 11, 9), (X, 12, 9)), no_snapshot)
+    kernel.apply(1, 1, 12, 9)
+    kernel.apply(1, 2, 11, 9)
+    assert [list(pattern.matches() or ()) for pattern in whole.patterns] == [[(2,)], [(1,)]]
+    part = kernel.add(star((X, 11, 9)), lambda pattern: [(2, 11, 9)])
+    assert kernel.solutions(part, no_snapshot) == [(2,)]
 
 
 def test_equal_patterns_and_stars_exist_once() -> None:

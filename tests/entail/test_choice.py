@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from rdflib import RDF, RDFS, URIRef
 import rdflive
 from rdflive.entail import choice, rdfs
 from rdflive.entail.table import Table
+from support.effort import drawn_from
 from support.entailment import make_commits, saturated, world
 
 EX = "http://example.org/"
@@ -55,7 +56,7 @@ def test_auto_changes_without_losing_a_delta(flips: Counter[str], seed: int) -> 
     graph = rdflib.Graph()
     subscription, total = watched(graph, "SELECT ?s ?p ?o { ?s ?p ?o }")
     present: set[Any] = set()
-    for writes in make_commits(Random(seed), world(), 120):
+    for writes in make_commits(drawn_from("flips", seed), world(), 120):
         with rdflive.batch(graph):
             for sign, triple in writes:
                 (graph.add if sign > 0 else graph.remove)(triple)
@@ -93,6 +94,29 @@ def test_auto_forgets_what_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -
         graph.add((A, SEES, B))
         graph.remove((A, SEES, B))
     assert "reformulated" in subscription.explain().entailed[0]
+
+
+def test_auto_pays_for_memory_from_when_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that began to be counted a short while ago is kept, however long the graph was there before."""
+    monkeypatch.setattr(choice, "RENT", 1.0)
+    monkeypatch.setattr(rdfs, "LOOKS", 16)
+    graph = rdflib.Graph()
+    graph.add((A, RDFS.subClassOf, B))
+    subscription, _ = watched(graph, f"SELECT ?x {{ ?x a <{B}> . ?x <{SEES}> ?y }}")
+    for _ in range(600):
+        graph.add((A, SEES, B))
+        graph.remove((A, SEES, B))
+    graph.add((URIRef(EX + "x"), RDF.type, A))
+    ways = []
+    for _ in range(80):
+        graph.add((SEES, RDF.type, A))
+        graph.remove((SEES, RDF.type, A))
+        ways.append(subscription.explain().entailed[0].partition(",")[0].rpartition(" ")[2])
+    assert list(dict.fromkeys(pairwise(ways))) == [
+        ("reformulated", "reformulated"),
+        ("reformulated", "saturated"),
+        ("saturated", "saturated"),
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["saturate", "reformulate"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from rdflib import RDF, RDFS, URIRef
 
 import rdflive
 from entail.differential import Followed, Judge, Quads
+from support.effort import drawn_from
 from support.entailment import Triple, make_commits, saturated, world
 from support.solutions import row_of
 
@@ -118,7 +118,7 @@ def test_threads_write_data_and_schema(strategy: Any) -> None:
 
     def work(seed: int) -> None:
         try:
-            for writes in make_commits(Random(seed), words, 40):
+            for writes in make_commits(drawn_from("threads", strategy, seed), words, 40):
                 with rdflive.batch(graph):
                     for sign, triple in writes:
                         (graph.add if sign > 0 else graph.remove)(triple)
@@ -158,7 +158,7 @@ def test_resume_tells_what_a_new_schema_entails(strategy: Any, tmp_path: Path) -
 def test_a_graph_that_is_cleared_entails_nothing() -> None:
     """One wildcard remove takes data and schema; everything comes back with them."""
     store = Quads("graph")
-    random, words = Random(4), world()
+    random, words = drawn_from("cleared"), world()
     quads = {(*t, None) for writes in make_commits(random, words, 30) for sign, t in writes if sign > 0}
     store.commit([(1, quad) for quad in quads])
     text = "SELECT * { ?s ?p ?o }"

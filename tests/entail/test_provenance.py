@@ -99,6 +99,31 @@ def test_origin_without_the_initial_delta(graph: rdflib.Graph) -> None:
     assert len(subscription._maker._tracer.origins()) == 1
 
 
+def test_origin_is_that_of_a_match_that_holds_together(graph: rdflib.Graph) -> None:
+    """A triple with two terms where the pattern has one variable twice explains nothing."""
+    graph.add((EX.own, RDFS.subPropertyOf, EX.knows))
+    graph.add((EX.rex, EX.seen, EX.today))
+    graph.add((EX.ann, EX.knows, EX.bob))
+    deltas = followed(graph, f"SELECT ?x {{ ?x <{EX.seen}> ?when . ?y <{EX.knows}> ?y }}")
+    graph.add((EX.ann, EX.own, EX.ann))
+    assert [s.origin for s in deltas[-1].added] == [rdflive.Origin(inferred=True, rules=("rdfs7",))]
+
+
+def test_origin_is_found_anew_after_a_resync(graph: rdflib.Graph) -> None:
+    """The whole answer comes with the origins of now, and later ones begin with it."""
+    deltas: list[rdflive.Delta] = []
+    graph.add((EX.rex, EX.seen, EX.today))
+    graph.add((EX.rex, RDF.type, EX.Dog))
+    subscription = rdflive.subscribe(graph, QUERY, deltas.append, entailment="rdfs", provenance=True)
+    graph.add((EX.rex, RDF.type, EX.Animal))
+    subscription.resync()
+    assert [s.origin for s in deltas[-1].added] == [rdflive.Origin(inferred=False)]
+    graph.remove((EX.rex, RDF.type, EX.Animal))
+    graph.remove((EX.rex, EX.seen, EX.today))
+    graph.add((EX.rex, EX.seen, EX.today))
+    assert [s.origin for s in deltas[-1].added] == [INFERRED]
+
+
 def test_without_provenance_there_is_no_origin(graph: rdflib.Graph) -> None:
     """Nobody pays for what nobody asks for."""
     graph.add((EX.rex, RDF.type, EX.Dog))

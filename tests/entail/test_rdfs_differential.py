@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from entail.differential import FAMILIES, KINDS, Family, run
+from support.effort import DEEP
+from support.worlds import PRIMARY
 
-UPDATES = 160
-"""Per kind of store and family of schemas; `python -m entail.differential` makes more."""
+UPDATES = 160 if DEEP else 64
+"""Per kind of store and family of schemas; fewer entail little, `python -m entail.differential` makes more."""
 
 
+@pytest.mark.turns(by="family", always={"kind": PRIMARY})
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_strategies_deliver_equal_deltas(kind: str, family: Family) -> None:
@@ -19,4 +22,5 @@ def test_strategies_deliver_equal_deltas(kind: str, family: Family) -> None:
     outcome = run(kind, family, updates=UPDATES, seed=1, length=UPDATES)
     assert outcome.updates == UPDATES
     assert outcome.changed >= UPDATES / 8
-    assert outcome.entailed >= UPDATES
+    # a graph of few commits may entail little
+    assert outcome.entailed >= (outcome.compared if DEEP else 1)

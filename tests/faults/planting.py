@@ -20,6 +20,7 @@ from support.effort import KEY, SEED
 __all__ = ["Caught", "Copy", "Fault", "run_tests"]
 
 ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
 PACKAGES = ("rdflive", "rdflive_stores")
 FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 SECONDS = 60
@@ -45,13 +46,14 @@ class Fault:
     def planted(self, source: str) -> str:
         """Give the source with the fault in it."""
         head, found, tail = source.partition(f"{self.after}\n") if self.after else ("", "", source)
-        places = re.findall(rf"^[ \t]*{re.escape(self.line)}$", tail, re.MULTILINE)
-        if not places or (len(places) > 1 and not self.after) or (self.after and not found):
-            what = f"{self.line!r}{f' behind {self.after!r}' if self.after else ''}"
-            raise LookupError(f"{self.name}: {self.module} has {what} {len(places)} times; it must be once")
-        indentation = places[0][: -len(self.line)]
-        changed = tail.replace(places[0] + "\n", f"{indentation}{self.instead}\n", 1)
-        return head + found + changed
+        places = list(re.finditer(rf"^[ \t]*({re.escape(self.line)})$", tail, re.MULTILINE))
+        if self.after and not (found and places):
+            raise LookupError(f"{self.name}: {self.module} has no {self.line!r} behind {self.after!r}")
+        if not self.after and len(places) != 1:
+            times = f"has {self.line!r} {len(places)} times"
+            raise LookupError(f"{self.name}: {self.module} {times}; say behind which line it stands")
+        start, end = places[0].span(1)
+        return head + found + tail[:start] + self.instead + tail[end:]
 
 
 @dataclass(frozen=True)
@@ -93,14 +95,15 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
         *("-p", "no:cacheprovider", "-p", "pytest_timeout", f"--timeout={SECONDS}"),
-        *(str(ROOT / "tests" / name) for name in tests),
+        *("-p", "faults.unshrunk"),
+        *(str(TESTS / name) for name in tests),
     ]
     environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": SEED or "1", "RDFLIVE_KEY": KEY}
     for name in [name for name in environment if name.startswith("PYTEST_")]:
         del environment[name]  # a worker's own
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # some plugins take seconds to load
-    if path is not None:
-        environment["PYTHONPATH"] = str(path)
+    folders = [TESTS] if path is None else [path, TESTS]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
     begun = perf_counter()
     try:
         run = subprocess.run(

@@ -18,6 +18,7 @@ from rdflive.feeds.event_stream import read_events
         (": comment\nid: 5\n\ndata: a\n\n", [("5", "", []), ("5", "", ["a"])]),
         ("id: 5\ndata: a\n\nid\ndata: b\n\n", [("5", "", ["a"]), ("", "", ["b"])]),
         ("event: resync\n\n", [("", "resync", [])]),
+        ("event: a\ndata: b\n\ndata: c\n\n", [("", "a", ["b"]), ("", "", ["c"])]),
         ("id: a\0b\ndata: a\n\n", [("", "", ["a"])]),
         ("retry: x\nunknown: y\ndata: a\n\ndata: lost", [("", "", ["a"])]),
     ],

@@ -48,6 +48,7 @@ def requests(text: str) -> list[str]:
         "INSERT DATA {\n\n<urn:s> <urn:p> 1\n\n}",
         'INSERT DATA { <urn:s> <urn:p> """a\n\n{ b } """ }',
         "INSERT DATA { <urn:s> <urn:p> '''a\n\n{ \\''' b''' }",
+        'INSERT DATA { <urn:s> <urn:p> """a\nb""" , """c\n\n{ d""" }',
         "INSERT DATA\n\n{ <urn:s> <urn:p> 1 }",
         "WITH <urn:g>\n\nDELETE { ?s ?p 1 }\n\nINSERT { ?s ?p 2 }\n\nWHERE\n\n{ ?s ?p 1 }",
         "DELETE WHERE\n\n{ ?s ?p 1 }",
@@ -123,6 +124,13 @@ def test_request_that_the_feed_cuts_short_is_refused(text: str) -> None:
     """What may be half of a request is not applied, also where it is a request by itself."""
     good, reason = requests(f"{INSERT}\n\n{text}")
     assert (good, reason) == (INSERT, "the request is not complete, so it is not applied")
+
+
+def test_empty_list_names_something_in_what_is_deleted() -> None:
+    """It is an IRI, rdf:nil, where a list with members is made of blank nodes."""
+    assert requests("DELETE DATA { <urn:s> <urn:p> () }") == ["DELETE DATA { <urn:s> <urn:p> () }"]
+    (reason,) = requests("DELETE DATA { <urn:s> <urn:p> ( 1 ) }")
+    assert reason.startswith("a blank node stands in what is deleted")
 
 
 def test_line_that_is_no_text_costs_its_own_request_only() -> None:

@@ -20,7 +20,7 @@ from rdflib import RDF, URIRef
 import rdflive
 from rdflive.resume import journal as journal_module
 from rdflive.resume import journal_file
-from rdflive.resume.journal import Journal, ResumeError, subscriber_token
+from rdflive.resume.journal import Journal, Pending, ResumeError, subscriber_token
 from support.resume import EX, QUERY, TRAIN, Ledger, add, names, node, resumed
 
 
@@ -180,6 +180,26 @@ def test_another_query_is_refused(graph: rdflib.Graph, path: Path, change: dict[
     ledger = Ledger()
     resumed(graph, path, ledger, **first).close()
     assert ledger.calls == []
+
+
+def test_the_same_variable_bound_to_another_term_is_another_query(graph: rdflib.Graph, path: Path) -> None:
+    """Of `initBindings` the terms count, not only the names."""
+    resumed(graph, path, Ledger(), initBindings={"t": node("ic1")}).close()
+    with pytest.raises(ResumeError, match="another query"):
+        resumed(graph, path, Ledger(), initBindings={"t": node("ic2")})
+    resumed(graph, path, Ledger(), initBindings={"t": node("ic1")}).close()
+
+
+def test_a_delta_is_written_when_the_last_is_done_with(path: Path) -> None:
+    """Two deltas that wait at once would be told again as one; nothing of the second is in the file."""
+    journal = Journal(path, "board", "")
+    assert journal.write({"<urn:a>": 1}) == 1
+    with pytest.raises(ResumeError, match="while another was not done with"):
+        journal.write({"<urn:b>": 1})
+    assert journal.pending() == Pending(1, False, {"<urn:a>": 1})
+    journal.acknowledge()
+    assert journal.write({"<urn:b>": 1}) == 2
+    journal.close()
 
 
 def test_the_same_query_is_recognised(graph: rdflib.Graph, path: Path) -> None:

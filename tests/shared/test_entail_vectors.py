@@ -6,7 +6,6 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
 from rdflive.entail.errors import SchemaError
+from support.effort import drawn_from, rounds
 from support.entailment import SCHEMA, Triple, closed_schema, instances
 from support.shared import SHARED, shared
 
@@ -184,10 +184,10 @@ def test_query_has_its_answers(name: str, strategy: Any) -> None:
                 net[tuple(solution[name[1:]] for name in case["head"])] += weight
 
         with rdflive.subscribe(graph, sparql(case), take, entailment="rdfs", strategy=strategy) as found:
-            for t in Random(name).sample(triples, len(triples)):
+            for t in drawn_from(name).sample(triples, len(triples)):
                 graph.add(t)
             assert answers(found, case) == +net == rows(listed)
-            for t in Random(strategy).sample(triples, len(triples)):
+            for t in drawn_from(name, strategy).sample(triples, len(triples)):
                 graph.remove(t)
             assert answers(found, case) == +net == Counter()
 
@@ -204,10 +204,10 @@ def test_supports_do_not_depend_on_order_or_cycles(name: str) -> None:
     """Supports are those of the case in any order of inserts; after the delete is left what it says."""
     case = vector(name)
     triples = sorted(triples_of(case))
-    for seed in range(6):
+    for order in range(rounds(6)):
         graph = rdflib.Graph()
         with rdflive.saturate(graph) as saturated:
-            for t in Random(seed).sample(triples, len(triples)):
+            for t in drawn_from(name, order).sample(triples, len(triples)):
                 graph.add(t)
             assert {c: saturated.support(_typed(c)) for c in case["support"]} == case["support"]
             if "after_delete" in case:

@@ -10,40 +10,17 @@ from typing import Any
 import pytest
 
 import rdflive
-from rdflive.feeds import decode, feed_format, feed_formats, open_lines, read_nquads
+from rdflive.feeds import feed_format, feed_formats
 from rdflive.target import GraphTarget
-from support.shared import shared
+from support.history import History, history
 from support.worlds import KINDS
 
 pytestmark = pytest.mark.shared
 
-FOLDER = ("data", "history", "schemaorg")
 WRITTEN = sorted(name for name, form in feed_formats().items() if form.encode is not None)
 GROUPING = {"nquads": False}
 """Formats whose entries are not the batches that were written."""
 LABELS = "SELECT ?term ?label { ?term <http://www.w3.org/2000/01/rdf-schema#label> ?label }"
-
-
-def history() -> list[rdflive.Batch]:
-    path = str(shared(*FOLDER, "changes.rdfp.gz"))
-    with open_lines(path) as lines:
-        return list(decode(feed_format("rdf-patch"), lines, path))
-
-
-def base() -> set[rdflive.Quad]:
-    path = str(shared(*FOLDER, "base.nt.gz"))
-    with open_lines(path) as lines:
-        return set(read_nquads(lines, path))
-
-
-def states(batches: list[rdflive.Batch]) -> list[frozenset[rdflive.Quad]]:
-    state = base()
-    found = []
-    for batch in batches:
-        for sign, quad in batch.changes:
-            (state.add if sign > 0 else state.discard)(quad)
-        found.append(frozenset(state))
-    return found
 
 
 def test_formats_that_are_written_are_known() -> None:
@@ -51,12 +28,14 @@ def test_formats_that_are_written_are_known() -> None:
     assert {"rdf-patch", "nquads", "sparql-update"} <= set(WRITTEN)
 
 
+@pytest.mark.turns(by="kind")
 @pytest.mark.parametrize("kind", ["dataset", "oxigraph dataset", "live store"])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_history_end_to_end(tmp_path: Path, name: str, kind: str) -> None:
     """Encoded, mirrored in two runs: the state of the history, its cursor kept, and deltas that add up."""
-    form, batches = feed_format(name), history()
+    form, written = feed_format(name), history(name, kind)
     assert form.encode is not None
+    batches, expected = written.batches, written.states()
     path = tmp_path / f"log{form.endings[0]}"
     half = len(batches) // 2
     dataset: Any = KINDS[kind]()
@@ -68,8 +47,7 @@ def test_history_end_to_end(tmp_path: Path, name: str, kind: str) -> None:
         commits += 1
         total.update(delta.weights())
 
-    expected = states(batches)
-    start = shared(*FOLDER, "base.nt.gz")
+    start, _ = written.files(tmp_path)
     with rdflive.subscribe(dataset, LABELS, add_up, initial=False) as subscription:
         for part, end in ((batches[:half], half), (batches[half:], len(batches))):
             with path.open("a", encoding="utf-8", newline="\n") as stream:
@@ -81,12 +59,10 @@ def test_history_end_to_end(tmp_path: Path, name: str, kind: str) -> None:
             assert set(GraphTarget(dataset).quads()) == expected[end - 1]
         assert Counter(subscription.answers()) == +total
     if GROUPING.get(name, True):
-        assert commits == 1 + _changing(expected)
+        assert commits == 1 + _changing(written, expected)
 
 
-def _changing(expected: list[frozenset[rdflive.Quad]]) -> int:
+def _changing(written: History, states: list[frozenset[rdflive.Quad]]) -> int:
     """Count the batches that change some label."""
-    labels = [
-        {q for q in state if q.predicate.endswith("#label")} for state in (frozenset(base()), *expected)
-    ]
+    labels = [{q for q in state if q.predicate.endswith("#label")} for state in (written.base, *states)]
     return sum(a != b for a, b in pairwise(labels))

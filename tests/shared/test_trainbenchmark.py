@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from support.effort import drawn_from, rounds
 from support.shared import shared
 from support.worlds import KINDS, Face, Follower
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.shared
 FOLDER = ("data", "trainbenchmark")
 MODELS = ("railway-batch-1", "railway-inject-1")
 CONSTRAINTS = ("ConnectedSegments", "PosLength", "SwitchMonitored", "SwitchSet")
-FAULTS = 6
+FAULTS = rounds(6)
 """How many faults of each kind are put in."""
 PREFIX = "PREFIX base: <http://www.semanticweb.org/ontologies/2015/trainbenchmark#> "
 
@@ -59,7 +59,7 @@ class Railway:
         load(self.face, model)
         self.queries = {path.stem: path.read_text(encoding="utf-8") for path in query_paths()}
         self.followers = {name: Follower(self.face, text) for name, text in self.queries.items()}
-        self.choice = random.Random(f"{model} {kind}")
+        self.choice = drawn_from(model, kind)
         self.made = 0
         self.check()
 
@@ -88,6 +88,7 @@ class Railway:
             assert follower.state() == self.face.evaluate(self.queries[name]), name
 
 
+@pytest.mark.turns(by="kind")
 @pytest.mark.parametrize("kind", ["oxigraph graph", "live store"])
 @pytest.mark.parametrize("model", MODELS)
 def test_faults_come_and_go(model: str, kind: str) -> None:

@@ -12,6 +12,7 @@ import rdflib
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from support.effort import checked
 from support.sequences import as_ordered, is_ordered
 from support.shared import ROOT, shared
 from support.solutions import Row, State, folded, folded_row, isomorphic
@@ -34,12 +35,13 @@ def test_w3c_tests_are_there() -> None:
     assert sum(case.trusted for case in CASES) == 335
 
 
+@pytest.mark.turns(by="engine")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", MAINTAINED, ids=repr)
 def test_w3c_query_is_maintained(
     case: Case, engine: str, record_property: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every step the deltas add up to the full answer, and at full data to the W3C result."""
+    """At each step that is compared the deltas add up to the full answer, and at full data to the result."""
     outcome: Outcome = "fail"
     # the tests mean literals as they are written; rdflib may leave them so, Oxigraph never does
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", engine != "memory")
@@ -119,13 +121,15 @@ def maintain(case: Case, engine: str) -> bool:
 
     check()
     empty = follower.state
-    for quad in case.shuffled("in"):
+    for quad, is_compared in checked(case.shuffled("in")):
         world.write(1, quad)
-        check()
+        if is_compared:
+            check()
     reached = is_result(case, follower)
-    for quad in case.shuffled("out"):
+    for quad, is_compared in checked(case.shuffled("out")):
         world.write(-1, quad)
-        check()
+        if is_compared:
+            check()
     assert isomorphic(follower.state, empty)
     follower.close()
     return reached

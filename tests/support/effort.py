@@ -29,6 +29,7 @@ __all__ = [
     "drawn_from",
     "examples",
     "has_turn",
+    "in_turn",
     "repeat",
     "rounds",
 ]
@@ -104,6 +105,11 @@ def has_turn(name: str, among: int, place: int = 0) -> bool:
     """
     offset = int(sha256(name.encode()).hexdigest(), 16)
     return (offset + place + TURN) % among == 0
+
+
+def in_turn(name: str, items: Iterable[Item], among: int) -> list[Item]:
+    """Give the items whose turn it is: in each of `among` keys in a row others of them, in a deep run all."""
+    return [item for place, item in enumerate(items) if DEEP or has_turn(name, among, place)]
 
 
 def checked(steps: Iterable[Item]) -> Iterator[tuple[Item, bool]]:

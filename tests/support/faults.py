@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
-__all__ = ["fail_at"]
+from support.effort import DEEP, drawn_from
+
+__all__ = ["QUICK_STEPS", "fail_at", "lines"]
+
+QUICK_STEPS = 1 if DEEP else 5
+"""Quick runs plant a failure at one of so many lines that deep runs plant one at."""
+
+
+def lines(step: int, *names: object) -> Iterator[int]:
+    """Give the lines to fail at: every `step`-th in a deep run, else fewer of them, others in each run."""
+    step *= QUICK_STEPS
+    return count(1 if DEEP else drawn_from(*names).randint(1, step), step)
 
 
 def fail_at(

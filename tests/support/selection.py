@@ -7,13 +7,16 @@ Marks that tests carry:
 - `turns(4, by="part")`: of these it has those of every fourth value.
 - `turns(..., always={"kind": values})`: but for cases with these values of a parameter, which it always has.
 - `deep`: only a deep run has the test; its reason says what a quick run has instead.
+- `posix`, `linux`: only such systems can run the test; its reason says what others lack.
 
 `--slice k/N` leaves of what was selected the k-th of N parts, which are disjoint and together have all of it.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -38,7 +41,11 @@ MARKS = (
     "core: runs on every Python and on the lowest versions; given to whole folders",
     "turns(among=None, by=None, always=None): quick runs have the case in turn with others",
     "deep(reason): only deep runs have the test",
+    "posix(reason): needs what Linux and macOS have, and Windows has not",
+    "linux(reason): needs what only Linux has",
 )
+SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
+"""What this system is, by the marks of tests that need it; `support.elsewhere` says otherwise."""
 
 
 class Slice:
@@ -101,6 +108,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, folder in TOGETHER.items():
             if file.is_relative_to(folder):
                 item.add_marker(pytest.mark.xdist_group(name))
+        for system in SYSTEMS:
+            mark = item.get_closest_marker(system)
+            if mark is not None and not SYSTEMS[system]:
+                item.add_marker(pytest.mark.skip(f"not {system} here: {mark.args[0]}"))
 
 
 @pytest.hookimpl(trylast=True)

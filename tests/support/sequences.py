@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from rdflib.plugins.sparql import prepareQuery
@@ -33,6 +34,7 @@ def as_ordered(query: str, found: Sequence[Row], expected: Sequence[Row], *, sli
     return same_sequence([_only(keys, one) for one in found], [_only(keys, one) for one in expected])
 
 
+@lru_cache(maxsize=64)
 def is_ordered(query: str) -> bool:
     """Tell if a query orders its solutions: a subquery's order does not count."""
     return bool(_order(prepareQuery(query).algebra))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import rdflib
 from rdflib import RDF, Namespace, URIRef
 from rdflib.query import Result
 
+from support.effort import drawn_from
 from support.shared import SHARED, shared
 from support.solutions import Row, State, row, rows
 
@@ -95,9 +95,9 @@ class Case:
         return found
 
     def shuffled(self, purpose: str) -> list[Quad]:
-        """Give the data in an order that depends on the test and the purpose only."""
+        """Give the data in an order that is drawn for this purpose."""
         quads = list(self.quads)
-        random.Random(f"{self.id} {purpose}").shuffle(quads)
+        drawn_from(self.id, purpose).shuffle(quads)
         return quads
 
     @cached_property

@@ -18,7 +18,10 @@ BASELINE = ROOT / "tests" / "shared" / "w3c_baseline.json"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table, and after a run of all tests keep it in build/w3c.txt; pytest calls this."""
+    """Print the table, and after a run of all tests keep it in build/w3c.txt; pytest calls this.
+
+    A quick run has each test on one engine, so its numbers are not those of the baseline.
+    """
     table = tally(
         value
         for reports in terminalreporter.stats.values()
@@ -32,7 +35,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     baseline = json.loads(BASELINE.read_text(encoding="utf-8"))
     whole = sum(map(Counter.total, table.values())) >= sum(baseline["all"].values())
     lines = list(draw(table, baseline if whole else {}))
-    terminalreporter.section("W3C query tests")
+    terminalreporter.section("W3C query tests" if whole else "W3C query tests that were run")
     for line in lines:
         terminalreporter.write_line(line)
     if whole:

@@ -50,6 +50,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     "live store": _live_store,
 }
 
+PRIMARY = ("graph", "oxigraph graph", "live store")
+"""The kinds that quick runs try in full, one for each engine; of the others they try a sample."""
+PRIMARY_DATASETS = ("dataset", "oxigraph dataset", "live store")
+"""The same of the kinds that have named graphs."""
+
 
 @dataclass
 class Face:

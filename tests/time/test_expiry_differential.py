@@ -15,6 +15,7 @@ import rdflive
 from entail.rules.naive import entailed
 from rdflive.entail.regimes import regime_of
 from rdflive.entail.rules import load_program
+from support.effort import drawn_from
 from support.entailment import saturated
 from support.expiry import labelled
 from support.streams import EX, Triple, Triples, iri, spelled
@@ -136,13 +137,14 @@ def alarmed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not caplog.records, caplog.text
 
 
+@pytest.mark.turns(by="seed")
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_strategies_are_equal_to_the_book(name: str, seed: int) -> None:
     """All tell the same at each report: what came, what expired, what was retracted, and when."""
     make, triple, queries = WORLDS[name]
     entailing = make()
-    random = Random(f"{name} {seed}")
+    random = drawn_from(name, seed)
     world = World(("graph", "graph", "oxigraph graph")[seed % 3], seed % 3, 3 * (seed % 2), seed != 1)
     count = 25 if name == "owl-rl" else 45
     operations = make_operations(random, count, triple=triple)
@@ -164,6 +166,6 @@ def test_merged_windows_entail_together(expiry: str) -> None:
     sources = ((0, rdflive.Sliding(5)), (0, rdflive.Sliding(8, 2)), (1, rdflive.Sliding(4, 1)))
     for query in queries:
         world.open(query, *sources, entailing=make(), expiry=expiry)
-    operations = make_operations(Random(7), 60, streams=2, triple=triple)
+    operations = make_operations(drawn_from("merged", expiry), 60, streams=2, triple=triple)
     play(world, [operation for operation in operations if operation[0] not in ("open", "close")])
     assert world.checks

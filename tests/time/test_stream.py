@@ -202,6 +202,18 @@ def test_late_elements_do_not_hide_those_that_wait() -> None:
     subscription.close()
 
 
+def test_late_removals_take_what_came_before_them() -> None:
+    """A triple that came again behind a late removal stays."""
+    stream = rdflive.Stream(lateness=5)
+    subscription, _ = following(stream)
+    stream.add(TRIPLE, at=5)
+    stream.remove(TRIPLE, at=3)
+    assert len(subscription.answers()) == 1
+    stream.remove(TRIPLE, at=5)
+    assert subscription.answers() == []
+    subscription.close()
+
+
 def test_deletes_are_remembered_while_something_may_come_late() -> None:
     """A delete takes what comes late for it, and is forgotten after that; a count of elements needs none."""
     stream = rdflive.Stream(lateness=5)

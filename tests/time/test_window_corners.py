@@ -54,6 +54,37 @@ def test_a_window_opened_beside_another_sees_what_that_has_not_reported(expiry: 
     assert (len(first.answers()), len(second.answers())) == (1, 1)
 
 
+def test_a_query_opened_later_sees_what_its_window_has_reported() -> None:
+    """What a window with shorter steps has taken in already is not in the first answer over a slower one."""
+    stream = rdflive.Stream()
+    slow: dict[str, Any] = {"window": rdflive.Sliding(10, 5), "rules": TRANSITIVE}
+    rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 1))
+    rdflive.subscribe(stream, QUERY.replace("/in>", "/on>"), **slow)
+    stream.add([fact("a", "b"), (EX.a, EX.on, EX.b)], at=1)
+    stream.advance_to(5)
+    stream.add(fact("b", "c"), at=6)
+    stream.advance_to(7)
+    late = rdflive.subscribe(stream, QUERY, **slow)
+    assert len(late.answers()) == 1
+    stream.advance_to(10)
+    assert len(late.answers()) == 3
+
+
+def test_a_change_of_the_graph_that_waits_puts_off_no_expiry() -> None:
+    """Until a window reports, what it holds goes as if the graph beside it had not changed."""
+    graph = Graph()
+    stream = rdflive.Stream(graph)
+    options: dict[str, Any] = {"window": rdflive.Sliding(10, 4), "expires": True}
+    with rdflive.subscribe(stream, QUERY, **options) as first:
+        stream.add(fact("a", "b"), at=1)
+        stream.advance_to(4)
+        graph.add(fact("a", "b"))
+        (added,) = next(rdflive.subscribe(stream, QUERY, **options).deltas()).added
+        assert added.expires == 12
+        stream.advance_to(12)
+        assert len(first.answers()) == 1
+
+
 @pytest.mark.parametrize("lateness", [None, 6])
 @pytest.mark.parametrize("others", [(), (3,)])
 def test_a_window_begins_with_what_any_other_holds(lateness: int | None, others: tuple[int, ...]) -> None:
@@ -66,6 +97,52 @@ def test_a_window_begins_with_what_any_other_holds(lateness: int | None, others:
     stream.advance_to(16)
     late = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(9))
     assert len(late.answers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "held"),
+    [
+        (rdflive.Sliding(4), "5678"),
+        (rdflive.Sliding(4, closed="both"), "45678"),
+        (rdflive.Sliding(4, 2), "5678"),
+        (rdflive.Sliding(4, 2, closed="left"), "4567"),
+        (rdflive.Sliding(4, 2, closed="both"), "45678"),
+        (rdflive.Sliding(4, 2, closed="neither"), "567"),
+        (rdflive.Sliding(4, 2, start=1), "4567"),
+        (rdflive.Sliding(2, 3), "56"),
+        (rdflive.Tumbling(4), "4567"),
+        (rdflive.Tumbling(4, closed="right"), "5678"),
+        (rdflive.Tumbling(3, start=1), "456"),
+        (rdflive.Landmark(3), "345678"),
+        (rdflive.Landmark(3, step=4), "34567"),
+        (rdflive.Count(3), "678"),
+        (rdflive.Count(3, 2), "567"),
+        (rdflive.Count(4, 3, of="triples"), "5678"),
+    ],
+)
+def test_a_window_holds_what_its_ends_let_in(window: Any, held: str) -> None:
+    """At its last report a window holds what came between its ends, and at them where it is closed."""
+    stream = rdflive.Stream()
+    subscription = rdflive.subscribe(stream, QUERY, window=window)
+    for at in range(9):
+        stream.add(fact("a", str(at)), at=at)
+    stream.advance_to(8)
+    assert "".join(sorted(str(solution["y"])[-1] for solution in subscription.answers())) == held
+
+
+@pytest.mark.parametrize("lateness", [None, 2])
+def test_windows_that_report_together_are_told_at_once(lateness: int | None) -> None:
+    """A query over two windows gets one delta of an instant at which both report."""
+    text = """PREFIX : <http://example.org/> SELECT * FROM NAMED WINDOW :v ON :s [RANGE 9s STEP 3s]
+        FROM NAMED WINDOW :w ON :s [RANGE 6s STEP 3s] { WINDOW :v { ?x :in ?y } WINDOW :w { ?x :in ?z } }"""
+    stream = rdflive.Stream(lateness=lateness)
+    deltas: list[Any] = []
+    rdflive.register(text, deltas.append, streams={EX.s: stream})
+    for value, at in (("b", 1), ("c", 2), ("d", 4)):
+        stream.add(fact("a", value), at=at)
+    stream.advance_to(20)
+    told = [(delta.time, len(delta.added), len(delta.removed)) for delta in deltas[1:]]
+    assert told == [(3, 4, 0), (6, 5, 0), (9, 0, 6), (12, 0, 3)]
 
 
 def test_a_window_is_closed_to_what_comes_a_nanosecond_late() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import resource
 import signal
 import socket
 import stat
@@ -20,6 +19,9 @@ from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem, problem_of
 from rdflive.server.frames import Frames
 from rdflive.server.settings import Limits
+
+with suppress(ImportError):  # Windows has none, and no children either
+    import resource
 
 __all__ = ["Work", "live"]
 

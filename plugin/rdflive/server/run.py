@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import socket
 from contextlib import suppress
 from typing import Final
@@ -13,6 +12,9 @@ from starlette.applications import Starlette
 from rdflive.addresses import listening_at
 from rdflive.server.connections import WebSocket, http_within
 from rdflive.server.service import Service
+
+with suppress(ImportError):  # Windows has none; `make_app` says that it cannot serve
+    import resource
 
 __all__ = ["allow_files", "listen", "make_server"]
 

@@ -101,3 +101,16 @@ def test_table_for_a_partial_probe_is_made_once() -> None:
     assert sizes == [3, 3, 3]
     assert index.update((1, 2), -1) == 0
     assert not probe((1, 0))
+
+
+def test_the_table_of_a_partial_probe_follows_its_part() -> None:
+    """What comes and goes after the first probe that binds only some columns is found by the next one."""
+    index = Index(CountingDictionary(), [], [0, 1])
+    index.update((1, 2), 1)
+    probe = index.prober([], [0, 1])
+    assert [dict(piece) for piece in probe((1, 0))] == [{(1, 2): 1}]
+    index.update((1, 3), 1)
+    index.update((1, 2), 1)
+    assert [dict(piece) for piece in probe((1, 0))] == [{(1, 2): 2, (1, 3): 1}]
+    index.update((1, 2), -2)
+    assert [dict(piece) for piece in probe((1, 0))] == [{(1, 3): 1}]

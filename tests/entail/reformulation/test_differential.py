@@ -18,7 +18,7 @@ from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.reformulation import Fresh
 from rdflive.query.bgp import Variable
 from rdflive.reformulate import Reformulation, reformulate
-from support.effort import examples
+from support.effort import drawn_from, examples, rounds
 from support.entailment import Triple, make_instance, make_schema, saturated, world
 from support.worlds import EX, KINDS
 
@@ -190,8 +190,8 @@ def test_to_sparql_gives_the_answer_over_the_saturation(random: Random) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_evaluate_takes_every_graph(kind: str) -> None:
     """On graphs of every kind, with schemas from any other kind, the answer is that over the saturation."""
-    random = Random(kind)
-    for _ in range(20):
+    random = drawn_from(kind)
+    for _ in range(rounds(20)):
         scene = scenario(random, blanks=True)
         answer = expected(scene, saturated(scene.triples))
         for schema in (scene.triples, fill(scene), fill(scene, kind)):

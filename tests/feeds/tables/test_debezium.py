@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rdflib import RDF, XSD, Literal, URIRef
 from rdflive import Change, FeedError, Quad, RdfliveError
 from rdflive.feeds import Entry, FeedFormat, Line, read_entries, to_lines
 from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.feeds.tables.connect_schema import to_cell_by_schema
 from rdflive.feeds.tables.debezium import debezium
 from support.effort import examples
 
@@ -171,6 +173,15 @@ def test_a_delete_may_be_named_by_the_key_of_the_record() -> None:
             assert changes(create, delete)[1] == ["-Customer", "-Anne", "-AT"]
 
 
+def test_a_part_of_a_key_may_be_null() -> None:
+    """A key of several columns names a row as long as one of them is not NULL."""
+    stock = {"subject": "http://e/stock/{shop}", "class": "http://e/Stock", "key": ["shop", "shelf"]}
+    rows = [{"shop": 1, "shelf": None}, {"shop": 1, "shelf": 2}]
+    events = [event("c", None, row) for row in rows] + [event("d", row, None) for row in rows]
+    entries = good(read([json.dumps(event) for event in events], form=debezium({"*": stock})))
+    assert [[sign for sign, _ in entry.batch.changes] for entry in entries] == [[1], [], [], [-1]]
+
+
 def test_a_transaction_is_one_entry() -> None:
     """BEGIN and END need not have the same id; events around them stand alone."""
     bob = {"id": 2, "name": "Bob"}
@@ -307,6 +318,16 @@ def test_a_schema_types_the_columns() -> None:
     }
 
 
+def test_days_are_dates_of_the_calendar() -> None:
+    """A number of days since 1970 is the date that the calendar has, through all its leap years."""
+    schema = {"type": "int32", "name": "io.debezium.time.Date"}
+    for year in (1, 4, 100, 1600, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2100, 9999):
+        for month, day in ((1, 1), (1, 31), (2, 1), (2, 28), (3, 1), (6, 30), (12, 31)):
+            then = date(year, month, day)
+            cell = to_cell_by_schema((then - date(1970, 1, 1)).days, schema)
+            assert cell == (then.isoformat(), "date")
+
+
 def test_no_schema_makes_a_decoder_fail() -> None:
     """A schema that is none is taken for none."""
     for schema in (5, [], {"fields": 5}, {"fields": [{"field": "after", "fields": [{"field": 5}]}]}, "x"):
@@ -334,6 +355,15 @@ def test_a_record_that_was_applied_is_passed_over() -> None:
     again = [json.dumps(record) for record in [*records, kafka(5, event("c", None, bob))]]
     (entry,) = good(read(again, kept))
     assert {str(quad.subject) for _, quad in entry.batch.changes} == {"http://e/customer/2"}
+
+
+def test_a_place_is_one_of_its_partition() -> None:
+    """A record at an offset that another partition has reached is applied, in the same file and in a later one."""
+    first, second = kafka(7, event("c", None, ANNE)), kafka(7, event("c", None, {"id": 2}), partition=1)
+    assert changes(first, second) == [["+Customer", "+Anne", "+AT"], ["+Customer"]]
+    (entry,) = good(read([json.dumps(first)]))
+    kept = {key: text for key, text in entry.kept.items() if text is not None}
+    assert len(list(good(read([json.dumps(second)], kept)))) == 1
 
 
 def test_a_transaction_that_was_applied_is_passed_over() -> None:

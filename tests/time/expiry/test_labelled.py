@@ -115,6 +115,24 @@ def test_closure_falls_back_to_the_next_label() -> None:
     assert closure.shown() == {triple("b in c"): 2, triple("a in d"): 3}
 
 
+def test_closure_falls_back_to_the_arrival_of_the_triple_itself() -> None:
+    """A triple that is entailed longer than it lasts by itself lasts no longer when what entails it goes."""
+    closure = Labelled(TRANSITIVE, early=False)
+    closure.want(IN)
+    closure.update({triple("a in b"): 5, triple("b in c"): 5, triple("a in c"): 3})
+    assert closure.shown()[triple("a in c")] == 5
+    closure.update({triple("b in c"): None})
+    assert closure.shown() == {triple("a in b"): 5, triple("a in c"): 3}
+
+
+def test_closure_takes_what_a_rule_asks_for_that_comes_with_its_data() -> None:
+    """An axiom and the triples that only it makes matter may come in one update."""
+    closure = Labelled(load_program("rdfs-plus"), early=False)
+    closure.want(IN)
+    closure.update({triple("a on b"): 2, (URIRef("urn:in"), OWL.inverseOf, URIRef("urn:on")): 1})
+    assert closure.shown() == {triple("b in a"): 1}
+
+
 def test_closure_keeps_background_for_ever() -> None:
     """What rests on the background alone never expires, and what rests on a window does with it."""
     closure = Labelled(TRANSITIVE, early=False)

@@ -28,6 +28,7 @@ READ: list[tuple[str, str | URIRef | None, Output, str | None]] = [
     ("REGISTER STREAM <u:out> AS CONSTRUCT ISTREAM {", URIRef("u:out"), "istream", None),
     ("SELECT dstream ?s", None, "dstream", None),
     ("REGISTER RSTREAM <u:out> AS SELECT RSTREAM ?s", URIRef("u:out"), "rstream", None),
+    ("REGISTER RSTREAM <u:out> AS SELECT rstream ?s", URIRef("u:out"), "rstream", None),
 ]
 
 WRONG = [

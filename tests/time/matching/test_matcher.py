@@ -38,6 +38,15 @@ def test_terms_come_back_as_they_went_in() -> None:
     assert [dict(s) for s in found.solutions] == [{"a": E.a, "b": E.c}]
 
 
+def test_a_variable_is_one_term_wherever_it_stands() -> None:
+    """Of a pattern with one variable twice only triples with equal terms there are matches."""
+    event = [(E.a, P, E.a), (E.b, P, E.a), (P, P, E.c), (Q, P, E.c), (Q, Q, Q)]
+    for pattern, expected in (("?x :p ?x", [E.a]), ("?x ?x :c", [P]), ("?x ?x ?x", [Q])):
+        matcher = Matcher(f"PREFIX : <http://e/> SELECT ?x {{ {pattern} }}")
+        for _ in range(6):
+            assert [solution.x for solution in matcher.match(event).solutions] == expected
+
+
 def test_forms_of_events_are_equal() -> None:
     """A graph, a list, a generator and a set of triples give the same; the name is that of the graph."""
     triples = [(E.a, P, E.b), (E.b, Q, E.c)]
@@ -207,6 +216,32 @@ def test_windows_want_instants_in_order() -> None:
     assert len(matcher.match(([(E.b, Q, E.d)], 10))) == 0
 
 
+def test_windows_begin_behind_their_edge_where_they_are_closed_there() -> None:
+    """The instant at which two windows meet is of the new one, or of the old one if that is closed there."""
+    updates = [([(E.a, P, E.b)], 5), ([(E.b, Q, E.c)], 10), ([(E.b, Q, E.d)], 11)]
+    for window, found in ((Tumbling(10), [0, 0, 0]), (Tumbling(10, closed="right"), [0, 1, 0])):
+        assert [len(one) for one in match(CHAIN, updates, window=window)] == found
+
+
+def test_windows_tell_distinct_solutions_once() -> None:
+    """A solution that further events give in other ways is told with the first, and anew in a new window."""
+    query = "PREFIX : <http://e/> SELECT DISTINCT ?a { ?a :p ?b }"
+    updates = [([(E.a, P, E[str(at)])], at) for at in (0, 1, 2, 10, 11)]
+    assert [len(one) for one in match(query, updates, window=Tumbling(10))] == [1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [("?b < 5", 3), ("5 > ?b", 3), ("?b <= 5", 5), ("5 >= ?b", 5), ("?b > 5", 2), ("5 < ?b", 2), ("5 <= ?b", 4)],
+)
+def test_integers_are_compared_on_either_side(condition: str, found: int) -> None:
+    """A constant on the left means what it means on the right of the mirrored operator."""
+    matcher = Matcher(f"PREFIX : <http://e/> SELECT ?b {{ ?a :p ?b FILTER({condition}) }}")
+    event = [(E.a, P, Literal(n)) for n in (1, 2, 4, 5, 6, 7)]
+    event.append((E.a, P, Literal("5.0", datatype=URIRef("http://www.w3.org/2001/XMLSchema#decimal"))))
+    assert [len(matcher.match(event)) for _ in range(6)] == [found] * 6
+
+
 def test_options_that_exclude_each_other_are_refused() -> None:
     """Workers share no window, and only tumbling windows are matched."""
     with pytest.raises(ValueError, match="exclude each other"):
@@ -232,6 +267,13 @@ def test_a_background_is_read_when_it_is_said() -> None:
     assert len(matcher.match(event)) == 1
     matcher.refresh()
     assert len(matcher.match(event)) == 2
+
+
+def test_an_event_leaves_nothing_to_the_next_over_a_background() -> None:
+    """What joined the triples of one event is gone when the next is matched."""
+    matcher = Matcher(CHAIN, background=[(E.b, Q, E.c)])
+    events = [[(E.a, P, E.b), (E.b, Q, E.d)], [(E.a, P, E.b)], [(E.x, P, E.b), (E.b, Q, E.e)], [(E.b, Q, E.f)]]
+    assert [len(matcher.match(event)) for event in events] == [2, 1, 2, 0]
 
 
 def test_an_event_costs_no_pass_over_the_background() -> None:

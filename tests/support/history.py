@@ -1,0 +1,84 @@
+"""The change history of schema.org's vocabulary: all of it, or in a quick run some transactions in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import rdflib
+
+from rdflive import Batch, Quad
+from rdflive.feeds import decode, feed_format, open_lines, read_nquads
+from rdflive.feeds.rdf_patch import encode_rdf_patch
+from rdflive.feeds.writing import write_quad
+from support.effort import DEEP, drawn_from
+from support.shared import shared
+
+__all__ = ["FOLDER", "History", "history"]
+
+FOLDER = ("data", "history", "schemaorg")
+COUNT = 99
+"""So many transactions there are; the 28th renames every term, and most others change one or two."""
+PART = 40
+"""So many of them a quick run has."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What there was at first, and what was done to it."""
+
+    base: frozenset[Quad]
+    batches: list[Batch]
+
+    @property
+    def triples(self) -> list[tuple[rdflib.URIRef, rdflib.URIRef, rdflib.term.Node]]:
+        """What there was, as rdflib has it."""
+        return [(q.subject, q.predicate, q.object) for q in self.base]
+
+    def states(self) -> list[frozenset[Quad]]:
+        """Give what there is after each transaction."""
+        held, found = set(self.base), []
+        for batch in self.batches:
+            follow(held, batch)
+            found.append(frozenset(held))
+        return found
+
+    def files(self, folder: Path) -> tuple[Path, Path]:
+        """Give it as N-Triples and as RDF Patch: the files themselves, or those of the part, written anew."""
+        if len(self.batches) == COUNT:
+            return shared(*FOLDER, "base.nt.gz"), shared(*FOLDER, "changes.rdfp.gz")
+        base, changes = folder / "base.nt", folder / "changes.rdfp"
+        base.write_text(
+            "".join(f"{write_quad(quad)}\n" for quad in self.base), encoding="utf-8", newline="\n"
+        )
+        changes.write_text("".join(map(encode_rdf_patch, self.batches)), encoding="utf-8", newline="\n")
+        return base, changes
+
+
+def history(*names: object) -> History:
+    """Give it; in a quick run a part of it that is drawn from the names of the test."""
+    shared(*FOLDER)
+    whole = _read()
+    assert len(whole.batches) == COUNT
+    if DEEP:
+        return whole
+    start = drawn_from("history", *names).randint(0, COUNT - PART)
+    held = set(whole.base)
+    for batch in whole.batches[:start]:
+        follow(held, batch)
+    return History(frozenset(held), whole.batches[start : start + PART])
+
+
+@cache
+def _read() -> History:
+    changes, base = (str(shared(*FOLDER, name)) for name in ("changes.rdfp.gz", "base.nt.gz"))
+    with open_lines(changes) as patch, open_lines(base) as triples:
+        batches = decode(feed_format("rdf-patch"), patch, changes)
+        return History(frozenset(read_nquads(triples, base)), list(batches))
+
+
+def follow(held: set[Quad], batch: Batch) -> None:
+    """Apply a transaction to a set."""
+    for sign, quad in batch.changes:
+        (held.add if sign > 0 else held.discard)(quad)
