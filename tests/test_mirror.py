@@ -337,6 +337,7 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
 
 
+@pytest.mark.posix("replaces a file that is open")
 def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:
     """A rotated log is another feed."""
     log, other = tmp_path / "log.nq", tmp_path / "new"

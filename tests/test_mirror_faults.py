@@ -7,6 +7,7 @@ import io
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_a_bad_record_stops_with_everything_before_it_applied(
     content = good + text
     assert content.encode()[: caught.value.offset].count(b"\n") == line - 1
     assert objects(dataset) == {"1"}
-    log.write_text(good + patch("A " + row("3")), encoding="utf-8")
+    log.write_text(good + patch("A " + row("3")), encoding="utf-8", newline="")
     assert rdflive.mirror(dataset, path).entries == 1
     assert objects(dataset) == {"1", "3"}
 
@@ -211,8 +212,9 @@ def test_a_stream_that_has_changed_is_read_from_its_beginning(tmp_path: Path, da
     with log.open("rb") as stream:
         rdflive.mirror(dataset, stream, "nquads", name="x", snapshot=base)
     assert objects(dataset) == {"0", "1", "2"}
+    said = f"+ {row('3')}"
     with (
-        subprocess.Popen(["echo", f"+ {row('3')}"], stdout=subprocess.PIPE) as pipe,
+        subprocess.Popen([sys.executable, "-c", f"print({said!r})"], stdout=subprocess.PIPE) as pipe,
         pytest.raises(rdflive.RdfliveError, match="a stream cannot be read again"),
     ):
         rdflive.mirror(dataset, pipe.stdout, "nquads", name="x", snapshot=base)

@@ -59,6 +59,9 @@ QUERIES = {
     "name inside": Select((X, GRAPH), inside(Triple(X, P, GRAPH))),
     "name filtered": Select((X, GRAPH), Group(inside(STEP).elements, (Apply("!=", (GRAPH, G)),))),
     "constant": Select((X, Z), Group((Graph(G, Group((STEP,))), Graph(H, Group((LINK,)))))),
+    "perhaps nothing inside a constant": Select(
+        (X, Y, Z), Group((Graph(G, Group((Optional(Group((Triple(A, P, Z),))),))), Triple(X, Q, Y)))
+    ),
     "empty group": Select((GRAPH,), inside()),
     "negated path": Select((X, Y), Group((Triple(X, Negated((Q,)), Y),))),
     "default": Select((X, Y), Group((STEP,))),

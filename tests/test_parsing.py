@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import os, threading, rdflib, rdflive
 failures, begin = [], threading.Barrier(9)
@@ -36,6 +38,7 @@ assert not any(statuses), statuses
 """
 
 
+@pytest.mark.posix("forks")
 def test_threads_and_children_may_parse_at_once() -> None:
     """In a new process, where the grammar has never been used, and in forks of it in the middle."""
     done = subprocess.run(

@@ -145,15 +145,20 @@ def test_what_a_block_did_is_undone_and_nothing_else() -> None:
     """A block that raises is given its own net changes to reverse, also of what the open batch had done."""
     undone: list[Any] = []
     capture = Capture()
-    with capture:
-        capture.record(1, *A, "g")
-        capture.record(-1, *B, "g")
-        with pytest.raises(KeyError), capture.undoing(undone.append):
+
+    def fail() -> None:
+        with capture.undoing(undone.append):
             capture.record(-1, *A, "g")
             capture.record(-1, *A, UNION)
             capture.record(1, *B, "g")
             capture.record(1, *A, "h")
             raise KeyError
+
+    with capture:
+        capture.record(1, *A, "g")
+        capture.record(-1, *B, "g")
+        with pytest.raises(KeyError):
+            fail()
     assert undone == [{(*A, "g"): -1, (*B, "g"): 1, (*A, "h"): 1}]
 
 

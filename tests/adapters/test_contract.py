@@ -10,7 +10,8 @@ from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 import rdflive
-from rdflive.testing import AdapterContract
+from rdflive.testing import AdapterContract, check_fuzz
+from support.effort import drawn_from, rounds
 
 
 def oxigraph() -> Any:
@@ -18,36 +19,51 @@ def oxigraph() -> Any:
     return rdflib.plugin.get("Oxigraph", rdflib.store.Store)()
 
 
-class TestMemory(AdapterContract):
-    sequences = 500
+class Contract(AdapterContract):
+    """The suite with other random sequences in each run."""
 
+    sequences = rounds(500)
+
+    def test_random_sequences(self) -> None:
+        """Random sequences of operations give exact deltas, and enough of them change something."""
+        seed = drawn_from(type(self).__name__).getrandbits(32)
+        assert check_fuzz(self.make_store, sequences=self.sequences, seed=seed) >= 0.3
+
+
+class TestMemory(Contract):
     def make_store(self) -> Any:
         return Memory()
 
 
 class TestSimpleMemory(AdapterContract):
+    sequences = rounds(40)
+
     def make_store(self) -> Any:
         return SimpleMemory()
 
 
 class TestAuditableMemory(AdapterContract):
+    sequences = rounds(40)
+
     def make_store(self) -> Any:
         return AuditableStore(Memory())
 
 
-class TestOxigraph(AdapterContract):
-    sequences = 500
-
+class TestOxigraph(Contract):
     def make_store(self) -> Any:
         return oxigraph()
 
 
 class TestAuditableOxigraph(AdapterContract):
+    sequences = rounds(40)
+
     def make_store(self) -> Any:
         return AuditableStore(oxigraph())
 
 
 class TestSubclassOfMemory(AdapterContract):
+    sequences = rounds(40)
+
     def make_store(self) -> Any:
         class Mine(Memory):
             """Adds reading, not writing."""

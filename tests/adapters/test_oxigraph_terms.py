@@ -14,6 +14,7 @@ pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
 from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 from rdflive_stores.oxigraph_terms import canonical, to_native, to_rdflib
+from support.effort import drawn_from, rounds
 from support.oxigraph import node, typed
 
 A = rdflib.URIRef("urn:example:a")
@@ -47,10 +48,10 @@ EDGES = (
 
 
 def test_canonical_terms_are_as_the_store_gives_them_back() -> None:
-    """For edge cases and 20,000 random literals `canonical` says what a store makes of them."""
-    choice = random.Random(5)
+    """For edge cases and thousands of random literals `canonical` says what a store makes of them."""
+    choice = drawn_from("canonical")
     edges = [typed(*edge.split()) for edge in EDGES]
-    for literal in (*edges, *(random_literal(choice) for _ in range(20_000))):
+    for literal in (*edges, *(random_literal(choice) for _ in range(rounds(20_000)))):
         store = Store()
         store.add(Quad(node("s"), node("p"), literal))
         (stored,) = store
@@ -107,10 +108,10 @@ TEXTS = (
 def test_terms_for_rdflib_keep_their_spelling(monkeypatch: pytest.MonkeyPatch, normalize: bool) -> None:
     """Whatever rdflib is told about normalising, its term has the store's spelling and turns back into it."""
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", normalize)
-    choice = random.Random(6)
+    choice = drawn_from("spelling", normalize)
     names = (*TYPES, "token", "normalizedString", "base64Binary", "hexBinary", "dayTimeDuration", "byte")
     literals = [
-        *(random_literal(choice) for _ in range(2000)),
+        *(random_literal(choice) for _ in range(rounds(2000))),
         *(typed(text, name) for text in TEXTS for name in names),
         *(
             Literal(text, datatype=NamedNode(rdflib.RDF[name]))

@@ -302,7 +302,7 @@ for n in range(100000):
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        assert child.stdout.readline() == b"go\n"
+        assert child.stdout.readline().strip() == b"go"
         child.kill()
     live = LiveStore(Store(path))
     held = list(live.quads_for_pattern(None, None, None, None))

@@ -22,6 +22,7 @@ from bench.stream import reference_stream, social_stream
 from support.entailment import saturated
 from support.shared import shared
 
+POSIX = pytest.mark.posix("the server forks, and Hadoop needs winutils.exe on Windows")
 TINY = replace(
     QUICK,
     updates=600,
@@ -51,7 +52,9 @@ TINY = replace(
 )
 
 
-@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=POSIX if name in ("serve", "spark") else ()) for name in SECTIONS]
+)
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
     if name == "queries":

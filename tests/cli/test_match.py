@@ -113,6 +113,7 @@ def test_workers_are_counted() -> None:
         main(["match", QUERY, "events.nq", "--workers", "0"])
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_a_pipe_is_matched_as_it_comes_and_ctrl_c_ends_it() -> None:
     """An event is printed when the next one begins; Ctrl-C ends with 130 and no traceback."""
     command = [sys.executable, "-m", "rdflive", "match", QUERY, "-"]

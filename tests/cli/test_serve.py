@@ -25,6 +25,7 @@ import rdflive
 from rdflive.cli import main
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
+pytestmark = pytest.mark.posix("the server forks")
 
 TURTLE = "<http://e/a> <http://e/p> 1 ."
 

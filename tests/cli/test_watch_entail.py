@@ -302,6 +302,7 @@ def test_help_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--entail rdfs-plus --entail rules.n3" in out
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_control_c_ends_a_run_with_rules() -> None:
     """SIGINT ends the program with exit code 130 and no traceback, also while it reasons."""
     command = [sys.executable, "-m", "rdflive", "watch", "data.ttl", "--query", BEHIND, "--changes", "-"]

@@ -69,12 +69,13 @@ def test_standard_input_is_followed(program: subprocess.Popen[bytes]) -> None:
     for number in range(3):
         program.stdin.write(f'TX .\nA <http://e/a> <http://e/p> "{number}" .\nTC .\n'.encode())
         program.stdin.flush()
-        assert program.stdout.readline() == f'+ ?s=<http://e/a> ?o="{number}"\n'.encode()
+        assert program.stdout.readline().rstrip() == f'+ ?s=<http://e/a> ?o="{number}"'.encode()
     _, err = program.communicate(b"oops\n", timeout=20)
     assert program.returncode == 2
     assert b"rdflive: error: standard input, line 10: a row begins with one of" in err
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_control_c_ends_with_a_summary(program: subprocess.Popen[bytes]) -> None:
     """SIGINT ends the program with exit code 130, a summary and no traceback."""
     assert program.stdin is not None
@@ -114,6 +115,7 @@ def test_a_closed_output_ends_quietly() -> None:
             assert process.wait(20) == 141
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 @pytest.mark.parametrize("options", [[], ["--to", "ndjson", "--out", "o"]])
 def test_a_growing_file_is_followed(options: list[str]) -> None:
     """What is appended is sent while the feed stays open, and Ctrl-C ends the run with a summary."""
@@ -228,11 +230,10 @@ def test_a_table_has_a_column_for_every_variable() -> None:
     ]
 
 
+@pytest.mark.linux("/dev/full")
 @pytest.mark.parametrize("command", ["watch text", "watch ndjson", "explain"])
 def test_a_full_output_is_named(command: str) -> None:
     """Standard output on a full disk is an error with exit code 2, and nothing is said twice."""
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
     name, _, target = command.partition(" ")
     arguments = [*ON_DATA, "--to", target] if name == "watch" else ["-m", "rdflive", "explain", QUERY]
     with open("/dev/full", "wb") as full:
@@ -255,6 +256,7 @@ def test_a_long_load_shows_its_progress() -> None:
     assert re.match(rb"loaded 30,000 triples in \d+\.\d s\n2 entries, ", done.stderr)
 
 
+@pytest.mark.posix("closes standard streams by the shell")
 @pytest.mark.parametrize(
     ("closed", "options", "code"),
     [("2>&-", "", 0), (">&-", "", 0), (">&- 2>&-", "", 0), (">&-", "--oops", 2)],
@@ -269,6 +271,7 @@ def test_a_closed_stream_takes_nothing(closed: str, options: str, code: int) -> 
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix("closes standard streams by the shell")
 def test_a_closed_standard_input_is_no_feed() -> None:
     """It is told from an empty one."""
     command = f"{shlex.join([sys.executable, *ON_DATA[:-1], '-'])} <&-"
@@ -279,10 +282,9 @@ def test_a_closed_standard_input_is_no_feed() -> None:
     )
 
 
+@pytest.mark.posix("/dev/fd")
 def test_a_query_may_come_through_a_pipe() -> None:
     """As the shell's `<(echo ...)` gives it."""
-    if not Path("/dev/fd").exists():
-        pytest.skip("there is no /dev/fd here")
     reading, writing = os.pipe()
     os.write(writing, QUERY.encode())
     os.close(writing)

@@ -181,6 +181,7 @@ def test_a_line_is_on_disk_before_it_counts_as_delivered(monkeypatch: pytest.Mon
     assert states[2:] in ([], [(2, 2)])
 
 
+@pytest.mark.posix("makes a named pipe")
 @pytest.mark.parametrize("resume", [[], RESUME])
 def test_deltas_go_into_a_pipe(resume: list[str]) -> None:
     """A named pipe gets what a file would."""
@@ -203,11 +204,10 @@ def test_deltas_may_go_nowhere() -> None:
     assert watch(*options, *RESUME) == 0
 
 
+@pytest.mark.posix("/dev/stdout")
 @pytest.mark.parametrize("resume", [[], RESUME])
 def test_standard_output_may_be_named(resume: list[str]) -> None:
     """/dev/stdout is a pipe here."""
-    if not Path("/dev/stdout").exists():
-        pytest.skip("there is no /dev/stdout here")
     command = [sys.executable, *ON_DATA, "--to", "ndjson", "--out", "/dev/stdout", *resume]
     done = subprocess.run(command, capture_output=True, check=True)
     assert [json.loads(line)["initial"] for line in done.stdout.splitlines()] == [True, False]
@@ -225,11 +225,10 @@ def test_standard_output_is_not_the_feed(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.linux("/dev/full")
 @pytest.mark.parametrize("option", [[], ["--resume", "r.sqlite", "--name", "n"]])
 def test_a_full_disk_ends_the_run(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A delta that cannot be written is an error with exit code 2."""
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full here")
     assert watch("--to", "ndjson", "--out", "/dev/full", *option) == 2
     assert capsys.readouterr().err.endswith("rdflive: error: /dev/full: No space left on device\n")
 
@@ -268,12 +267,13 @@ def serving() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None
-        found = re.fullmatch(rb"serving events at (http://127\.0\.0\.1:\d+/)\n", process.stderr.readline())
+        found = re.fullmatch(rb"serving events at (http://127\.0\.0\.1:\d+/)\r?\n", process.stderr.readline())
         assert found
         yield process, found[1].decode()
         process.kill()
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_events_are_served_until_control_c() -> None:
     """Clients get the answer and each delta, after the feed has ended too; Ctrl-C ends all quietly."""
     with serving() as (process, url):
@@ -311,6 +311,7 @@ def test_events_end_with_an_error_of_the_feed() -> None:
     assert b"rdflive: error: standard input, line 2: " in err
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_control_c_leaves_a_resumed_run_complete() -> None:
     """Behind Ctrl-C the numbers go on; at most the delta that was being printed is printed again."""
     pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")

@@ -79,6 +79,7 @@ def feed(count: int) -> tuple[str, Counter[str]]:
     return text, left
 
 
+@pytest.mark.posix("tells by the signal whether a program was killed or failed")
 def test_no_kill_loses_a_delta(receiver: Receiver) -> None:
     """Killed in a delivery, or shortly behind it, a run goes on; but for repeats all is exact."""
     pytest.importorskip("oxrdflib", reason="the oxigraph extra is not installed")

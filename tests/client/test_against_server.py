@@ -28,6 +28,8 @@ from rdflive.client.address import Address
 from rdflive.client.server import Server
 from support.serving import Serving, serving
 
+pytestmark = pytest.mark.posix("the server forks")
+
 P = URIRef("http://e/p")
 NODES = [URIRef(f"http://e/{letter}") for letter in "abc"]
 OBJECTS = [*NODES, Literal("é\n\u2028"), Literal("x", lang="en")]

@@ -232,6 +232,7 @@ def test_certificates_are_checked(
     assert gone.wait(PATIENCE)
 
 
+CONTROL_C = pytest.mark.posix("sends itself SIGINT")
 PROGRAM = """
 import os, signal, sys, threading, rdflive
 subscription = rdflive.connect(sys.argv[1]).subscribe("ASK {}", print)
@@ -248,7 +249,7 @@ if sys.argv[2] == "interrupt":
 """
 
 
-@pytest.mark.parametrize("ending", ["end", "interrupt"])
+@pytest.mark.parametrize("ending", ["end", pytest.param("interrupt", marks=CONTROL_C)])
 def test_a_program_ends_with_open_subscriptions(server: EventServer, ending: str) -> None:
     """Neither the thread that follows nor a wait for a delta keeps the interpreter from its end."""
     head: dict[str, Any] = {"form": "ASK", "head": {"vars": []}, "subscription": "x"}

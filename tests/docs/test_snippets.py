@@ -14,6 +14,14 @@ import rdflive_stores
 from support.pages import PAGES, TUTORIAL, blocks, page_name
 
 ALONE = [page for page in PAGES if page not in TUTORIAL]
+POSIX = {
+    "docs/client.md": "starts a server, which forks",
+    "docs/server.md": "starts a server, which forks",
+    "docs/spark.md": "Hadoop needs winutils.exe on Windows",
+    "rdflive.forking": "forks",
+    "rdflive.server.app": "the server forks",
+}
+"""What has code that not every system runs, and why."""
 
 
 def modules() -> list[str]:
@@ -23,11 +31,17 @@ def modules() -> list[str]:
     return [name for name in found if not name.endswith("__main__")]
 
 
+def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.posix(POSIX[name]),) if name in POSIX else ()
+
+
 def snippets(page: Path) -> list[str]:
     return [block.code for block in blocks(page) if block.language == "python"]
 
 
-@pytest.mark.parametrize("page", ALONE, ids=page_name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=marks(page_name(page))) for page in ALONE], ids=page_name
+)
 def test_snippets_of_a_page_run(page: Path) -> None:
     """Each Python snippet runs by itself; those of a chapter of the tutorial belong together."""
     for snippet in snippets(page):
@@ -39,7 +53,7 @@ def test_there_are_snippets() -> None:
     assert sum(len(snippets(page)) for page in ALONE) >= 4
 
 
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in modules()])
 def test_doctests_of_a_module_pass(name: str) -> None:
     """Examples in docstrings are true."""
     result = doctest.testmod(importlib.import_module(name), raise_on_error=False)

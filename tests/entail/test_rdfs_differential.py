@@ -9,7 +9,10 @@ from support.effort import DEEP
 from support.worlds import PRIMARY
 
 UPDATES = 160 if DEEP else 64
-"""Per kind of store and family of schemas; fewer entail little, `python -m entail.differential` makes more."""
+"""Per kind of store and family of schemas; fewer entail little.
+
+`python -m entail.differential` makes more.
+"""
 
 
 @pytest.mark.turns(by="family", always={"kind": PRIMARY})

@@ -17,6 +17,7 @@ from support.shared import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ON_SPARK = sorted((ROOT / "examples" / "spark").glob("*.py"))
+SERVES = pytest.mark.posix("the server forks")
 
 
 def run(*command: str) -> str:
@@ -30,12 +31,17 @@ def example_prints(example: Path) -> str:
     return run(sys.executable, "-W", "error", str(example))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(path, marks=SERVES if path.name == "live_server.py" else ()) for path in EXAMPLES],
+    ids=lambda path: path.name,
+)
 def test_example_runs(example: Path) -> None:
     """The example prints something and ends well, with warnings as errors."""
     assert example_prints(example)
 
 
+@pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 @pytest.mark.parametrize("example", ON_SPARK, ids=lambda path: path.name)
 def test_example_on_spark_runs(example: Path) -> None:
     """The same where Spark is installed."""
@@ -65,6 +71,7 @@ def test_endpoint_feed_shows_what_changes_elsewhere() -> None:
     assert out[-1] == "The endpoint holds 73 triples, and of these 3 are here."
 
 
+@SERVES
 def test_live_server_tells_what_was_missed() -> None:
     """A client goes on by itself when the server comes back, and is told the difference."""
     out = example_prints(ROOT / "examples" / "live_server.py").splitlines()
@@ -72,6 +79,7 @@ def test_live_server_tells_what_was_missed() -> None:
     assert told == ["  + T201 7", "  + T202 12", "  - T201 7", "  + T101 9", "  + T201 9"]
 
 
+@pytest.mark.posix("Hadoop needs winutils.exe on Windows")
 def test_mirror_table_nets_what_comes_in_one_micro_batch() -> None:
     """A row that changes twice gives one delta, and a row that goes takes its triples along."""
     pytest.importorskip("pyspark", reason="needs the extra rdflive[spark]")

@@ -1,4 +1,4 @@
-"""Faults in the translation and planning of queries, in expressions, aggregates, modifiers and the order of terms."""
+"""Faults in the translation and planning of queries, in expressions, aggregates and the order of terms."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/query/translate.py",
         "table = [row for row in table if all(row.get(n) in (None, term) for n, term in fixed.items())]",
         "table = [row for row in table if all(row.get(n) == term for n, term in fixed.items())]",
-        BOUND,
+        TRANSLATE,
     ),
     Fault(
         "a filter runs before a join has bound its variable",
@@ -83,12 +83,13 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/query/plan.py",
         "if step.basic is None or step.node is not below or max(uses) > 1 or index != len(self.steps) - 1:",
         "if step.basic is None or step.node is not below or index != len(self.steps) - 1:",
-        BOUND,
+        TRANSLATE,
     ),
     Fault(
         "a filter goes below LIMIT",
         "rdflive/query/modifiers.py",
-        "down = [] if modifiers.slices else [c for c in offered if set(c.variables) <= set(modifiers.projected)]",
+        "down = [] if modifiers.slices else [c for c in offered if set(c.variables)"
+        " <= set(modifiers.projected)]",
         "down = [c for c in offered if set(c.variables) <= set(modifiers.projected)]",
         TRANSLATE,
     ),
@@ -143,11 +144,11 @@ FAULTS: tuple[Fault, ...] = (
         FUNCTIONS,
     ),
     Fault(
-        "BOUND takes the first term for none",
+        "BOUND of what nothing binds is an error",
         "rdflive/query/expressions/evaluation.py",
-        "return lambda row: row[place] != 0",
-        "return lambda row: row[place] > 1",
-        EXPRESSION,
+        "return lambda _: False",
+        "return lambda _: None",
+        BOUND,
     ),
     Fault(
         "NaN is true",

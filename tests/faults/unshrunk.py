@@ -1,4 +1,4 @@
-"""A plugin of pytest for runs against planted faults: the first example that fails is enough, and forgotten."""
+"""A plugin of pytest for runs against planted faults: the first example that fails is enough."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 from kill.subscriber import run
 
 
+@pytest.mark.posix("tells by the signal whether a program was killed or failed")
 def test_a_killed_subscriber_misses_nothing(tmp_path: Path) -> None:
     """Killed at random moments, a subscriber is told every delta, and each number with one content."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")

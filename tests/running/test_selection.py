@@ -190,7 +190,7 @@ def test_behind(request): assert request.node.get_closest_marker("timeout").args
     assert "Timeout" in run.stdout
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to ignore")
+@pytest.mark.posix("has a program ignore a signal")
 def test_programs_of_tests_hear_ctrl_c_though_the_run_ignores_it(tmp_path: Path) -> None:
     """As in the background of a shell, or under nohup."""
     suite = Suite(

@@ -22,6 +22,7 @@ from support.protocol import answered
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+pytestmark = pytest.mark.posix("the server forks")
 
 TABLES = {
     "application/sparql-results+json": "json",

@@ -28,6 +28,8 @@ from support.following import following
 from support.served import Served
 from support.serving import Serving, serving
 
+pytestmark = pytest.mark.posix("the server forks")
+
 P = URIRef("http://e/p")
 GRAPH = URIRef("http://e/g")
 

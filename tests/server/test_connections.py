@@ -14,6 +14,7 @@ from support.raw_requests import HOST
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+pytestmark = pytest.mark.posix("the server forks")
 
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
 KEY = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"

@@ -179,6 +179,7 @@ def listening() -> Iterator[tuple[int, list[object]]]:
         thread.join()
 
 
+@pytest.mark.posix("the server forks")
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_no_request_reaches_another_host(store: str) -> None:
     """Whatever a query or update says, no connection goes out."""

@@ -21,6 +21,8 @@ from support.effort import examples
 from support.raw_requests import HOST, raw, status
 from support.serving import Serving, serving
 
+pytestmark = pytest.mark.posix("the server forks")
+
 NAMED = "SELECT * { GRAPH ?g { ?s ?p ?o } }"
 TOO_LONG = {b"400", b"408", b"414", b"431"}
 
@@ -241,7 +243,7 @@ def test_client_that_never_reads_is_let_go(kind: str, monkeypatch: pytest.Monkey
 
 
 def _files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(os.listdir("/dev/fd"))
 
 
 def test_nothing_stays_open_behind_a_storm() -> None:

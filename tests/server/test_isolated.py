@@ -24,13 +24,13 @@ import rdflib
 from websockets.sync.client import connect
 
 import rdflive
-from rdflive.server import isolated, make_app
+from rdflive.server import isolated
 from rdflive.server.access import RIGHTS, Client, digest
 from support.protocol import answered, asked, updated
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts files by /proc")
+pytestmark = pytest.mark.linux("macOS has no limits of memory, and no /proc to look for processes in")
 
 ROWS = 2000
 CROSS = "{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
@@ -354,7 +354,6 @@ with serving(dataset, query_seconds=600.0) as server:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux")
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_query_ends_with_its_server(store: str) -> None:
     """When the server is killed, so are its queries."""
@@ -368,10 +367,3 @@ def test_query_ends_with_its_server(store: str) -> None:
             not Path(f"/proc/{child}").exists() or "Z (zombie)" in Path(f"/proc/{child}/status").read_text()
         )
     )
-
-
-def test_serving_is_refused_without_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where processes cannot be forked the error says where to serve."""
-    monkeypatch.delattr(os, "fork")
-    with pytest.raises(rdflive.RdfliveError, match="WSL"):
-        make_app(rdflib.Dataset())

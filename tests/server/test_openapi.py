@@ -14,6 +14,7 @@ from rdflive.server.openapi import describe_api
 from rdflive.server.service import FeedState
 
 
+@pytest.mark.posix("the server forks")
 def test_description_has_every_route_and_no_other() -> None:
     """Paths and methods are those of the application; HEAD is GET's, and WebSockets are not described."""
     described = {

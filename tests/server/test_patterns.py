@@ -249,6 +249,7 @@ LATENT = (
 )
 
 
+@pytest.mark.posix("the server forks")
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_subscription_with_a_slow_pattern_is_refused(store: str) -> None:
     """With entailment or without, over events and SEPA; what comes later is written in no time."""

@@ -20,6 +20,7 @@ from support.protocol import Reply, answered, asked, updated
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+pytestmark = pytest.mark.posix("the server forks")
 
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"

@@ -20,6 +20,7 @@ from support.protocol import answered, updated
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+pytestmark = pytest.mark.posix("the server forks")
 
 COUNT = "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
 

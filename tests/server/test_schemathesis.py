@@ -20,6 +20,8 @@ from rdflive.server.openapi import describe_api  # noqa: E402
 from support.effort import examples  # noqa: E402
 from support.serving import serving  # noqa: E402
 
+pytestmark = pytest.mark.posix("the server forks")
+
 TOKEN = "everything-0123456789"
 EXAMPLES = examples(15)
 QUERIES = ["ASK { ?s ?p ?o }", "SELECT * { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"]

@@ -21,6 +21,8 @@ from rdflive.feeds.bindings import read_bindings
 from rdflive.server.access import Client, digest
 from support.serving import serving
 
+pytestmark = pytest.mark.posix("the server forks")
+
 ALL = "SELECT ?s ?o { ?s <http://e/p> ?o }"
 P = URIRef("http://e/p")
 

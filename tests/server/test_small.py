@@ -73,6 +73,7 @@ def test_limit_of_rows_counts_too(dataset: rdflib.Dataset) -> None:
     assert not is_small(dataset, SMALL[0], most=9)
 
 
+@pytest.mark.posix("the server forks")
 def test_small_queries_are_opened_without_a_rehearsal(dataset: rdflib.Dataset) -> None:
     """A server on which no rehearsal can end in time opens them all the same."""
     with serving(dataset, query_seconds=0.0001) as server:

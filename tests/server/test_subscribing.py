@@ -29,6 +29,8 @@ from support.effort import examples
 from support.serving import Serving, serving
 from support.sinks import Event, listening, read_events, total
 
+pytestmark = pytest.mark.posix("the server forks")
+
 P = URIRef("http://e/p")
 QUERY = "SELECT ?s ?o { ?s <http://e/p> ?o }"
 

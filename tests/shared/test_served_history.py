@@ -19,6 +19,7 @@ from support.history import history
 from support.served import Served
 
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
+pytestmark = pytest.mark.posix("the server forks")
 
 QUERIES = [
     "SELECT ?s ?label { ?s <http://www.w3.org/2000/01/rdf-schema#label> ?label }",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from kill import spark_mirror
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc whether a JVM has ended")
+@pytest.mark.linux("asks /proc whether a JVM has ended")
 def test_a_killed_mirror_loses_nothing_and_applies_nothing_twice() -> None:
     """Whether its Python or its JVM is killed both end, and the next run goes on with the graph as it is."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+with suppress(ImportError):  # Windows has none; tests of Spark are not run there
+    import pwd
 
 __all__ = ["Database", "database"]
 

@@ -44,6 +44,11 @@ MARKS = (
     "posix(reason): needs what Linux and macOS have, and Windows has not",
     "linux(reason): needs what only Linux has",
 )
+NEEDS = {
+    "tests/server/page": ("posix", "the server forks"),
+    "tests/spark": ("posix", "Hadoop needs winutils.exe on Windows"),
+}
+"""Whole folders that not every system can run."""
 SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 """What this system is, by the marks of tests that need it; `support.elsewhere` says otherwise."""
 
@@ -108,10 +113,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, folder in TOGETHER.items():
             if file.is_relative_to(folder):
                 item.add_marker(pytest.mark.xdist_group(name))
+        for folder, (system, reason) in NEEDS.items():
+            if file.is_relative_to(folder):
+                item.add_marker(getattr(pytest.mark, system)(reason))
         for system in SYSTEMS:
             mark = item.get_closest_marker(system)
             if mark is not None and not SYSTEMS[system]:
-                item.add_marker(pytest.mark.skip(f"not {system} here: {mark.args[0]}"))
+                item.add_marker(pytest.mark.skip(f"needs {system}: {mark.args[0]}"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import fcntl
 import mmap
 import os
 import shutil
@@ -30,6 +29,11 @@ from rdflive_stores.spark.logs.files import STOPPED, LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings
 from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.session import session
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]  # mypy knows the system that it runs on
 
 __all__ = ["ChangeLog", "changes"]
 
@@ -258,6 +262,8 @@ def _refuse_batch(graph: Any, path: str) -> None:
 
 def _open(path: str) -> FileIO:
     """Open a log to append to, for this process and object alone."""
+    if fcntl is None:
+        raise RdfliveError("a ChangeLog locks its file by fcntl: record on Linux, macOS or WSL")
     try:
         file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed with the ChangeLog
     except OSError as error:

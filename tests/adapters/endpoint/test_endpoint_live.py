@@ -19,6 +19,7 @@ import rdflive
 from rdflive.feeds import NAMED_GRAPHS
 from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
+from support.effort import drawn_from, rounds
 from support.endpoint import RunningEndpoint, fuseki, mark, rdflib_endpoint
 from support.following import following
 
@@ -69,6 +70,7 @@ def named(dataset: rdflib.Dataset) -> rdflib.Graph:
     return graph
 
 
+@pytest.mark.turns(by="make")
 @pytest.mark.parametrize("make", [rdflib.Dataset, lambda: rdflib.Dataset(store="Oxigraph")])
 def test_endpoint_is_mirrored_whenever_the_writer_pauses(
     endpoint: RunningEndpoint, make: Callable[[], rdflib.Dataset]
@@ -76,9 +78,9 @@ def test_endpoint_is_mirrored_whenever_the_writer_pauses(
     """After every pause of a random writer, the mirrored dataset is that of the endpoint, graph by graph."""
     dataset = make()
     feed = EndpointFeed(endpoint.url, patterns=EVERYTHING, every=0.01)
-    written = updates(random.Random(7))
+    written = updates(drawn_from("pauses"))
     with following(dataset, feed) as mirrored:
-        for _ in range(6):
+        for _ in range(rounds(6)):
             for _ in range(25):
                 endpoint.update(next(written))
             default, others = canonical(endpoint.graph()), canonical(endpoint.named())
@@ -118,7 +120,7 @@ def same(one: rdflib.Graph, other: rdflib.Graph) -> bool:
 
 def test_endpoint_that_nobody_writes_to_gives_no_entry(endpoint: RunningEndpoint) -> None:
     """Every poll has other labels for blank nodes; without a change there is no entry all the same."""
-    written = updates(random.Random(3))
+    written = updates(drawn_from("nobody"))
     for _ in range(60):
         endpoint.update(next(written))
     dataset = rdflib.Dataset()
@@ -133,7 +135,7 @@ def test_endpoint_gives_a_subscription_its_answers(endpoint: RunningEndpoint) ->
     graph = rdflib.Graph()
     query = 'SELECT ?s ?n { ?s <urn:p1> ?b . ?b <urn:n> ?n . ?s <urn:kind> "shown" }'
     answers: Counter[Any] = Counter()
-    written = updates(random.Random(11))
+    written = updates(drawn_from("answers"))
     for i in range(4):
         endpoint.update(f'INSERT {{ <urn:s{i}> <urn:kind> "shown", "other" }} WHERE {{}}')
     with rdflive.subscribe(graph, query, lambda delta: answers.update(delta.weights())):

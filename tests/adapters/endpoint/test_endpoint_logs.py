@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +15,7 @@ from rdflive.errors import FeedError, ResyncNeeded
 from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
 from rdflive_stores.endpoint_http import EndpointError
+from support.effort import drawn_from
 from support.following import following
 from support.held import EVERYTHING, Held, line, triple
 from support.misbehaving import Asked, Reply, Server, rows
@@ -100,7 +100,7 @@ def logged(request: pytest.FixtureRequest, server: Server) -> Logged:
 @pytest.mark.parametrize("make", [rdflib.Graph, lambda: rdflib.Graph(store="Oxigraph")])
 def test_log_is_followed_while_the_endpoint_changes(logged: Logged, make: Callable[[], rdflib.Graph]) -> None:
     """Changes before, during and after the snapshot are all there in the end, each once."""
-    choose = random.Random(5)
+    choose = drawn_from("log")
 
     def change() -> None:
         logged.change(*{choose.randrange(30) for _ in range(4)})

@@ -40,6 +40,8 @@ COALESCE()
 "a"@en < "a"@fr
 ex:a < ex:b
 "2020-01-01T00:00:00"^^xsd:dateTime < "2020-01-01T10:00:00Z"^^xsd:dateTime
+"2020-01-01T00:00:00"^^xsd:dateTime < "2020-01-01T14:00:00Z"^^xsd:dateTime
+"2020-01-01T00:00:00"^^xsd:dateTime > "2019-12-31T10:00:00Z"^^xsd:dateTime
 !"2020-01-01"^^xsd:date
 !ex:a
 1 IN (2, 1/0)
@@ -161,6 +163,7 @@ xsd:double("1e3") = 1000 && xsd:double(true) = 1 && xsd:float("INF") > 1
 xsd:boolean("1") && !xsd:boolean("0") && xsd:boolean(0.1) && !xsd:boolean("NaN"^^xsd:double)
 STR(xsd:string(1.50)) = "1.5" && STR(xsd:string(1e0)) = "1" && STR(xsd:string(1.5e10)) = "1.5E10"
 STR(xsd:string(1e-7)) = "1.0E-7" && STR(xsd:string(1e10)) = "1.0E10" && STR(xsd:string(-0.0)) = "0"
+STR(xsd:string(1e6)) = "1.0E6" && STR(xsd:string(999999e0)) = "999999" && STR(xsd:string(1e-6)) = "0.000001"
 STR(xsd:string(true)) = "true" && STR(xsd:string(ex:a)) = "http://example.org/a"
 STR(xsd:string("-INF"^^xsd:double)) = "-INF" && STR(xsd:string("NaN"^^xsd:double)) = "NaN"
 xsd:dateTime("2006-08-23T00:00:00Z") = "2006-08-23T00:00:00Z"^^xsd:dateTime""".splitlines()

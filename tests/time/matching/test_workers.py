@@ -73,7 +73,7 @@ def test_workers_raise_the_error_of_an_iterator_in_its_turn() -> None:
             next(found)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.posix("kills a program, and forks in one case")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_workers_end_when_their_parent_is_killed(method: str, tmp_path: Any) -> None:
     """Nobody holds its output open any more."""
