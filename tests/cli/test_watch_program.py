@@ -150,7 +150,8 @@ def tail(path: Path) -> Iterator[bytes]:
 
 def on_terminal(arguments: list[str], columns: int) -> str:
     """Run Python with standard output and error on a terminal; give what it shows, without colours."""
-    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+    import pty
+
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color"}
     environment.pop("NO_COLOR", None)
@@ -173,6 +174,7 @@ def without_colours(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_a_terminal_shows_a_table() -> None:
     """Rows have the commit, a sign and compact terms, green for + and red for -."""
     shown = on_terminal(ON_DATA, 80)
@@ -189,6 +191,7 @@ def test_a_terminal_shows_a_table() -> None:
     assert "\x1b[31m" in shown
 
 
+@pytest.mark.posix("a pseudo-terminal")
 @pytest.mark.parametrize("columns", [40, 60])
 def test_a_table_keeps_to_the_width(columns: int) -> None:
     """Long terms are cut with an ellipsis, and control characters cannot reach the terminal."""
@@ -203,6 +206,7 @@ def test_a_table_keeps_to_the_width(columns: int) -> None:
     assert "\x1b[2J" not in shown
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_a_terminal_shows_ask_and_an_empty_answer() -> None:
     """ASK shows each new answer; a SELECT without solutions says so."""
     command = ["-m", "rdflive", "watch", "data.ttl", "--changes", "c.rdfp", "--query"]
@@ -212,6 +216,7 @@ def test_a_terminal_shows_ask_and_an_empty_answer() -> None:
     assert select.splitlines()[1] == " start  no solutions"
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_a_table_has_a_column_for_every_variable() -> None:
     """Also for one that no solution binds yet; the header does not come again when one does."""
     Path("c.rdfp").write_text("A <http://e/a> <http://e/q> <http://e/z> .\n")
@@ -242,6 +247,7 @@ def test_a_full_output_is_named(command: str) -> None:
     assert done.stderr == b"rdflive: error: standard output: No space left on device\n"
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_a_long_load_shows_its_progress() -> None:
     """A load that takes long shows a bar with the percentage of bytes, and removes it."""
     Path("big.nt").write_text("".join(f'<http://e/{n}> <http://e/p> "{n}" .\n' for n in range(30_000)))

@@ -26,6 +26,8 @@ FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 SECONDS = 60
 """How long one test may take: a fault may make a loop endless."""
 ALL_SECONDS = 600
+MEMORY = 6 << 30
+"""How many bytes of addresses a run may take."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     try:
         run = subprocess.run(
             command,
+            preexec_fn=_bound_memory if os.name == "posix" else None,
             cwd=ROOT,
             env=environment,
             capture_output=True,
@@ -126,3 +129,10 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
         assert run.returncode < 0, run.stdout + run.stderr
         return Caught(f"ended by signal {-run.returncode}", seconds)
     return Caught(first[1], seconds)
+
+
+def _bound_memory() -> None:
+    """A fault may also make something grow without an end."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kill import mirror
+from support.effort import drawn_from
 
 
+@pytest.mark.turns(by="seed")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_mirror_loses_nothing_and_applies_nothing_twice(seed: int) -> None:
     """After each kill the store is at the batch its cursor names, and at the end at the last."""
     pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
-    outcome = mirror.run(kills=2, batches=300, seed=seed)
+    outcome = mirror.run(kills=2, batches=300, seed=drawn_from("mirror", seed).getrandbits(32))
     assert (outcome.kills, outcome.batches) == (2, 300)
     assert outcome.blank_nodes > 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from rdflib import Literal, URIRef
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.parse import parse_query
+from support.effort import checked, drawn_from
 from support.quads import Store, Sum
 from support.queries import NODES, PREDICATES, Quad, make_quad
 
@@ -106,14 +106,15 @@ SAME: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("text", "same"), SAME.values(), ids=SAME)
 def test_modifiers_give_what_rdflib_gives_for_the_same_in_other_words(text: str, same: str) -> None:
     """After every write the answer, in order, is rdflib's own to an equal query that it can evaluate."""
-    random = Random(text)
+    random = drawn_from(text)
     store = Store("graph")
     followed = Sum(store, text)
     names = parse_query(text).names
     quads = list(dict.fromkeys(make_quad(random, graphs=False) for _ in range(20)))
-    for write in [(1, quad) for quad in quads] + [(-1, quad) for quad in quads]:
+    for write, compared in checked([(1, quad) for quad in quads] + [(-1, quad) for quad in quads]):
         store.write(write)
-        followed.check(evaluated(store.quads, same, names))
+        if compared:
+            followed.check(evaluated(store.quads, same, names))
     assert followed.most
 
 
@@ -133,13 +134,14 @@ def test_grouped_variable_may_be_one_that_init_bindings_fix() -> None:
     """A variable grouped by and projected is the constant that initBindings gives, as for rdflib."""
     text = f"SELECT ?s (COUNT(?o) AS ?n) {ROWS} GROUP BY ?s"
     bindings: Any = {"s": A}
-    random = Random(5)
+    random = drawn_from("grouped")
     store = Store("graph")
     followed = Sum(store, text, initBindings=bindings)
     quads = list(dict.fromkeys(make_quad(random, graphs=False) for _ in range(20)))
-    for write in [(1, quad) for quad in quads] + [(-1, quad) for quad in quads]:
+    for write, compared in checked([(1, quad) for quad in quads] + [(-1, quad) for quad in quads]):
         store.write(write)
-        followed.check(evaluated(store.quads, text, ("s", "n"), initBindings=bindings))
+        if compared:
+            followed.check(evaluated(store.quads, text, ("s", "n"), initBindings=bindings))
     assert followed.most
 
 

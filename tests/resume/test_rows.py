@@ -47,6 +47,15 @@ def test_rows_of_rdflib_terms_are_read_as_they_were_written(terms: list[Any]) ->
     text.replace("\t", "").encode()  # SQLite takes it
 
 
+def test_a_key_has_languages_in_lower_case() -> None:
+    """Rows that differ in the case of a language have one key; in that of anything else they have two."""
+    texts, iri = RdflibTexts(), URIRef("urn:A@B")
+    one, other = (write_row(texts, (Literal("A@B", lang=tag), None, iri)) for tag in ("EN-gb", "en-GB"))
+    assert one != other
+    assert row_key(one) == row_key(other) == f'"A@B"@en-gb\t\t<{iri}>'
+    assert row_key(write_row(texts, (Literal("A@B"), None, iri))) == f'"A@B"\t\t<{iri}>'
+
+
 def test_a_literal_keeps_its_value_and_its_blanks() -> None:
     """A literal that is not in canonical form has its value in Python, and blanks that rdflib collapses."""
     texts = RdflibTexts()

@@ -103,6 +103,30 @@ def test_other_sites_cannot_ask(host: str, origin: str | None, good: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("site", "mode", "target", "good"),
+    [
+        ("same-origin", "cors", "empty", True),
+        ("none", "navigate", "document", True),
+        ("cross-site", "navigate", "document", True),
+        ("same-site", "navigate", "document", True),
+        ("cross-site", "no-cors", "image", False),
+        ("same-site", "no-cors", "image", False),
+        ("cross-site", "navigate", "iframe", False),
+        ("same-site", "navigate", "iframe", False),
+    ],
+)
+def test_what_other_sites_show_is_not_asked_for(site: str, mode: str, target: str, good: bool) -> None:
+    """Other hosts of the site are others too; a link that is followed shows only what is asked."""
+    sent = {"host": "localhost", "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": target}
+    access = Access(None, "127.0.0.1")
+    if good:
+        access.check_site(Headers(sent))
+        return
+    with pytest.raises(Problem, match="another site"):
+        access.check_site(Headers(sent))
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "holds no client"),

@@ -150,6 +150,16 @@ def test_log_watches_from_its_first_moment_to_its_last() -> None:
         assert adapter.capture.idle
 
 
+def test_log_keeps_as_much_as_fits_whatever_it_has_dropped() -> None:
+    """The room of commits that are gone is free for later ones."""
+    dataset = rdflib.Dataset()
+    with logged(dataset, size=2000) as log:
+        for _ in range(30):
+            turn(dataset, [0])
+        sizes = [commit.size for commit in log.behind(None)]
+        assert sum(sizes) <= 2000 < sum(sizes) + sizes[0]
+
+
 @pytest.mark.parametrize(
     "name", ["", "7", "0-00000000", "x-{epoch}", "99-{epoch}", "-1-{epoch}", "٣-{epoch}"]
 )

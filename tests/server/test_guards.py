@@ -38,6 +38,7 @@ REMOTE = [
     ("ASK { SERVICE ?、 {} }", 1, 7),
     ("ASK { \\u0053ERVICE <http://e/> {} }", 1, 7),
     ("ASK { ?a ?b ?c . \\U00000053ERVICE <http://e/> {} }", 1, 18),
+    ("\\u0041SK { ?a ?b '\\u00e9' . \\u0053ERVICE <http://e/> {} }", 1, 29),
     ("ASK { ſERVICE <http://e/> {} }", 1, 7),
 ]
 REMOTE_UPDATES = [
@@ -200,6 +201,15 @@ def test_no_request_reaches_another_host(store: str) -> None:
             updated(server, "INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", ("using-graph-uri", url)).status == 204
         )
         assert not seen
+
+
+def test_brackets_beside_each_other_are_not_nested() -> None:
+    """As many of them as one likes pass, and one more inside of the others than there may be does not."""
+    refuse_deep("ASK { " + "{ ?s ?p 1 } " * 1000 + "}")
+    deepest = "{" * 200 + "{ ?s ?p 1 } " * 9 + "}" * 200
+    with pytest.raises(Problem, match="nested more than 200 deep at line 1, column 201"):
+        refuse_deep(deepest)
+    refuse_deep(deepest[1:-1])
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,20 @@ def test_a_query_without_clients_is_kept_for_a_while(monkeypatch: pytest.MonkeyP
         eventually(lambda: not len(server.service.topics))
 
 
+def test_a_query_that_somebody_comes_back_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had been given to live without clients is forgotten."""
+    monkeypatch.setattr(topics_module, "_LINGER", 0.3)
+    with serving() as server:
+        with listening(at(server)) as events:
+            next(event for event in events if event.kind)
+        eventually(lambda: not any(topic.followers for topic in server.service.topics))
+        with listening(at(server)) as events:
+            next(event for event in events if event.kind)
+            time.sleep(0.6)
+            add(server, 1)
+            assert next(events).kind == "update"
+
+
 def test_no_more_queries_linger_than_a_client_may_have() -> None:
     """The oldest are closed first."""
     with serving(subscriptions=2) as server:

@@ -25,6 +25,7 @@ TERMS = [
         Literal("01", datatype=rdflib.XSD.integer, normalize=False),
         {"type": "literal", "value": "01", "datatype": str(rdflib.XSD.integer)},
     ),
+    (Literal("x", datatype=rdflib.XSD.string), {"type": "literal", "value": "x"}),
     (Literal("\ud800"), {"type": "literal", "value": "\ud800"}),
 ]
 

@@ -57,10 +57,10 @@ LACKING: Final = {
     },
     "windows": {
         "os": """chown chroot eventfd fchdir fchown fdatasync fork forkpty getloadavg getpgid getpgrp
-            getpriority getrandom getsid killpg lchown lockf memfd_create mkfifo mknod nice openpty pidfd_open pipe2
-            posix_fadvise posix_fallocate pread pwrite readv register_at_fork sched_getaffinity
-            sched_setaffinity sched_yield setpgid setpriority setsid splice statvfs sync sysconf wait wait3
-            wait4 waitid writev O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_SYNC""",
+            getpriority getrandom getsid killpg lchown lockf memfd_create mkfifo mknod nice openpty
+            pidfd_open pipe2 posix_fadvise posix_fallocate pread pwrite readv register_at_fork
+            sched_getaffinity sched_setaffinity sched_yield setpgid setpriority setsid splice statvfs sync
+            sysconf wait wait3 wait4 waitid writev O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_SYNC""",
         "signal": """alarm getitimer pause pthread_kill pthread_sigmask setitimer siginterrupt sigpending
             sigtimedwait sigwait sigwaitinfo SIGALRM SIGCHLD SIGCONT SIGHUP SIGIO SIGKILL SIGPIPE SIGPROF
             SIGQUIT SIGSTOP SIGTSTP SIGUSR1 SIGUSR2 SIGXCPU""",

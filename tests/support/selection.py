@@ -41,6 +41,7 @@ MARKS = (
     "core: runs on every Python and on the lowest versions; given to whole folders",
     "turns(among=None, by=None, always=None): quick runs have the case in turn with others",
     "deep(reason): only deep runs have the test",
+    "xdist_group(name): one worker runs them all; declared for runs without that plugin",
     "posix(reason): needs what Linux and macOS have, and Windows has not",
     "linux(reason): needs what only Linux has",
 )

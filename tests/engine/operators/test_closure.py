@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,7 @@ from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import reach
 from rdflive.engine.operators.closure import Closure
 from rdflive.engine.operators.digraph import Digraph
-from support.effort import examples
+from support.effort import drawn_from, examples, rounds
 
 NODES = 8
 
@@ -214,13 +213,13 @@ def test_closure_seeded_with_every_node_equals_unseeded(updates: list[tuple[list
 @pytest.mark.parametrize("size", [45, 60])
 def test_closure_of_a_larger_graph_equals_recomputation(batch: int, seeded: bool, size: int) -> None:
     """Cycles of many nodes grow and split, one edge or several at a time."""
-    random = Random(size)
+    random = drawn_from(batch, seeded, size)
     nodes = range(1, 41)
     closure = Closure(names(), reflexive=False, seeded=seeded)
     seeds: set[Row] = {(node,) for node in random.sample(nodes, 5)}
     edges: set[Row] = {(random.choice(nodes), random.choice(nodes)) for _ in range(size)}
     answer = closure.update(dict.fromkeys(edges, 1), *[dict.fromkeys(seeds, 1)] * seeded)
-    for _ in range(300):
+    for _ in range(rounds(300)):
         gone = random.sample(sorted(edges), min(len(edges), batch)) if len(edges) > size - 5 else []
         new = [(random.choice(nodes), random.choice(nodes)) for _ in range(batch)]
         delta = closure.update(toggle(edges, {*gone, *new}), *[{}] * seeded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Slice
+from support.effort import drawn_from
 from support.operators import CountingDictionary, History, add, check, histories, ids_of, net, rows, weigh
 
 
@@ -38,6 +38,12 @@ def cut(total: Weights, offset: int, limit: int | None, partition: tuple[int, ..
             2,
             [({(1,): 1, (2,): 1},), ({(3,): 1},), ({(3,): -1},)],
             [{(1,): 1, (2,): 1}, {(3,): 1, (1,): -1}, {(3,): -1, (1,): 1}],
+        ),
+        (
+            0,
+            2,
+            [({(1,): 1, (2,): 1, (3,): 1},), ({(1,): -1, (3,): -1},), ({(2,): -1},)],
+            [{(3,): 1, (2,): 1}, {(3,): -1}, {(2,): -1}],
         ),
         (1, 1, [({(3,): 3, (2,): 1},), ({(3,): -2},)], [{(3,): 1}, {(3,): -1, (2,): 1}]),
         (1, None, [({(1,): 1, (2,): 2},), ({(3,): 1},)], [{(1,): 1, (2,): 1}, {(2,): 1}]),
@@ -87,7 +93,7 @@ def test_slice_update_asks_for_few_keys_and_moves_few_rows(offset: int, limit: i
         asked.append(row)
         return row
 
-    random.seed(7)
+    random = drawn_from("slice", offset, limit)
     operator = Slice(CountingDictionary(5_000), key, offset, limit)
     total = {(number, number % 5): 1 for number in random.sample(range(5_000), 2_000)}
     operator.update(total)
