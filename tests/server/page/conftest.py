@@ -1,4 +1,4 @@
-"""A browser for the whole run; whatever goes wrong in the page of a test fails the test."""
+"""A browser for each module; whatever goes wrong in the page of a test fails the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from support.browser import Browser, Page, Watched
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, Playwright's event loop is in the way of asyncio's
 def browser() -> Iterator[Browser]:
     from support.browser import launched
 
