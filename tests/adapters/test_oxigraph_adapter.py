@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -167,7 +168,7 @@ def test_the_plugin_loads_without_pyoxigraph() -> None:
         assert oxigraph.rdflive_wrap(store=memory) is None
         assert not hasattr(oxigraph, "nothing")
     """
-    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_graphs_are_named_by_what_their_queries_see() -> None:

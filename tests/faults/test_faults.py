@@ -12,6 +12,8 @@ from faults import FAULTS
 from faults.planting import Copy, Fault, run_tests
 from faults.report import PROPERTY
 
+pytestmark = pytest.mark.linux("some of the tests that notice faults need Linux")
+
 TURNS = max(1, len(FAULTS) // 10)
 """A quick run plants about ten."""
 

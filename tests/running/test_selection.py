@@ -170,6 +170,7 @@ def test_drawn(number): assert number < 500
     assert "assert 500 < 500" in suite.run("-q").stdout
 
 
+@pytest.mark.posix("Windows has no alarm: a test that hangs ends the run")
 def test_a_test_that_hangs_is_ended_with_its_stacks(tmp_path: Path) -> None:
     """The stacks of all threads are printed, and the tests behind it run."""
     suite = Suite(

@@ -251,20 +251,21 @@ def test_a_reader_waits_for_an_event() -> None:
     assert events.readers == 0
 
 
-def test_large_events_are_written_in_pieces() -> None:
+@pytest.mark.parametrize("count", [1001, 2000, 2500])
+def test_large_events_are_written_in_pieces(count: int) -> None:
     """However many solutions there are, the pieces are one event."""
     events = EventLog()
-    events.publish(delta(0, initial=True, **{f"n{i}": 1 for i in range(2500)}))
+    events.publish(delta(0, initial=True, **{f"n{i}": 1 for i in range(count)}))
     reader = events.join()
     event = reader.take_now()
     assert event is not None
     pieces = list(event.pieces())
     assert len(pieces) > 3
     [read] = read_events(b"".join(pieces).splitlines(keepends=True))
-    assert len(read.data["added"]) == 2500
-    events.publish(delta(1, **{f"n{i}": -1 for i in range(2500)}))
+    assert len(read.data["added"]) == count
+    events.publish(delta(1, **{f"n{i}": -1 for i in range(count)}))
     [read] = drain(reader)
-    assert (read.data["added"], len(read.data["removed"])) == ([], 2500)
+    assert (read.data["added"], len(read.data["removed"])) == ([], count)
 
 
 P = URIRef("http://e/p")

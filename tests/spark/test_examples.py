@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from bench.child import call_module
 from support.shared import ROOT
 
@@ -25,6 +27,7 @@ def test_the_example_prints_deltas() -> None:
     assert len([line for line in lines if line.startswith("-")]) == 6
 
 
+@pytest.mark.deep("what the benchmark runs is in other tests; quick runs do not measure")
 def test_the_jobs_of_the_benchmark_give_figures() -> None:
     """Each kind of job has a rate or a time, and the peers agree on the answers."""
     shape = {"query": "star", "batch": 100, "updates": 300}

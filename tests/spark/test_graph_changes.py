@@ -334,6 +334,7 @@ for i in range(10**9):
 """
 
 
+@pytest.mark.turns(by="after")
 @pytest.mark.parametrize("after", [0.05, 0.2])
 def test_a_killed_recording_of_a_durable_graph_goes_on(after: float, tmp_path: Path) -> None:
     """After kill -9 a new recording brings the log to what the store on disk holds."""

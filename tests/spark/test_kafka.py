@@ -25,7 +25,10 @@ from support.spark_mirrors import Answers, state
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = needs_kafka
+pytestmark = [
+    needs_kafka,
+    pytest.mark.deep("a broker and Spark; quick runs have rows with the places of topics without a broker"),
+]
 PARTITIONS = 3
 PEOPLE = {
     "shop.people": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rdflive import RdfliveError
 from rdflive_stores.spark.logs.source import RdfPatchDataSource, register
 from rdflive_stores.spark.rows import POSITIONED, stream_columns, stream_offsets
+from support.effort import drawn_from
 from support.logs import Row, rows_of
 
+pytestmark = pytest.mark.turns(3)
+
+WITHOUT = pytest.mark.deep("quick runs have the same stream without Spark, in test_log_reading.py")
 _OBJECTS = ("<urn:o>", "_:b.1", '"é\\t\\"x\\" 😀"@en-GB', '"1"^^<http://www.w3.org/2001/XMLSchema#integer>')
 
 
@@ -28,7 +31,7 @@ def _registered(spark: SparkSession) -> None:
 
 def random_log(seed: int, units: int = 40) -> bytes:
     """Make a log of transactions, aborted ones, and rows outside of any."""
-    random_ = random.Random(seed)
+    random_ = drawn_from("log", seed)
 
     def rows() -> list[str]:
         return [
@@ -80,6 +83,7 @@ def test_a_batch_has_the_rows_of_all_files_in_order(spark: SparkSession, tmp_pat
     assert found == [(*row[:5], name, *row[5:]) for name in logs for row in rows_of(logs[name])]
 
 
+@WITHOUT
 def test_a_stream_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """Micro-batches of a growing log, over restarts, are its rows once and in order."""
     folder, checkpoint = tmp_path / "logs", tmp_path / "checkpoint"
@@ -155,6 +159,7 @@ def test_a_bad_row_fails_the_query_with_its_place(spark: SparkSession, tmp_path:
         load(spark, log).collect()
 
 
+@WITHOUT
 def test_a_stream_says_resync_when_its_log_was_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """A log that is not the one the checkpoint speaks of fails the query, which says what to do."""
     log, checkpoint = tmp_path / "log.rdfp", tmp_path / "checkpoint"

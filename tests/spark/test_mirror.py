@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import shutil
 import threading
 from collections.abc import Callable
@@ -29,9 +28,13 @@ from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
 from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows
 from rdflive_stores.spark.mirroring.shapes import Reading, ShapeError
 from rdflive_stores.spark.running import DataflowError
+from support.effort import drawn_from
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS
 
+pytestmark = pytest.mark.turns(3)
+
+CURSOR = pytest.mark.deep("several runs of Spark; quick runs have the cases of test_cursor.py")
 PEOPLE = {"people": {"subject": "http://e/{id}", "predicates": {"name": "http://e/name"}}}
 
 
@@ -102,7 +105,7 @@ def world(spark: SparkSession, tmp_path: Path) -> World:
 
 def random_batches(count: int, seed: int) -> list[list[Change]]:
     """Make transactions: a third of the changes are deletes, many redundant; blank nodes and named graphs."""
-    chance = random.Random(seed)
+    chance = drawn_from("transactions", seed)
     nodes = [*(URIRef(f"urn:n{n}") for n in range(6)), BNode("b1"), BNode("b2")]
     values = [*nodes, Literal('a\n"b"', lang="en"), Literal("01", datatype=rdflib.XSD.integer), Literal(1)]
     graphs = [None, None, URIRef("urn:g"), BNode("g")]
@@ -127,6 +130,7 @@ def expected(batches: list[list[Change]], kind: str = "dataset") -> set[Quad]:
     return state(graph)
 
 
+@pytest.mark.turns(by="kind")
 @pytest.mark.parametrize("kind", ["dataset", "oxigraph dataset", "live store"])
 def test_a_log_through_spark_is_the_log_without(world: World, kind: str) -> None:
     """The same graph, and deltas that add up to the same answers, in two runs of several micro-batches."""
@@ -186,6 +190,7 @@ def test_a_micro_batch_that_spark_repeats_is_applied_once(world: World) -> None:
     assert values(world.graph) == {"1", "3"}
 
 
+@CURSOR
 def test_a_lost_checkpoint_goes_on_where_rows_have_places(world: World) -> None:
     """The new one reads the log from its beginning, cut otherwise; each row is applied once, in its order."""
     batches = random_batches(40, 3)
@@ -215,6 +220,7 @@ def test_a_lost_checkpoint_is_told_where_rows_have_none(world: World) -> None:
     assert values(world.graph) == {"1", "2"}
 
 
+@CURSOR
 @pytest.mark.parametrize("is_placed", [True, False])
 def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None:
     """A graph in memory is gone with its process; a new checkpoint brings it back, an old one does not."""
@@ -232,6 +238,7 @@ def test_a_graph_made_anew_needs_a_resync(world: World, is_placed: bool) -> None
     assert values(world.graph) == {"1", "2"}
 
 
+@CURSOR
 def test_a_foreign_checkpoint_is_told(world: World) -> None:
     """One of another query on another log, under the name of this one."""
     world.append(random_batches(9, 1))
@@ -244,6 +251,7 @@ def test_a_foreign_checkpoint_is_told(world: World) -> None:
     assert "the graph has followed 'log.rdfp', and the query reads 'other.rdfp'" in text
 
 
+@CURSOR
 def test_a_checkpoint_that_was_put_back_is_harmless(world: World) -> None:
     """An old copy of a checkpoint reads some rows again, which is told by their places."""
     batches = random_batches(40, 5)
@@ -330,6 +338,7 @@ def test_debezium_rows_are_remembered_with_the_graph(world: World) -> None:
     world.graph.close()
 
 
+@CURSOR
 def test_records_with_numbers_outlive_a_checkpoint(world: World) -> None:
     """Neptune's commits are passed over by their numbers where rows have no places."""
 
@@ -367,6 +376,7 @@ def test_two_mirrors_of_one_name_are_refused(world: World) -> None:
     assert values(world.graph) == {"1"}
 
 
+@CURSOR
 def test_a_log_that_was_replaced_is_not_skipped(world: World) -> None:
     """A new checkpoint knows nothing of the old log, so the graph tells them apart by what it has applied."""
     text = "".join(f'A <urn:s> <urn:p> "{n}" .\n' for n in range(3))
@@ -383,6 +393,7 @@ def test_a_log_that_was_replaced_is_not_skipped(world: World) -> None:
     assert values(world.graph) == {"0", "1", "2", "3"}
 
 
+@CURSOR
 def test_a_stopped_mirror_does_not_commit_behind_its_successor(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

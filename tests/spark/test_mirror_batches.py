@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import random
 import signal
 from decimal import Decimal
 from typing import Any
@@ -28,7 +27,10 @@ from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
 from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
 from support.decoders import read
+from support.effort import drawn_from
 from support.spark_mirrors import mirrored, refuse, state
+
+pytestmark = pytest.mark.turns(3)
 
 PEOPLE = {
     "people": {
@@ -43,7 +45,7 @@ ROWS = "op string, s string, p string, o string, g string, topic string, partiti
 
 def random_changes(count: int, seed: int) -> list[Change]:
     """Make changes of few quads, many of them redundant."""
-    chance = random.Random(seed)
+    chance = drawn_from("changes", seed)
     graphs = [None, URIRef("urn:g")]
     objects = [URIRef("urn:o"), Literal('a\n"b"', lang="en"), Literal(7), rdflib.BNode("b")]
     return [
@@ -76,12 +78,13 @@ def applied(changes: Any) -> set[Quad]:
     return held
 
 
+@pytest.mark.turns(by="seed")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_change_rows_are_net_and_in_order(spark: SparkSession, seed: int) -> None:
     """Shuffled rows with places give each quad once, with its last change."""
     changes = random_changes(60, seed)
     rows = [change_row(change, offset) for offset, change in enumerate(changes)]
-    random.Random(seed).shuffle(rows)
+    drawn_from("rows", seed).shuffle(rows)
     frame = spark.createDataFrame(rows, ROWS).repartition(3)
     found = read_frame(shape_of(frame, None), frame).changes
     assert len(found) == len({change.quad for change in changes}) == len({change.quad for change in found})
@@ -122,7 +125,7 @@ def test_text_is_decoded_on_executors_and_net(spark: SparkSession, is_binary: bo
     changes = random_changes(80, 3)
     texts = [encode_nquads(Batch(tuple(changes[n : n + 4]))) for n in range(0, 80, 4)]
     rows = [(text.encode() if is_binary else text, "t", 0, n) for n, text in enumerate(texts)]
-    random.Random(1).shuffle(rows)
+    drawn_from("texts").shuffle(rows)
     kind = "binary" if is_binary else "string"
     frame = spark.createDataFrame(
         rows, f"value {kind}, topic string, partition int, offset long"
@@ -198,7 +201,7 @@ class Deltas:
     """A random history of a Delta table without a key."""
 
     def __init__(self, seed: int, versions: int = 6) -> None:
-        chance = random.Random(seed)
+        chance = drawn_from("table", seed)
         held: list[tuple[int, str | None]] = []
         self.rows: list[tuple[Any, ...]] = []
         for version in range(1, versions + 1):
@@ -223,6 +226,7 @@ class Deltas:
         return "".join(json.dumps({k: v for k, v in r.items() if v is not None}) + "\n" for r in records)
 
 
+@pytest.mark.turns(by="seed")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_delta_rows_are_counted_by_spark(spark: SparkSession, seed: int) -> None:
     """Micro-batches of versions, shuffled, restarted and repeated, make what the feed makes."""
@@ -232,7 +236,7 @@ def test_delta_rows_are_counted_by_spark(spark: SparkSession, seed: int) -> None
     kept: dict[str, str] = {}
     for versions in ((1, 2, 3), (1, 2, 3, 4), (5, 6)):
         rows = [row for row in table.rows if row[4] in versions]
-        random.Random(seed).shuffle(rows)
+        drawn_from("versions", seed, len(rows)).shuffle(rows)
         frame = spark.createDataFrame(rows, Deltas.COLUMNS)
         shape = shape_of(frame, form)
         shape.restore(kept)

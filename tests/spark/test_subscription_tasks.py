@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from rdflive_stores.spark.subscription import subscribe
+from support.effort import drawn_from
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node, rows_held
+
+pytestmark = pytest.mark.deep("it measures; quick runs count the rows that are made, in dataflow/")
 
 HUB = int(os.environ.get("RDFLIVE_HUB", "100000"))
 """The neighbours of a hub."""
@@ -48,7 +50,7 @@ def stages(spark: SparkSession, query: Any) -> list[Stage]:
 
 def test_subscription_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """No change row comes to the driver; stages run in several tasks, and all buckets hold state."""
-    chance = random.Random(21)
+    chance = drawn_from("tasks")
     files, size = ChangeFiles(tmp_path / "changes"), 400
 
     def add() -> None:

@@ -93,7 +93,8 @@ def begin() -> None:
             with suppress(AttributeError):  # not every Python has all
                 delattr(import_module(module), name)
     assert ProcessPoolExecutor  # imported while it can be
-    multiprocessing.set_start_method("spawn", force=True)
+    contexts: Any = multiprocessing.context  # a program may choose another one that there is
+    contexts._default_context._default_context = contexts._concrete_contexts["spawn"]
     for name in ("stat", "lstat", "access"):
         setattr(os, name, _blind(getattr(os, name)))
     sys.addaudithook(_watch)

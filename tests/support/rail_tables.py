@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
+
+from support.effort import drawn_from
 
 __all__ = ["CODES", "TABLES", "Transactions"]
 
@@ -36,7 +37,7 @@ class Transactions:
     """Makes random scripts of transactions, some of which are rolled back."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+        self._random = drawn_from("tables", seed)
         self._statements: tuple[Callable[[], str], ...] = (
             *(self._put_train, self._put_station, self._put_call) * 2,
             self._change_trains, self._change_stations, self._move_train, self._swap_trains,

@@ -23,6 +23,7 @@ from rdflive.query.parse import parse_query
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
+from support.effort import drawn_from
 
 __all__ = [
     "AT_ONCE",
@@ -113,7 +114,7 @@ class ChangeFiles:
 
     def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
         """Write the file of the next micro-batch, all at once."""
-        rows = _placed(batch, random.Random(f"{seed} {self.count}"))
+        rows = _placed(batch, drawn_from("places", seed, self.count))
         columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
         draft, path = self.folder / ".draft", self.folder / f"{self.count:06}.parquet"
         table = pa.table(

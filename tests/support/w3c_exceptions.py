@@ -11,6 +11,7 @@ def _on(engines: str, reason: str, *tests: str) -> Exceptions:
 
 CANONICAL = "Oxigraph stores literals in canonical form: 01 is 1, and its spelling is gone"
 PLAIN = "rdflib keeps a plain literal and an xsd:string apart; RDF 1.1 holds them equal"
+TIED = "while nothing larger is there, MAX of 1 and 1.0 may be either"
 EMPTIED = "the engine still knows the name of a graph that has lost its last triple; a subscription does not"
 
 NOT_THE_RESULT: Exceptions = {
@@ -36,6 +37,10 @@ NOT_THE_RESULT: Exceptions = {
 
 ENGINE_IS_WRONG: Exceptions = {
     **_on("memory", "rdflib's STRLANG rejects an xsd:string", "sparql11/functions#strlang03-rdf11"),
+    **_on("memory oxigraph", TIED, "sparql11/aggregates#agg-max-01"),
     **_on("memory oxigraph", EMPTIED, "sparql10/graph#graph-exist", "sparql10/graph#graph-empty"),
 }
-"""Trusted tests in which the engine's own evaluation is wrong at some step: a fresh subscription judges."""
+"""Trusted tests in which the engine's own answer is wrong at some step, or not the only right one.
+
+A fresh subscription judges there.
+"""

@@ -206,6 +206,21 @@ def test_sum_and_average_round_the_exact_value_once(values: list[Literal]) -> No
         assert mean.value == ratio
 
 
+def test_a_sum_has_the_widest_type_that_is_left() -> None:
+    """When the last double, float or decimal goes, the result is of the next narrower type."""
+    values = [Literal(2.0), typed("2", "float"), typed("2", "decimal"), Literal(2)]
+    total = make_accumulator("SUM", distinct=False)()
+    for value in values:
+        total.add(value, 1)
+    found = []
+    for value in values:
+        found.append(total.result())
+        total.add(value, -1)
+    results: list[Any] = [*found, total.result()]
+    assert [result.datatype for result in results] == [XSD.double, XSD.float, XSD.decimal, *[XSD.integer] * 2]
+    assert [float(result) for result in results] == [8, 6, 4, 2, 0]
+
+
 def nearest(exact: Fraction) -> float:
     try:
         return exact.numerator / exact.denominator

@@ -21,6 +21,7 @@ from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
 from rdflive_stores.spark.dataflow.walking import ARRANGED, DONE, layout, walk
+from support.effort import drawn_from
 
 Quad: TypeAlias = tuple[str, str, str, str]
 """Four texts; the last is empty for the default graph."""
@@ -66,7 +67,7 @@ class Simulation:
     folder: str
     buckets: int = 3
     hash: Hash = steady
-    cuts: random.Random = field(default_factory=lambda: random.Random(1))
+    cuts: random.Random = field(default_factory=lambda: drawn_from("cuts"))
     batch: int = 0
     """The micro-batch that is next."""
 

@@ -384,6 +384,7 @@ def test_operations_give_what_the_book_says(name: str, tmp_path: Any) -> None:
         assert pipeline.step(changes_of(text), attempts=2) == expected
 
 
+@pytest.mark.turns(by="distinct")
 @pytest.mark.parametrize("name", SET_FUNCTIONS)
 @pytest.mark.parametrize("distinct", ["", "DISTINCT "])
 def test_group_keeps_every_set_function(name: str, distinct: str, tmp_path: Any) -> None:

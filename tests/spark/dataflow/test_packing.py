@@ -9,7 +9,15 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
+from rdflive_stores.spark.dataflow.packing import (
+    bucket_of,
+    mark,
+    mix,
+    pack,
+    pack_everywhere,
+    unmark,
+    unpack,
+)
 from support.effort import examples
 
 KEYS = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -47,6 +55,15 @@ def test_pack_everywhere_reaches_every_bucket() -> None:
     rows = pa.table({"n": [4, 5]})
     arrived = {bucket: kinds[1]["n"].to_pylist() for bucket, kinds in unpack(pack_everywhere(rows, 1, 3))}
     assert arrived == {0: [4, 5], 1: [4, 5], 2: [4, 5]}
+
+
+def test_marks_tell_of_buckets_and_go_no_further() -> None:
+    """What is unmarked has the packets alone, and the buckets of the marks are known."""
+    packets = list(pack(pa.table({"n": [4, 5]}), 0, np.array([1, 1])))
+    buckets: list[int] = []
+    passed = list(unmark([mark(3), *packets, mark(0)], buckets))
+    assert buckets == [3, 0]
+    assert {bucket: kinds[0]["n"].to_pylist() for bucket, kinds in unpack(passed)} == {1: [4, 5]}
 
 
 def test_nothing_is_packed_of_nothing() -> None:

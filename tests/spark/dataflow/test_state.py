@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from rdflive_stores.spark.dataflow.runs import Layout, Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment, moment
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Quad, Simulation, in_order
-from support.effort import examples
+from support.effort import drawn_from, examples
 
 LAYOUT = Layout(1)
 MOST_FILES = 20
@@ -88,6 +87,15 @@ def test_added_is_what_the_batch_brought(tmp_path: Path) -> None:
     assert bucket(tmp_path).added(0) is None
 
 
+def test_a_batch_that_runs_again_may_bring_nothing(tmp_path: Path) -> None:
+    """What an attempt that Spark has forgotten brought is there no more."""
+    bucket(tmp_path).add(0, rows({"a": 1}))
+    bucket(tmp_path).add(1, rows({"b": 1}))
+    assert bucket(tmp_path).add(1, rows({})) is None
+    assert bucket(tmp_path).added(1) is None
+    assert total(bucket(tmp_path).before(2)) == {"a": 1}
+
+
 def test_settle_removes_what_it_replaced_when_nobody_reads_it(tmp_path: Path) -> None:
     """What a merge replaced is there for the micro-batch that merged, and gone two later."""
     for number in range(9):
@@ -141,13 +149,14 @@ def test_moment_needs_a_streaming_query() -> None:
         moment("somewhere")
 
 
+@pytest.mark.turns(by="query")
 @pytest.mark.parametrize("query", ["?a <urn:p> ?b . ?b <urn:p> ?c", "?a <urn:p> ?b"])
 def test_state_is_as_large_as_what_is_live(
     query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ten times as many updates as live quads, files hold half as much again as is live, at most."""
     monkeypatch.setattr(state, "_LEAST_BYTES", 20)
-    cuts = random.Random(4)
+    cuts = drawn_from("churn", query)
     size, step = 600, 150
     simulation = Simulation(f"SELECT * {{ {query} }}", str(tmp_path), 2, cuts=cuts)
     live = [quad(number) for number in range(size)]

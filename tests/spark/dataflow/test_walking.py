@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -15,8 +14,9 @@ from rdflive_stores.spark.dataflow import walking
 from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Change, Quad, Simulation, in_order
+from support.effort import drawn_from, rounds
 
-HUB = 200_000
+HUB = rounds(200_000)
 
 
 def quads(text: str) -> list[Quad]:
@@ -49,6 +49,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.turns(by="partners")
 @pytest.mark.parametrize("partners", [0, 256])
 @pytest.mark.parametrize("name", CASES)
 def test_solutions_come_once_however_changes_come(
@@ -59,9 +60,8 @@ def test_solutions_come_once_however_changes_come(
     body, text, expected = CASES[name]
     changes = inserts(text)
     for number, (order, size) in enumerate(product((1, -1), (1, 2, len(changes)))):
-        simulation = Simulation(
-            f"SELECT * {{ {body} }}", str(tmp_path / str(number)), cuts=random.Random(number)
-        )
+        cuts = drawn_from("cuts", name, partners, number)
+        simulation = Simulation(f"SELECT * {{ {body} }}", str(tmp_path / str(number)), cuts=cuts)
         for op, sign in (("A", 1), ("D", -1)):
             total: Counter[Any] = Counter()
             ordered = [change._replace(op=op) for change in changes[::order]]
