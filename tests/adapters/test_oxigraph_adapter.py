@@ -168,7 +168,8 @@ def test_the_plugin_loads_without_pyoxigraph() -> None:
         assert oxigraph.rdflive_wrap(store=memory) is None
         assert not hasattr(oxigraph, "nothing")
     """
-    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
 def test_graphs_are_named_by_what_their_queries_see() -> None:

@@ -52,9 +52,14 @@ TINY = replace(
 )
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=POSIX if name in ("serve", "spark") else ()) for name in SECTIONS]
-)
+MARKS = {
+    "serve": [POSIX],
+    "spark": [POSIX, pytest.mark.deep("a quick run has Spark's smoke tests, and not four sessions more")],
+}
+
+
+@pytest.mark.turns(5)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SECTIONS])
 def test_every_section_gives_figures(name: str) -> None:
     """Each row is named and has a positive figure in every column that was measured."""
     if name == "queries":

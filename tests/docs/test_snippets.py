@@ -31,8 +31,9 @@ def modules() -> list[str]:
     return [name for name in found if not name.endswith("__main__")]
 
 
-def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    return (pytest.mark.posix(POSIX[name]),) if name in POSIX else ()
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    found = [pytest.mark.turns(5)] if name == "docs/spark.md" else []  # a session of Spark is slow to start
+    return [*found, pytest.mark.posix(POSIX[name])] if name in POSIX else found
 
 
 def snippets(page: Path) -> list[str]:

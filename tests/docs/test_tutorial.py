@@ -21,6 +21,11 @@ POSIX = {"server": "the server forks", "spark": "Hadoop needs winutils.exe on Wi
 """Chapters that not every system runs, and why."""
 
 
+def marks(chapter: str) -> list[pytest.MarkDecorator]:
+    found = [pytest.mark.turns(5)] if chapter == "spark" else []  # a session of Spark is slow to start
+    return [*found, pytest.mark.posix(POSIX[chapter])] if chapter in POSIX else found
+
+
 def masked(text: str) -> str:
     """Leave out the words that a server draws by lot."""
     return re.sub(r'(?<=-)[0-9a-f]{8}$|(?<="subscription": ")[0-9a-f]+', "…", text, flags=re.MULTILINE)
@@ -46,12 +51,7 @@ def outputs(page: Path, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=pytest.mark.posix(POSIX[page.stem]) if page.stem in POSIX else ())
-        for page in CHAPTERS
-    ],
-    ids=page_name,
+    "page", [pytest.param(page, marks=marks(page.stem)) for page in CHAPTERS], ids=page_name
 )
 def test_chapter_prints_what_it_says(page: Path, tmp_path: Path) -> None:
     """What stands below a block is what the block prints; where nothing does, it prints nothing."""

@@ -56,6 +56,25 @@ def test_one_reason_for_another_reaches_nobody(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_class_that_the_schema_first_names_keeps_its_members(strategy: str) -> None:
+    """Only what follows is told, and goes again when the schema names the class no more."""
+    store = Quads("graph")
+    for triple in (ANNE, (RDF.type, RDFS.domain, iri("Thing"))):  # by which members of any class are things
+        store.write((1, (*triple, None)))
+    follower = Followed(store, "SELECT * { ?x a ?c }", entailment="rdfs", strategy=strategy)
+    agents_are_people = iri("Agent"), RDFS.subClassOf, iri("Person")
+    for schema, follows in ((PEOPLE_ARE_AGENTS, 1), (agents_are_people, 0)):
+        for sign in (1, -1):
+            follower.begin()
+            store.write((sign, (*schema, None)))
+            assert [*follower.delta.values()] == [sign] * follows
+    store.write((1, (*agents_are_people, None)))
+    follower.begin()
+    store.write((-1, (*ANNE, None)))
+    assert (follower.deltas, follower.state) == (1, Counter())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_subscribing_in_an_open_batch(strategy: str) -> None:
     """The first delta has what is entailed at that moment, the next what the rest of the batch changed."""
     graph = rdflib.Graph()

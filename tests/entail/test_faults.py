@@ -13,7 +13,7 @@ from rdflib import RDF, RDFS, Namespace
 
 import rdflive
 from support.entailment import saturated
-from support.faults import QUICK_STEPS, fail_at, lines
+from support.faults import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("http://example.org/")
 STEP = 17
@@ -28,7 +28,7 @@ class PlantedError(MemoryError):
 
 def commits(frame: Any) -> bool:
     """Tell whether a frame is of the entailment, and inside a commit."""
-    inside = "/rdflive/entail/" in frame.f_code.co_filename
+    inside = "/rdflive/entail/" in file_of(frame)
     return inside and frame.f_code.co_name not in OUTSIDE
 
 

@@ -1,7 +1,185 @@
-"""Faults in ..."""
+"""Faults in RDFS, in rules, in reformulation, and in what is said of what they entail."""
 
 from __future__ import annotations
 
 from faults.planting import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+CHOICE = ("entail/test_choice.py",)
+COMMITS = ("entail/test_commits.py",)
+SATURATED = ("entail/test_saturated.py",)
+PROVENANCE = ("entail/test_provenance.py",)
+RULES = ("entail/rules/test_materialisation.py",)
+REFORMULATION = ("entail/reformulation/test_reformulate.py",)
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "a literal is given a class by a range",
+        "rdflive/entail/templates.py",
+        "if not (literal if o is Place.OBJECT else is_literal(o)):",
+        "if o is Place.OBJECT or not is_literal(o):",
+        SATURATED,
+    ),
+    Fault(
+        "paths that meet count as one",
+        "rdflive/entail/templates.py",
+        "ways[new] = ways.get(new, 0) + ways[item]",
+        "ways[new] = ways[item]",
+        SATURATED,
+    ),
+    Fault(
+        "a property has no domain in the closed schema where one above it has",
+        "rdflive/entail/schema.py",
+        "for node in {*edges, *self.sub_property}:",
+        "for node in edges:",
+        SATURATED,
+    ),
+    Fault(
+        "a refused schema triple stays refused when it has gone",
+        "rdflive/entail/schema.py",
+        "(self.refused.add if sign > 0 else self.refused.discard)(triple)",
+        "self.refused.add(triple)",
+        SATURATED,
+    ),
+    Fault(
+        "constants of ways that are gone stay in the dictionary",
+        "rdflive/entail/kinds.py",
+        "table.settle()",
+        "pass",
+        SATURATED,
+    ),
+    Fault(
+        "a closed saturated graph keeps the store watched",
+        "rdflive/saturated.py",
+        "manager.release(self._adapter)",
+        "pass",
+        SATURATED,
+    ),
+    Fault(
+        "a class that gets known is taken for one that was",
+        "rdflive/entail/rdfs.py",
+        "old = Ways(atoms, known)",
+        "old = Ways(atoms, kinds.templates.classes)",
+        COMMITS,
+    ),
+    Fault(
+        "a class that gets known begins without its members",
+        "rdflive/entail/templates.py",
+        "kind: atoms or self._unknown(kind, old)",
+        "kind: atoms",
+        COMMITS,
+    ),
+    Fault(
+        "triples that begin by a change of the schema are not told",
+        "rdflive/entail/table.py",
+        "if not new or not old:",
+        "if not new:",
+        COMMITS,
+    ),
+    Fault(
+        "a second reason for a triple is told as its first",
+        "rdflive/entail/following.py",
+        "elif all(triple in came for triple in kinds.entailing(table, key)):",
+        "elif any(triple in came for triple in kinds.entailing(table, key)):",
+        COMMITS,
+    ),
+    Fault(
+        "a triple that goes and is derived again is told",
+        "rdflive/entail/net.py",
+        "elif moved.pop(key, None) is None:",
+        "else:",
+        COMMITS,
+    ),
+    Fault(
+        "look-ups of the past are no reason to count",
+        "rdflive/entail/choice.py",
+        "return table.lookups + suspects * len(table.ways) > _price(table)",
+        "return suspects * len(table.ways) > _price(table)",
+        CHOICE,
+    ),
+    Fault(
+        "memory is paid for from the first update of the graph",
+        "rdflive/entail/choice.py",
+        "return (now - table.since) * len(table.counts or ()) * RENT",
+        "return now * len(table.counts or ()) * RENT",
+        CHOICE,
+    ),
+    Fault(
+        "facts of one level hold up each other",
+        "rdflive/entail/rules/propagation.py",
+        "if level < fact.level:",
+        "if level <= fact.level:",
+        RULES,
+        after="fact.derivations += 1",
+    ),
+    Fault(
+        "a derivation on one level with its head counts as founded when it goes",
+        "rdflive/entail/rules/propagation.py",
+        "if level < fact.level:",
+        "if level <= fact.level:",
+        RULES,
+        after="fact.derivations -= 1",
+    ),
+    Fault(
+        "a fact that comes back stays on its old level",
+        "rdflive/entail/rules/propagation.py",
+        "fact.level, fact.founded = self._top, fact.derivations",
+        "fact.founded = fact.derivations",
+        RULES,
+    ),
+    Fault(
+        "an instance of a rule outlives the match of its guides",
+        "rdflive/entail/rules/demand.py",
+        "self._propagation.detach(instance)",
+        "pass",
+        RULES,
+    ),
+    Fault(
+        "of the heads of a rule under one key only the last is known",
+        "rdflive/entail/rules/keys.py",
+        "items[item] = (*relations, key.relation)",
+        "items[item] = (key.relation,)",
+        RULES,
+    ),
+    Fault(
+        "triples about auxiliary predicates show",
+        "rdflive/entail/rules/materialisation.py",
+        "return self._hidden.isdisjoint(triple) and bool(self._patterns.matching(*triple))",
+        "return triple[1] not in self._hidden and bool(self._patterns.matching(*triple))",
+        RULES,
+    ),
+    Fault(
+        "triples listed for many look-ups serve those with an object only",
+        "rdflive/entail/reformulation/lookups.py",
+        "for lookup in (*self._listed.get((p, None), ()), *self._listed.get((p, o), ())):",
+        "for lookup in self._listed.get((p, o), ()):",
+        REFORMULATION,
+    ),
+    Fault(
+        "a literal is an instance by the range of a property",
+        "rdflive/entail/reformulation/partial.py",
+        "return _numbered(self.head, body, self.not_literal | {subject})",
+        "return _numbered(self.head, body, self.not_literal)",
+        REFORMULATION,
+    ),
+    Fault(
+        "a solution that has gone keeps its first origin",
+        "rdflive/entail/provenance.py",
+        "if count + weight:",
+        "if weight:",
+        PROVENANCE,
+    ),
+    Fault(
+        "a match that binds one variable to two terms is an origin",
+        "rdflive/entail/provenance.py",
+        "fits &= found.setdefault(term.name, part) == part",
+        "found.setdefault(term.name, part)",
+        PROVENANCE,
+    ),
+    Fault(
+        "origins from before a resync stay",
+        "rdflive/entail/provenance.py",
+        "self._known.clear()",
+        "pass",
+        PROVENANCE,
+    ),
+)

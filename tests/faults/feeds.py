@@ -1,7 +1,283 @@
-"""Faults in ..."""
+"""Faults in lines, cursors and files, in the decoders of feeds, and in the rows of tables."""
 
 from __future__ import annotations
 
 from faults.planting import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+RDF_PATCH = ("feeds/test_rdf_patch.py",)
+LINES = ("feeds/test_lines.py",)
+GOLDEN = ("feeds/test_golden.py",)
+SPARQL_UPDATE = ("feeds/test_sparql_update.py",)
+DEBEZIUM = ("feeds/tables/test_debezium.py",)
+DELTA_LAKE = ("feeds/tables/test_delta_lake.py",)
+ROWS = ("feeds/tables/test_rows.py",)
+MIRROR = ("test_mirror.py",)
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "the two bytes of a line's end are two ends",
+        "rdflive/feeds/lines.py",
+        'if last == b"\\n" and inner:',
+        'if last == b"\\n" and not inner:',
+        LINES,
+    ),
+    Fault(
+        "a byte order mark is dropped from any line",
+        "rdflive/feeds/lines.py",
+        "if number == 1:",
+        "if number:",
+        LINES,
+    ),
+    Fault(
+        "the check of a line is that of its own bytes",
+        "rdflive/feeds/lines.py",
+        "before, check = check, zlib.crc32(part, check)",
+        "before, check = check, zlib.crc32(part)",
+        LINES,
+    ),
+    Fault(
+        "a line counts characters in place of bytes",
+        "rdflive/feeds/lines.py",
+        "number, start, end = number + 1, end, end + len(part)",
+        'number, start, end = number + 1, end, end + len(part.decode(errors="replace"))',
+        LINES,
+    ),
+    Fault(
+        "the cursor of a transaction stands behind its first line",
+        "rdflive/feeds/entries.py",
+        "last = frame[-1]",
+        "last = frame[0]",
+        GOLDEN,
+    ),
+    Fault(
+        "a bad record takes the number of an entry",
+        "rdflive/feeds/entries.py",
+        "failure.__cause__ = error",
+        "sequence += 1",
+        GOLDEN,
+    ),
+    Fault(
+        "a later line of a request may be no text",
+        "rdflive/feeds/entries.py",
+        "for line in frame:",
+        "for line in frame[:1]:",
+        SPARQL_UPDATE,
+    ),
+    Fault(
+        "an error is placed at the first line of its frame",
+        "rdflive/feeds/entries.py",
+        "line = next((line for line in frame if line.number == error.line), frame[0])",
+        "line = frame[0]",
+        RDF_PATCH,
+    ),
+    Fault(
+        "a file that changed before its cursor is gone on with",
+        "rdflive/feeds/files.py",
+        "if not left and check == begin.check:",
+        "if not left:",
+        MIRROR,
+    ),
+    Fault(
+        "a line that is followed loses what came of it first",
+        "rdflive/feeds/files.py",
+        "line += stream.readline()",
+        "line = stream.readline()",
+        MIRROR,
+    ),
+    Fault(
+        "an escape may stand for no character",
+        "rdflive/feeds/terms.py",
+        "if code is not None and (int(code, 16) > 0x10FFFF or 0xD800 <= int(code, 16) <= 0xDFFF):",
+        "if code is not None and int(code, 16) > 0x10FFFF:",
+        RDF_PATCH,
+    ),
+    Fault(
+        "an aborted transaction is applied",
+        "rdflive/feeds/rdf_patch.py",
+        'return Decoded(tuple(changes)) if code == "TC" or (changes and not begun) else None',
+        'return Decoded(tuple(changes)) if code == "TC" or changes else None',
+        RDF_PATCH,
+    ),
+    Fault(
+        "a transaction that nothing ends is applied",
+        "rdflive/feeds/rdf_patch.py",
+        'if begun and code not in ("TC", "TA"):',
+        'if begun and code == "TX":',
+        RDF_PATCH,
+    ),
+    Fault(
+        "a sign behind a blank is no sign",
+        "rdflive/feeds/nquads.py",
+        'text = frame[0].text.lstrip(" \\t")',
+        "text = frame[0].text",
+        ("feeds/test_nquads.py",),
+    ),
+    Fault(
+        "true passes for the number 1",
+        "rdflive/feeds/json_lines.py",
+        "if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):",
+        "if not isinstance(value, kind):",
+        ("feeds/test_json_lines.py",),
+    ),
+    Fault(
+        "two units of one name in a row are one",
+        "rdflive/feeds/json_lines.py",
+        "if frame and here is not None and (here.is_first or here.unit != unit):",
+        "if frame and here is not None and here.unit != unit:",
+        ("feeds/test_json_lines.py",),
+    ),
+    Fault(
+        "a request ends behind a semicolon",
+        "rdflive/feeds/sparql_text.py",
+        'if self._quote or self.depth > 0 or self._last == ";":',
+        "if self._quote or self.depth > 0:",
+        SPARQL_UPDATE,
+    ),
+    Fault(
+        "a long string that begins behind another is not seen",
+        "rdflive/feeds/sparql_text.py",
+        "rest = begin + token.offset + 2",
+        "rest = token.offset + 2",
+        SPARQL_UPDATE,
+    ),
+    Fault(
+        "an empty list is taken for a blank node",
+        "rdflive/feeds/sparql_text.py",
+        'return token.kind == "blank" or token.text == "[" or (token.text == "(" and following.text != ")")',
+        'return token.kind == "blank" or token.text in ("[", "(")',
+        SPARQL_UPDATE,
+    ),
+    Fault(
+        "the last commit is applied again",
+        "rdflive/feeds/neptune.py",
+        "if _commit_of(lines[0]) <= self._commit:",
+        "if _commit_of(lines[0]) < self._commit:",
+        ("feeds/test_neptune.py",),
+    ),
+    Fault(
+        "a cursor points behind what is left of a response",
+        "rdflive/feeds/neptune.py",
+        "inner = line._replace(end=line.start, check=line.before)",
+        "inner = line",
+        ("feeds/test_neptune.py",),
+    ),
+    Fault(
+        "a diff to the same revision is applied again",
+        "rdflive/feeds/wikidata.py",
+        'return head.operation != "diff" and moment > last',
+        "return moment > last",
+        ("feeds/test_wikidata.py",),
+    ),
+    Fault(
+        "a sitelink that may have moved keeps saying what it is about",
+        "rdflive/feeds/wikidata.py",
+        "return [triple for triple in deleted if triple[0] not in moved or triple[1] == _ABOUT]",
+        "return [triple for triple in deleted if triple[0] not in moved]",
+        ("feeds/test_wikidata.py",),
+    ),
+    Fault(
+        "the kind of an event stays for the next",
+        "rdflive/feeds/event_stream.py",
+        'kind, said, frame = "", False, []',
+        "said, frame = False, []",
+        ("feeds/test_event_stream.py",),
+    ),
+    Fault(
+        "all blanks in front of data are dropped",
+        "rdflive/feeds/event_stream.py",
+        'text = text.removeprefix(" ")',
+        "text = text.lstrip()",
+        ("feeds/test_event_stream.py",),
+    ),
+    Fault(
+        "a gap in the notifications of a broker passes",
+        "rdflive/feeds/bindings.py",
+        "if self._counts_by_one and found.sequence > last.sequence + 1:",
+        "if self._counts_by_one and found.sequence > last.sequence + 2:",
+        ("feeds/test_bindings.py",),
+    ),
+    Fault(
+        "names that came before lose their columns",
+        "rdflive/feeds/bindings.py",
+        "self._names |= dict.fromkeys((*found.names, *(name for row in rows for name in row)))",
+        "self._names = dict.fromkeys((*found.names, *(name for row in rows for name in row)))",
+        ("feeds/test_bindings.py",),
+    ),
+    Fault(
+        "an event at the last offset is applied again",
+        "rdflive/feeds/tables/debezium.py",
+        "if record.offset <= offsets.get(record.partition, self._offset(record)):",
+        "if record.offset < offsets.get(record.partition, self._offset(record)):",
+        DEBEZIUM,
+    ),
+    Fault(
+        "a record at the same place of another partition is passed over",
+        "rdflive/feeds/tables/debezium_records.py",
+        'return f"{topic} {partition}", record["offset"]',
+        'return topic, record["offset"]',
+        DEBEZIUM,
+    ),
+    Fault(
+        "a key of several columns is none where one is NULL",
+        "rdflive/feeds/tables/debezium.py",
+        "return all(column in values for column in table.key) and any(",
+        "return all(column in values for column in table.key) and all(",
+        DEBEZIUM,
+    ),
+    Fault(
+        "January is of the year before",
+        "rdflive/feeds/tables/connect_schema.py",
+        "year += 400 * cycle + (month >= 10)",
+        "year += 400 * cycle + (month > 10)",
+        DEBEZIUM,
+    ),
+    Fault(
+        "a row that is there twice goes with the first delete",
+        "rdflive/feeds/tables/delta_lake.py",
+        "left = count + (held.times if held is not None else 0)",
+        "left = count + (1 if held is not None else 0)",
+        DELTA_LAKE,
+    ),
+    Fault(
+        "a version with other rows than before is passed over",
+        "rdflive/feeds/tables/delta_lake.py",
+        "if version == self.applied and _check(net) != self._check:",
+        "if version == self.applied and not net:",
+        DELTA_LAKE,
+    ),
+    Fault(
+        "a quad goes with the first of two rows that make it",
+        "rdflive/feeds/tables/rows.py",
+        "if count < 0 and self._support[quad] + count == 0:",
+        "if count < 0:",
+        ROWS,
+    ),
+    Fault(
+        "the shortest name of a table counts",
+        "rdflive/feeds/tables/mapping.py",
+        'names = (".".join(name[start:]) for start in range(len(name)))',
+        'names = (".".join(name[start:]) for start in reversed(range(len(name))))',
+        ROWS,
+    ),
+    Fault(
+        "a row without its graph goes to the default graph",
+        "rdflive/feeds/tables/templates.py",
+        "if subject is None or (self.graph is not None and graph is None):",
+        "if subject is None:",
+        ROWS,
+    ),
+    Fault(
+        "a row that gets another key stays under the old one",
+        "rdflive/feeds/tables/row_events.py",
+        "if old != name:",
+        "if held is None:",
+        ("feeds/tables/test_row_events.py",),
+    ),
+    Fault(
+        "each row that lacks a column is warned of",
+        "rdflive/feeds/tables/gaps.py",
+        "self._told.add((table, column))",
+        "pass",
+        ("feeds/tables/test_gaps.py",),
+    ),
+)

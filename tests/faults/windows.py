@@ -1,7 +1,239 @@
-"""Faults in ..."""
+"""Faults in windows, in what they entail, in the languages of streams, and in the matching of events."""
 
 from __future__ import annotations
 
 from faults.planting import Fault
 
-FAULTS: tuple[Fault, ...] = ()
+CORNERS = ("time/test_window_corners.py",)
+STREAM = ("time/test_stream.py",)
+DIFFERENTIAL = ("time/test_windows_differential.py",)
+LABELLED = ("time/expiry/test_labelled.py",)
+MATCHER = ("time/matching/test_matcher.py",)
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "a window keeps what came at its beginning",
+        "rdflive/time/windows.py",
+        'return Scope(self.range - (self.closed in ("right", "neither")))',
+        "return Scope(self.range)",
+        CORNERS,
+    ),
+    Fault(
+        "a window open at both ends takes in what comes at its report",
+        "rdflive/time/windows.py",
+        'return Cadence("time", self.step, self.start % self.step, int(self.closed in ("left", "neither")))',
+        'return Cadence("time", self.step, self.start % self.step, int(self.closed == "left"))',
+        CORNERS,
+    ),
+    Fault(
+        "a removal counts as an element",
+        "rdflive/time/timeline.py",
+        "count = 1 if element.sign > 0 else 0",
+        "count = 1",
+        CORNERS,
+    ),
+    Fault(
+        "an element at the edge of lateness is dropped",
+        "rdflive/time/timeline.py",
+        "if self._closed is not None and instant < self._closed - self.lateness:",
+        "if self._closed is not None and instant <= self._closed - self.lateness:",
+        STREAM,
+    ),
+    Fault(
+        "a late removal takes away a triple that came behind it",
+        "rdflive/time/group.py",
+        "if label is not None and label <= position:",
+        "if label is not None:",
+        STREAM,
+    ),
+    Fault(
+        "a late triple comes back that was removed behind it",
+        "rdflive/time/group.py",
+        "deleted[triple] = max(position, deleted.get(triple, position))",
+        "pass",
+        STREAM,
+    ),
+    Fault(
+        "what stands at the new beginning of a window goes too",
+        "rdflive/time/labels.py",
+        "for label in list(self._by_label.irange(first, last, inclusive=(True, False))):",
+        "for label in list(self._by_label.irange(first, last)):",
+        CORNERS,
+    ),
+    Fault(
+        "the terms of a triple that went stay held",
+        "rdflive/time/labels.py",
+        "self._dictionary.drop(triple)",
+        "pass",
+        DIFFERENTIAL,
+        after="before.gone.remove(triple)",
+    ),
+    Fault(
+        "a window that was not due stays at its last report",
+        "rdflive/time/timeline.py",
+        "self._follow(self.done)",
+        "pass",
+        CORNERS,
+    ),
+    Fault(
+        "windows that report at one instant are told one after the other",
+        "rdflive/time/timeline.py",
+        "return max(group.report(due) for group, at in dues.items() if at == due)",
+        "return next(group.report(due) for group, at in dues.items() if at == due)",
+        CORNERS,
+    ),
+    Fault(
+        "the graph beside a window is seen as it is behind a change that waits",
+        "rdflive/time/content.py",
+        "return noted < 0",
+        "return noted > 0",
+        CORNERS,
+    ),
+    Fault(
+        "what the graph beside a window holds goes with time",
+        "rdflive/time/content.py",
+        "if self.background is None or not self.background.holds(triple):",
+        "if True:",
+        CORNERS,
+    ),
+    Fault(
+        "what two windows hold is matched twice",
+        "rdflive/time/content.py",
+        "if not any(other.holds(triple) for other in seen):",
+        "if triple not in seen:",
+        CORNERS,
+    ),
+    Fault(
+        "a triple of two windows ends with the first of them",
+        "rdflive/time/content.py",
+        "return None if None in ends else max(end for end in ends if end is not None)",
+        "return None if None in ends else min(end for end in ends if end is not None)",
+        CORNERS,
+    ),
+    Fault(
+        "a later query is told what its window has not reported",
+        "rdflive/time/closed.py",
+        "label = before.get(triple, table[triple])",
+        "label = table[triple]",
+        CORNERS,
+    ),
+    Fault(
+        "what follows lasts as long as the newest of its premises",
+        "rdflive/time/expiry/propagation.py",
+        "least = below if below < label else label",
+        "least = label",
+        LABELLED,
+    ),
+    Fault(
+        "a triple that is renewed does not renew what follows from it",
+        "rdflive/time/expiry/propagation.py",
+        "triples = [triple for triple in raised if (old := table.get(triple)) is None or old < label]",
+        "triples = [triple for triple in raised if table.get(triple) is None]",
+        LABELLED,
+    ),
+    Fault(
+        "a delete leaves what follows at its label where that came by itself too",
+        "rdflive/time/expiry/propagation.py",
+        "if kept != least:",
+        "if kept is None:",
+        LABELLED,
+    ),
+    Fault(
+        "a rule that comes to work in an update does not see the rest of it",
+        "rdflive/time/expiry/labelled.py",
+        "if not any(map(demand.concerns, left)):",
+        "if True:",
+        LABELLED,
+    ),
+    Fault(
+        "a tumbling window in a text is open at its end",
+        "rdflive/time/languages/brackets.py",
+        'return Tumbling(span, closed="right") if word == "TUMBLING" else Sliding(span, step)',
+        'return Tumbling(span) if word == "TUMBLING" else Sliding(span, step)',
+        ("time/languages/test_brackets.py",),
+    ),
+    Fault(
+        "GRAPH is let through in braces inside WINDOW",
+        "rdflive/time/languages/dataset.py",
+        "self._open.append(self._inside)",
+        "self._open.append(False)",
+        ("time/languages/test_dataset.py",),
+    ),
+    Fault(
+        "a clause that is cut out moves the columns behind it",
+        "rdflive/time/languages/cursor.py",
+        'blanks = re.sub(r"[^\\t\\r\\n]", " ", self.rest[since.offset + len(put) : end])',
+        'blanks = re.sub(r"[^\\t\\r\\n]", " ", self.rest[since.offset : end])',
+        ("time/languages/test_continuous.py",),
+    ),
+    Fault(
+        "FROM NAMED STREAM does not look like a continuous query",
+        "rdflive/time/languages/continuous.py",
+        'first in ("REGISTER", "WINDOW") or (first == "FROM" and "STREAM" in (second, third))',
+        'first in ("REGISTER", "WINDOW") or (first == "FROM" and second == "STREAM")',
+        ("time/languages/test_continuous.py",),
+    ),
+    Fault(
+        "one operator in two spellings is taken for two",
+        "rdflive/time/languages/prologue.py",
+        "if operator is not None and operator.text.upper() != token.text.upper():",
+        "if operator is not None and operator.text != token.text:",
+        ("time/languages/test_prologue.py",),
+    ),
+    Fault(
+        "the last instant of a tumbling window is counted with the next",
+        "rdflive/time/windows.py",
+        'return (instant - self.start - (self.closed == "right")) // self.range',
+        "return (instant - self.start) // self.range",
+        MATCHER,
+    ),
+    Fault(
+        "a repeated triple of an event gives its solutions twice",
+        "rdflive/time/matching/views.py",
+        "self._once(i, pattern)",
+        "pass",
+        MATCHER,
+    ),
+    Fault(
+        "a variable that is twice in a pattern matches two terms of an event",
+        "rdflive/time/matching/views.py",
+        'tests.append(f"{names[term]} == {name}")',
+        'tests.append(f"{name} == {name}")',
+        MATCHER,
+    ),
+    Fault(
+        "a constant on the left is compared as if it were on the right",
+        "rdflive/time/matching/filters.py",
+        "left, operator, right = right, _MIRRORED[operator], left",
+        "left, right = right, left",
+        MATCHER,
+    ),
+    Fault(
+        "a distinct solution is told again with each event of a window",
+        "rdflive/time/matching/answers.py",
+        "self._seen.update(dict.fromkeys(new))",
+        "pass",
+        MATCHER,
+    ),
+    Fault(
+        "the rows of the last event stay in an index",
+        "rdflive/time/matching/maintained.py",
+        "index.drop(row)",
+        "pass",
+        MATCHER,
+    ),
+    Fault(
+        "equal values do not meet in a sort-merge join",
+        "rdflive/time/matching/ranks.py",
+        "left, right = bisect_left(keys, key), bisect_right(keys, key)",
+        "left = right = bisect_left(keys, key)",
+        ("time/matching/test_ranks.py",),
+    ),
+    Fault(
+        "the byte order mark of a file is part of its first name",
+        "rdflive/time/matching/streams.py",
+        "if self.number > 1 or not line.startswith(BOM_UTF8):",
+        "if True:",
+        ("time/matching/test_streams.py",),
+    ),
+)

@@ -99,7 +99,7 @@ def run(system: str, folder: Path, *arguments: str) -> str:
     environment = {n: v for n, v in os.environ.items() if not n.startswith(("RDFLIVE_", "PYTEST_", "PYTHON"))}
     environment |= {"PYTHONPATH": str(TESTS), "RDFLIVE_ELSEWHERE": system, "RDFLIVE_EFFORT": "quick"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *PLUGINS, *arguments],
+        [sys.executable, "-X", "utf8=0", "-m", "pytest", "-q", *PLUGINS, *arguments],
         cwd=folder,
         env={**environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,

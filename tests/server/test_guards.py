@@ -18,6 +18,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflive.server.failures import Problem
 from rdflive.server.guards import refuse_deep, refuse_remote
 from support.effort import examples
+from support.listening import end_accepting
 from support.protocol import answered, updated
 from support.serving import serving
 
@@ -176,8 +177,7 @@ def listening() -> Iterator[tuple[int, list[object]]]:
         thread = threading.Thread(target=accept, daemon=True)
         thread.start()
         yield server.getsockname()[1], seen
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        end_accepting(server, thread)
 
 
 @pytest.mark.posix("the server forks")

@@ -26,6 +26,7 @@ from websockets.sync.client import connect
 import rdflive
 from rdflive.server import isolated
 from rdflive.server.access import RIGHTS, Client, digest
+from support.effort import rounds
 from support.protocol import answered, asked, updated
 from support.serving import Serving, serving
 
@@ -61,14 +62,26 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def children(parent: int | None = None) -> list[int]:
-    """List the processes of queries that nobody has waited for; a template is none, but has some."""
+    """List the processes of queries that nobody has waited for; a template is none, but has some.
+
+    They are forks, so they have the command of this program. What other tests have started has another.
+    """
     found = []
+    own = told_of(parent or os.getpid())
     for task in Path(f"/proc/{parent or os.getpid()}/task").iterdir():
         for pid in map(int, (task / "children").read_text().split()):
             with suppress(ProcessLookupError, FileNotFoundError):  # it has gone meanwhile
-                is_template = parent is None and b"template" in Path(f"/proc/{pid}/cmdline").read_bytes()
-                found += children(pid) if is_template else [pid]
+                command, name = told_of(pid)
+                if (command, name) == own or (not command and name == own[1]):  # one that has ended has none
+                    found.append(pid)
+                elif parent is None and b"template" in command:
+                    found += children(pid)
     return found
+
+
+def told_of(pid: int) -> tuple[bytes, bytes]:
+    """Give the command of a process, and the name of its program."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes(), Path(f"/proc/{pid}/comm").read_bytes()
 
 
 def eventually(is_true: Callable[[], object]) -> None:
@@ -83,6 +96,7 @@ def files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.turns(by="bomb")
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None:
     """A query that takes for ever is answered with 503, or cut where it has begun; its process is gone."""
@@ -108,6 +122,7 @@ def test_query_is_ended_at_its_limit_of_memory(store: str) -> None:
         assert answered(server, "ASK {}").status == 200
 
 
+@pytest.mark.turns(by="bomb")
 @pytest.mark.parametrize("bomb", [BOMBS["cross"], BOMBS["path"]], ids=["cross", "path"])
 def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
     """An update whose pattern takes for ever is refused with 503, and nothing has changed."""
@@ -122,20 +137,23 @@ def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
 SUBSCRIPTION = f"SELECT * {CROSS}"
 
 
+@pytest.mark.turns(by="entailment")
 @pytest.mark.parametrize("entailment", ["", "rdfs"])
 def test_subscription_is_tried_before_it_is_opened(server: Serving, entailment: str) -> None:
     """One that takes for ever is refused with 503, over events and SEPA, and the server serves on."""
     fields = {"query": SUBSCRIPTION} | ({"entailment": entailment} if entailment else {})
-    reply = asked(server, "GET", "/subscribe?" + urlencode(fields))
-    assert reply.status == 503, reply.body
-    assert "opening of the subscription" in reply.json["detail"]
-    with connect(f"ws://127.0.0.1:{server.port}/subscribe", proxy=None) as socket:
-        socket.send(json.dumps({"subscribe": {"sparql": SUBSCRIPTION}}))
-        assert json.loads(socket.recv(timeout=30))["status_code"] == 503
-        socket.send(json.dumps({"subscribe": {"sparql": "SELECT * { ?s <urn:p> 7 }"}}))
-        assert "addedResults" in json.loads(socket.recv(timeout=30))["notification"]
-    assert answered(server, "ASK {}").status == 200
-    eventually(lambda: not children())
+    # with as little memory as `server` gives, a quick machine meets that limit first
+    with serving(server.dataset, query_seconds=1.0, query_bytes=10**10) as roomy:
+        reply = asked(roomy, "GET", "/subscribe?" + urlencode(fields))
+        assert reply.status == 503, reply.body
+        assert "opening of the subscription takes longer than 1 s" in reply.json["detail"]
+        with connect(f"ws://127.0.0.1:{roomy.port}/subscribe", proxy=None) as socket:
+            socket.send(json.dumps({"subscribe": {"sparql": SUBSCRIPTION}}))
+            assert json.loads(socket.recv(timeout=30))["status_code"] == 503
+            socket.send(json.dumps({"subscribe": {"sparql": "SELECT * { ?s <urn:p> 7 }"}}))
+            assert "addedResults" in json.loads(socket.recv(timeout=30))["notification"]
+        assert answered(roomy, "ASK {}").status == 200
+        eventually(lambda: not children())
 
 
 DOUBLED = " ".join(f"BIND(CONCAT(?{a}, ?{a}) AS ?{b})" for a, b in pairwise(ascii_lowercase + "A"))
@@ -167,6 +185,7 @@ def test_error_of_a_subscription_keeps_its_place(server: Serving) -> None:
     assert (reply.status, reply.json["line"], reply.json["construct"]) == (400, 2, "SERVICE"), reply.body
 
 
+@pytest.mark.turns(by="server")
 def test_rehearsals_take_turns(server: Serving) -> None:
     """A client that opens more at once than it may have queries waits, and is refused nothing."""
     replies: list[int] = []
@@ -186,6 +205,7 @@ def test_rehearsals_take_turns(server: Serving) -> None:
     assert replies == [200] * 20
 
 
+@pytest.mark.turns(by="server")
 def test_nothing_is_left_behind(server: Serving) -> None:
     """After queries that answer, fail, and are given up, there are as many files as before, and no child."""
 
@@ -229,6 +249,7 @@ def test_client_that_goes_ends_its_query(server: Serving) -> None:
         eventually(lambda: not children())
 
 
+@pytest.mark.turns(by="server")
 def test_client_that_does_not_read_is_cut(server: Serving) -> None:
     """A slow reader holds no more than pipes hold, and its answer breaks off at the limit of time."""
     text = "SELECT * { ?s ?p ?o . ?a ?b ?c }"
@@ -243,6 +264,7 @@ def test_client_that_does_not_read_is_cut(server: Serving) -> None:
     connection.close()
 
 
+@pytest.mark.turns(by="server")
 def test_answer_that_fails_on_the_way_has_no_end(server: Serving) -> None:
     """What is cut off is never taken for a whole answer."""
     for kind in ("text/csv", "application/sparql-results+json"):
@@ -258,6 +280,7 @@ def test_answer_that_its_format_cannot_hold_has_no_end() -> None:
         answered(server, text, Accept="application/sparql-results+xml")
 
 
+@pytest.mark.turns(by="server")
 def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
     """One more than the limit is refused with 429, and none is when they have ended."""
     replies: list[int] = []
@@ -322,7 +345,7 @@ def test_query_sees_one_state(server: Serving) -> None:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(30):
+        for _ in range(rounds(30)):
             reply = answered(
                 server, "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
             )

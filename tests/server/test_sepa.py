@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import rdflive
 from rdflive.feeds import Line
 from rdflive.feeds.bindings import read_bindings
 from rdflive.server.access import Client, digest
+from support.effort import drawn_from, rounds
 from support.serving import serving
 
 pytestmark = pytest.mark.posix("the server forks")
@@ -135,7 +135,7 @@ def test_unsubscribed_subscription_is_told_nothing_more(dataset: rdflib.Dataset)
 @pytest.mark.parametrize("seed", range(3))
 def test_notifications_add_up_to_the_answer(dataset: rdflib.Dataset, seed: int) -> None:
     """What a client was told is at every time an answer that the query had, and in the end the last one."""
-    choose = random.Random(seed)
+    choose = drawn_from("sepa", seed)
     put(dataset, *range(5))
     with serving(dataset) as served, socket(served.url) as client:
         queries = [ALL, "SELECT ?o { ?s <http://e/p> ?o FILTER(?o > 3) }", "SELECT (1 AS ?n) { ?s ?p ?o }"]
@@ -144,7 +144,7 @@ def test_notifications_add_up_to_the_answer(dataset: rdflib.Dataset, seed: int) 
             told = client.subscribe(query)
             held[told["spuid"]] = Counter()
             _add(held, told)
-        for _ in range(40):
+        for _ in range(rounds(40)):
             numbers = {choose.randrange(9) for _ in range(3)}
             (put if choose.random() < 0.5 else drop)(dataset, *numbers)
         put(dataset, 100)

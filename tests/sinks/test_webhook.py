@@ -25,6 +25,7 @@ from rdflib import Literal, URIRef
 import rdflive
 from rdflive.model import Delta, Header
 from rdflive.sinks import WebhookError, WebhookSink, posting, webhook
+from support.listening import end_accepting
 from support.sinks import Receiver, receiving
 
 KEYS = ["fd220a55-6aa6-55cd-881f-184821d2be36", "a8818727-ff36-5091-ab1a-a325693ce325"]
@@ -335,8 +336,7 @@ def answering(answer: Answer) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{server.getsockname()[1]}/"
         finally:
-            server.shutdown(socket.SHUT_RDWR)
-            acceptor.join()
+            end_accepting(server, acceptor)
             for connection, thread in zip(connections, threads, strict=True):
                 with closing(connection), suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)

@@ -98,6 +98,7 @@ def begin() -> None:
     for name in ("stat", "lstat", "access"):
         setattr(os, name, _blind(getattr(os, name)))
     sys.addaudithook(_watch)
+    _restrict_listeners()
     if SYSTEM == "macos":
         _lift_limit_of_memory()
         return
@@ -155,7 +156,12 @@ def _blind(real: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(real)
     def function(path: Any, *arguments: Any, **options: Any) -> Any:
         if not _is_missing(path):
-            return real(path, *arguments, **options)
+            try:
+                return real(path, *arguments, **options)
+            except FileNotFoundError as error:
+                if SYSTEM == "windows":  # Python's open() alone has the words of POSIX there
+                    error.strerror = "The system cannot find the file specified"
+                raise
         if real.__name__ == "access":
             return False
         raise _refusal(path)
@@ -186,6 +192,18 @@ def _check_name(path: Any) -> None:
     parts = os.fsdecode(path).split("/")
     if any(NO_NAME.search(part) for part in parts if part not in (".", "..")):
         raise OSError(errno.EINVAL, "Windows has no such names", os.fspath(path))
+
+
+def _restrict_listeners() -> None:
+    """Shut no socket that only listens; Linux alone does, and ends the waits of its threads."""
+    real = socket.socket.shutdown
+
+    def shutdown(self: socket.socket, how: int) -> None:
+        if self.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        real(self, how)
+
+    socket.socket.shutdown = shutdown  # type: ignore[method-assign]
 
 
 def _lift_limit_of_memory() -> None:
@@ -264,6 +282,8 @@ def _restrict_text() -> None:
         *others: Any,
         **options: Any,
     ) -> Any:
+        if "opener" not in options and not isinstance(file, int) and os.path.isdir(file):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(file))
         if "b" not in mode:
             encoding = "cp1252" if encoding in (None, "locale") else encoding
             newline = "\r\n" if newline is None and not set(mode) & set("r+") else newline

@@ -15,6 +15,7 @@ from typing import Any
 from rdflive.client.address import Address
 from rdflive.client.pace import Pace
 from rdflive.client.server import Server
+from support.listening import end_accepting
 
 QUICK = Pace(silence=20.0, first=0.01, longest=0.02)
 PATIENCE = 20.0
@@ -133,8 +134,7 @@ def event_server() -> Iterator[EventServer]:
     try:
         yield server
     finally:
-        _shut(listening)
-        acceptor.join()
+        end_accepting(listening, acceptor)
         listening.close()
         for line in open_lines:
             _shut(line)
@@ -224,8 +224,7 @@ class Cable:
 
     def close(self) -> None:
         """Cut all connections and let no more through."""
-        _shut(self._listening)
-        self._threads[0].join()
+        end_accepting(self._listening, self._threads[0])
         self._listening.close()
         self.cut()
         for thread in tuple(self._threads):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -9,7 +10,7 @@ from typing import Any
 
 from support.effort import DEEP, drawn_from
 
-__all__ = ["QUICK_STEPS", "fail_at", "lines"]
+__all__ = ["QUICK_STEPS", "fail_at", "file_of", "lines"]
 
 QUICK_STEPS = 1 if DEEP else 5
 """Quick runs plant a failure at one of so many lines that deep runs plant one at."""
@@ -19,6 +20,12 @@ def lines(step: int, *names: object) -> Iterator[int]:
     """Give the lines to fail at: every `step`-th in a deep run, else fewer of them, others in each run."""
     step *= QUICK_STEPS
     return count(1 if DEEP else drawn_from(*names).randint(1, step), step)
+
+
+def file_of(frame: Any) -> str:
+    """Name the file of a frame, with slashes."""
+    file: str = frame.f_code.co_filename
+    return file if os.sep == "/" else file.replace(os.sep, "/")
 
 
 def fail_at(

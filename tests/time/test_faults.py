@@ -12,7 +12,7 @@ import rdflib
 from rdflib import Namespace
 
 import rdflive
-from support.faults import QUICK_STEPS, fail_at, lines
+from support.faults import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
 STEP = 37
@@ -28,11 +28,10 @@ class PlantedError(MemoryError):
 
 def commits(frame: Any) -> bool:
     """Tell whether a frame is of the windows, and part of a commit of a view."""
-    if "/rdflive/time/" not in frame.f_code.co_filename:
+    if "/rdflive/time/" not in file_of(frame):
         return False
     while frame is not None:
-        code = frame.f_code
-        if code.co_name in COMMIT and code.co_filename.endswith("/rdflive/time/view.py"):
+        if frame.f_code.co_name in COMMIT and file_of(frame).endswith("/rdflive/time/view.py"):
             return True
         frame = frame.f_back
     return False

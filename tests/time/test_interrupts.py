@@ -10,7 +10,7 @@ import pytest
 from rdflib import Namespace
 
 import rdflive
-from support.faults import QUICK_STEPS, fail_at, lines
+from support.faults import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
 QUERY = f"SELECT * {{ ?x <{EX.p}> ?y }}"
@@ -22,7 +22,8 @@ WINDOWS = (rdflive.Sliding(8), rdflive.Sliding(6, 2), rdflive.Count(5), rdflive.
 
 def inside(frame: Any) -> bool:
     """Tell whether a frame is of the windows, or of what hands their changes on."""
-    return any(place in frame.f_code.co_filename for place in PLACES)
+    file = file_of(frame)
+    return any(place in file for place in PLACES)
 
 
 def triple(x: str, y: str) -> tuple[Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -123,11 +124,39 @@ def test_a_window_begins_with_what_any_other_holds(lateness: int | None, others:
 def test_a_window_holds_what_its_ends_let_in(window: Any, held: str) -> None:
     """At its last report a window holds what came between its ends, and at them where it is closed."""
     stream = rdflive.Stream()
-    subscription = rdflive.subscribe(stream, QUERY, window=window)
+    told: Counter[Any] = Counter()
+    subscription = rdflive.subscribe(stream, QUERY, lambda d: told.update(d.weights()), window=window)
     for at in range(9):
         stream.add(fact("a", str(at)), at=at)
     stream.advance_to(8)
-    assert "".join(sorted(str(solution["y"])[-1] for solution in subscription.answers())) == held
+    for found in (subscription.answers(), told.elements()):
+        assert "".join(sorted(str(solution["y"])[-1] for solution in found)) == held
+
+
+def test_a_removal_is_no_element_of_a_count() -> None:
+    """It takes nothing out of the window but what it names."""
+    stream = rdflive.Stream()
+    last = rdflive.subscribe(stream, QUERY, window=rdflive.Count(2))
+    stream.add(fact("a", "b"), at=1)
+    stream.remove(fact("x", "y"), at=2)
+    stream.add(fact("a", "c"), at=3)
+    assert len(last.answers()) == 2
+
+
+def test_windows_that_are_one_graph_hold_a_triple_once() -> None:
+    """It lasts as long as the window that holds it longest, and a later query finds it once."""
+    text = """SELECT * FROM STREAM <http://e/s> [RANGE 4s STEP 1s] FROM STREAM <http://e/t> [RANGE 9s STEP 1s]
+        { ?x <http://example.org/in> ?y }"""
+    one, other = rdflive.Stream(), rdflive.Stream()
+    options: dict[str, Any] = {"streams": {"http://e/s": one, "http://e/t": other}, "expires": True}
+    deltas: list[Any] = []
+    first = rdflive.register(text, deltas.append, **options)
+    for stream in (one, other):
+        stream.add(fact("a", "b"), at=1)
+        stream.advance_to(1)
+    assert len(rdflive.register(text.replace("?x", "?z"), **options).answers()) == 1
+    assert len(first.answers()) == 1
+    assert next(rdflive.register(text, **options).deltas()).added[0].expires == 10
 
 
 @pytest.mark.parametrize("lateness", [None, 2])
