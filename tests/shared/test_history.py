@@ -74,7 +74,7 @@ class Follower:
         self.subscription = rdflive.subscribe(graph, text, self.deltas.append)
 
     def take(self, commits: int) -> Counter[Row] | bool:
-        """Give what the deltas since the last time come to, at most one of each commit, or an answer of ASK."""
+        """Give what the deltas since the last time come to, at most one a commit, or an answer of ASK."""
         assert len(self.deltas) <= commits
         weights: Counter[Row] = Counter()
         for delta in self.deltas:

@@ -321,7 +321,8 @@ def answering(answer: Answer) -> Iterator[str]:
 
     def serve(connection: socket.socket) -> None:
         with suppress(OSError):
-            answer(connection, connection.recv(1 << 16))
+            if request := connection.recv(1 << 16):
+                answer(connection, request)
 
     def accept() -> None:
         with suppress(OSError):

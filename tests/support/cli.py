@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rdflive.cli import main
@@ -18,6 +19,15 @@ TX .
 A <http://e/c> <http://e/q> <http://e/d> .
 TC .
 """
+
+
+def absent(path: str) -> str:
+    """Say that a file is not there in the words of this system."""
+    try:
+        os.stat(path)
+    except FileNotFoundError as error:
+        return f"{path}: {error.strerror}"
+    raise AssertionError(f"{path} is there")
 
 
 def write_example() -> None:

@@ -232,7 +232,15 @@ def test_windows_tell_distinct_solutions_once() -> None:
 
 @pytest.mark.parametrize(
     ("condition", "found"),
-    [("?b < 5", 3), ("5 > ?b", 3), ("?b <= 5", 5), ("5 >= ?b", 5), ("?b > 5", 2), ("5 < ?b", 2), ("5 <= ?b", 4)],
+    [
+        ("?b < 5", 3),
+        ("5 > ?b", 3),
+        ("?b <= 5", 5),
+        ("5 >= ?b", 5),
+        ("?b > 5", 2),
+        ("5 < ?b", 2),
+        ("5 <= ?b", 4),
+    ],
 )
 def test_integers_are_compared_on_either_side(condition: str, found: int) -> None:
     """A constant on the left means what it means on the right of the mirrored operator."""
@@ -272,7 +280,12 @@ def test_a_background_is_read_when_it_is_said() -> None:
 def test_an_event_leaves_nothing_to_the_next_over_a_background() -> None:
     """What joined the triples of one event is gone when the next is matched."""
     matcher = Matcher(CHAIN, background=[(E.b, Q, E.c)])
-    events = [[(E.a, P, E.b), (E.b, Q, E.d)], [(E.a, P, E.b)], [(E.x, P, E.b), (E.b, Q, E.e)], [(E.b, Q, E.f)]]
+    events = [
+        [(E.a, P, E.b), (E.b, Q, E.d)],
+        [(E.a, P, E.b)],
+        [(E.x, P, E.b), (E.b, Q, E.e)],
+        [(E.b, Q, E.f)],
+    ]
     assert [len(matcher.match(event)) for event in events] == [2, 1, 2, 0]
 
 
