@@ -307,6 +307,19 @@ def test_what_changes_a_dataset_can_be_logged_and_mirrored(dataset: Any, other: 
     assert set(GraphTarget(copy).quads()) == set(GraphTarget(dataset).quads())
 
 
+def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often the file is looked at meanwhile, a line counts when its end is there."""
+    pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
+    log = tmp_path / "log.nq"
+    path = append(log, pieces.pop(0))
+    wait = SimpleNamespace(sleep=lambda _: append(log, pieces.pop(0)))
+    monkeypatch.setattr(files, "time", wait)
+    dataset = Dataset()
+    entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
+    assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
+
+
+@pytest.mark.posix("replaces a file that is open")
 def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     """What is half written waits for its end, and the next call goes on where the first one was."""
     log = tmp_path / "log.rdfp"
@@ -325,19 +338,6 @@ def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     assert "was cut while it was followed" in str(followed.failure)
 
 
-def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often the file is looked at meanwhile, a line counts when its end is there."""
-    pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
-    log = tmp_path / "log.nq"
-    path = append(log, pieces.pop(0))
-    wait = SimpleNamespace(sleep=lambda _: append(log, pieces.pop(0)))
-    monkeypatch.setattr(files, "time", wait)
-    dataset = Dataset()
-    entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
-    assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
-
-
-@pytest.mark.posix("replaces a file that is open")
 def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:
     """A rotated log is another feed."""
     log, other = tmp_path / "log.nq", tmp_path / "new"

@@ -78,6 +78,8 @@ ABOVE = (
     "SELECT ?n0 { { … } FILTER(?n0 != 1) BIND(?n0 + 1 AS ?y) }",
 )  # fmt: skip
 """What may stand around a query with aggregates."""
+OF_NO_ROWS = Counter({(None, integer(0)): 1})
+"""What MAX and COUNT above give of nothing."""
 SET_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 ARGUMENTS = ("?b", "?c", "?b + ?c", "?x", "?a", "STRLEN(?b)")
 
@@ -243,8 +245,8 @@ def check(scenario: Scenario, folder: str) -> bool:
         expected, found = engine.step(changes), pipeline.step(changes, 1 + number % 2)
         total = _added(total, expected)
         waiting = _added(waiting, expected)
-        if not seen and not found and total == initial:
-            continue  # such a group waits for its first row
+        if not seen and not found and total in (initial, OF_NO_ROWS):
+            continue  # such a group waits for its first row, which HAVING of a group below may keep back
         assert found == waiting
         waiting, seen = Counter(), True
     assert total == initial
