@@ -33,7 +33,7 @@ __all__ = ["Slice"]
 
 SECONDS = 900 if DEEP else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
-TOGETHER = {"spark": "tests/spark", "page": "tests/server/page"}
+TOGETHER = ("tests/spark", "tests/server/page")
 """Tests that one worker runs, because what they share is slow to start."""
 CORE = ("adapters", "cli", "client", "engine", "entail", "feeds", "query", "resume", "sinks", "time")
 """What runs on every Python and on the lowest versions, beside the modules at the root of the tests."""
@@ -94,6 +94,26 @@ def pytest_report_header(config: pytest.Config) -> str:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give workers one test at a time, but what belongs together to one of them (`--dist loadgroup`).
+
+    xdist's own groups have no effect with pytest 9.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            for folder in TOGETHER:
+                if nodeid.startswith(f"{folder}/"):
+                    return folder
+            return nodeid
+
+    return Together(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what has no turn and what other slices have; give each test its time."""
@@ -111,9 +131,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = PurePosixPath(item.nodeid.partition("::")[0])
         if len(file.parts) == 2 or (file.is_relative_to("tests") and file.parts[1] in CORE):
             item.add_marker("core")
-        for name, folder in TOGETHER.items():
-            if file.is_relative_to(folder):
-                item.add_marker(pytest.mark.xdist_group(name))
         for folder, (system, reason) in NEEDS.items():
             if file.is_relative_to(folder):
                 item.add_marker(getattr(pytest.mark, system)(reason))
@@ -147,9 +164,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
     report: Any = yield
     if report.failed:
         part = item.config.getoption("slice")
-        report.sections.append(
-            ("to repeat it", repeat(item.nodeid.partition("@")[0]) + (f" --slice {part}" if part else ""))
-        )
+        report.sections.append(("to repeat it", repeat(item.nodeid) + (f" --slice {part}" if part else "")))
     return report
 
 
