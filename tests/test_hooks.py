@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import URIRef
+from rdflib.plugins.stores.memory import Memory
 
 import rdflive
 from rdflive import feeds, hookspecs, manager
+from rdflive.testing_operations import World
+from rdflive.testing_quads import QuadWatch
 from support.shared import ROOT
 
 TRIPLE = (URIRef("urn:a"), URIRef("urn:b"), URIRef("urn:c"))
@@ -110,6 +113,17 @@ def test_hook_rdflive_batch(caplog: pytest.LogCaptureFixture) -> None:
         assert "rdflive_batch" in caplog.text
     graph.add(TRIPLE)
     assert len(seen) == 2
+
+
+def test_a_plugin_that_takes_batches_keeps_no_store_watched() -> None:
+    """The store is its own again when nobody listens any more, in whatever order they leave."""
+    graph = rdflib.Graph()
+    with Plugin(rdflive_batch=lambda store, batch: None):
+        subscription = rdflive.subscribe(graph, "ASK { ?s a ?o }")
+        quads = QuadWatch(World(graph.store))
+        subscription.close()
+        quads.close()
+    assert (type(graph.store), set(vars(graph.store))) == (Memory, set(vars(Memory())))
 
 
 def test_hook_rdflive_delta(caplog: pytest.LogCaptureFixture) -> None:

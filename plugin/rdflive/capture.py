@@ -83,7 +83,7 @@ class Capture:
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.on_batch: Callable[[Batch], None] | None = None
-        """Called with every batch, under the lock; set only while somebody asked for batches."""
+        """Called with every batch, under the lock; set only where a plugin takes batches."""
         self.deliveries: deque[tuple[int, Callable[[], None]]] = deque()
         self._depth = 0
         self._batching = 0
@@ -97,7 +97,7 @@ class Capture:
     @property
     def idle(self) -> bool:
         """True when nobody listens and no batch is open, so the store need not be hooked."""
-        return not self.listeners and self.on_batch is None and not self._depth
+        return not self.listeners and not self._depth
 
     @property
     def is_open(self) -> bool:

@@ -57,6 +57,7 @@ def locked(store: Any) -> Iterator[Adapter]:
 def release(adapter: Adapter) -> None:
     """Unhook a store that nobody listens to; called under its capture's lock."""
     if adapter.capture.idle:
+        adapter.capture.on_batch = None
         with _hooking:
             adapter.detach()
 

@@ -199,8 +199,6 @@ class Subscription:
             if state is None:
                 return
             membership.leave(self._adapter, state, self._query)
-            if not capture.listeners:
-                capture.on_batch = None
             manager.release(self._adapter)
         if self._outbox is not None:
             self._outbox.close()

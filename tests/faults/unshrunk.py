@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, settings
 
+from support import selection
 
+
+@pytest.hookimpl(trylast=True)  # behind the profile of every run
 def pytest_configure(config: pytest.Config) -> None:
     """Neither look for a smaller example nor keep it for later runs, where the fault is not planted."""
     settings.register_profile(
         "unshrunk", settings.default, phases=(Phase.explicit, Phase.generate), database=None
     )
     settings.load_profile("unshrunk")
+    selection.SECONDS = 60

@@ -164,10 +164,11 @@ from hypothesis import given, settings, strategies as st, Phase
 def test_drawn(number): assert number < 500
 """,
     )
-    assert suite.run("-q").returncode == 1
+    in_ci = {"CI": "true", "GITHUB_ACTIONS": "true"}  # there it keeps none of its own accord
+    assert suite.run("-q", **in_ci).returncode == 1
     text = (tmp_path / "test_it.py").read_text().replace("max_examples=300", "phases=[Phase.reuse]")
     (tmp_path / "test_it.py").write_text(text)
-    assert "assert 500 < 500" in suite.run("-q").stdout
+    assert "assert 500 < 500" in suite.run("-q", **in_ci).stdout
 
 
 @pytest.mark.posix("Windows has no alarm: a test that hangs ends the run")

@@ -26,6 +26,7 @@ from typing import Any
 
 import hypothesis.core
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.effort import DEEP, EFFORT, KEY, SEED, has_turn, repeat
 
@@ -78,6 +79,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("the tests need the plugin pytest-timeout: pip install pytest-timeout")
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
+    # No time is a fault of a test, for machines are slow at times. Of the default profile: the one that
+    # hypothesis takes in CI would try the same examples each time, and forget those that failed.
+    settings.register_profile(
+        "rdflive",
+        settings.get_profile("default"),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+    settings.load_profile("rdflive")
     if threading.current_thread() is threading.main_thread():
         # Shells start what is in the background with the signal ignored, and programs inherit that.
         for name, handler in (("SIGINT", signal.default_int_handler), ("SIGQUIT", signal.SIG_DFL)):
