@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 
 import pytest
 
 from rdflive.engine.multiset import Multiset, Weights
 from rdflive.engine.product import advance, combine
+from support.effort import drawn_from, rounds
 from support.operators import CountingDictionary
 
 A: Weights = {(1,): 1}
@@ -40,11 +40,11 @@ def test_advance_of_examples(
 @pytest.mark.parametrize("distinct", [True, False])
 def test_advance_equals_recomputation(distinct: bool) -> None:
     """Whatever comes and goes in two or three factors at once, the deltas add up to their product."""
-    random = Random(f"product {distinct}")
+    random = drawn_from("product", distinct)
     for count in (2, 3):
         answers = [Multiset(CountingDictionary()) for _ in range(count)]
         total: Counter[object] = Counter()
-        for _ in range(200):
+        for _ in range(rounds(200)):
             deltas = []
             for answer in answers:
                 wish = {(random.randint(1, 3),): random.choice((-2, -1, 1, 2)) for _ in range(2)}
