@@ -23,8 +23,6 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGES = ("rdflive", "rdflive_stores")
 FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-SECONDS = 60
-"""How long one test may take: a fault may make a loop endless."""
 ALL_SECONDS = 600
 MEMORY = 6 << 30
 """How many bytes of addresses a run may take."""
@@ -96,8 +94,7 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     """Run quick tests up to the first that fails, with a folder before all others on the path."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
-        *("-p", "no:cacheprovider", "-p", "pytest_timeout", f"--timeout={SECONDS}"),
-        *("-p", "faults.unshrunk"),
+        *("-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "faults.unshrunk"),
         *(str(TESTS / name) for name in tests),
     ]
     environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": SEED or "1", "RDFLIVE_KEY": KEY}

@@ -24,7 +24,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.turns(TURNS)
+@pytest.mark.turns(TURNS, by="fault")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Callable[..., None]) -> None:
     """A quick test fails when one line of the code is wrong."""

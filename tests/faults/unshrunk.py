@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, settings
 
-from support import selection
-
 
 @pytest.hookimpl(trylast=True)  # behind the profile of every run
 def pytest_configure(config: pytest.Config) -> None:
@@ -15,4 +13,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "unshrunk", settings.default, phases=(Phase.explicit, Phase.generate), database=None
     )
     settings.load_profile("unshrunk")
-    selection.SECONDS = 60
+    from support import selection  # a plugin, which pytest wants to import itself
+
+    selection.SECONDS = 60  # a fault may make a loop endless

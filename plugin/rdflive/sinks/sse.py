@@ -96,7 +96,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self.host = host
         self.events = events
         self.keep_alive = keep_alive
-        self._connections: dict[Any, threading.Thread] = {}
+        self._connections: dict[threading.Thread, Any] = {}
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -104,13 +104,10 @@ class _Server(socketserver.ThreadingTCPServer):
         thread = threading.Thread(
             target=self.process_request_thread, args=(request, client_address), daemon=True
         )
-        self._connections[request] = thread
+        for known in [known for known in self._connections if not known.is_alive()]:
+            del self._connections[known]
+        self._connections[thread] = request
         thread.start()
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close a connection, whose thread is about to end."""
-        self._connections.pop(request, None)
-        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base's names
         """Log what went wrong in a connection; the others go on."""
@@ -119,7 +116,7 @@ class _Server(socketserver.ThreadingTCPServer):
     def disconnect(self) -> None:
         """Wait for the threads of all connections; those that take long are cut off."""
         deadline = monotonic() + _GRACE
-        for request, thread in list(self._connections.items()):
+        for thread, request in self._connections.items():
             thread.join(max(0.0, deadline - monotonic()))
             if thread.is_alive():
                 _cut(request)
