@@ -14,6 +14,7 @@ PREFIX = "PREFIX : <http://example.org/> "
 SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 
 
+@pytest.mark.turns(by="size")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(
