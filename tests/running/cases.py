@@ -2,21 +2,25 @@
 
     python tests/running/cases.py c596c8c
 
-Both lists are collected by pytest, the earlier one in a checkout of that commit beside this one.
+Both lists are collected by pytest, the earlier one in a checkout of that commit beside this one. A test that
+moved to another file is the same one, and so is a case whose test got more parameters; values without a name
+of their own are counted, because pytest numbers them by their place.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
 
-def collect(root: Path) -> set[str]:
+def collect(root: Path) -> list[str]:
     """List the cases of a checkout, at full effort."""
     shared = str(Path(os.environ.get("RDFLIVE_SHARED") or ROOT.parent / "shared").resolve())
     environment = {**os.environ, "RDFLIVE_EFFORT": "deep", "RDFLIVE_SHARED": shared}
@@ -25,7 +29,21 @@ def collect(root: Path) -> set[str]:
     run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(run.stdout + run.stderr)
-    return {line for line in run.stdout.splitlines() if line.startswith("tests/") and "::" in line}
+    return [line for line in run.stdout.splitlines() if line.startswith("tests/") and "::" in line]
+
+
+def case(name: str) -> str:
+    """Give what a case is called wherever it stands."""
+    place, bracket, values = name.partition("[")
+    return place.partition("::")[2] + bracket + re.sub(r"\d+(?=[-\]])", "#", values)
+
+
+def lost(earlier: list[str], now: list[str]) -> list[str]:
+    """List the cases that are no longer there, each as often as it is missing."""
+    cases = Counter(map(case, now))
+    missing = Counter(map(case, earlier)) - cases
+    wider = {name for name in missing if any(other.startswith(name.rstrip("]")) for other in cases)}
+    return sorted(name for name in missing.elements() if name not in wider or name in cases)
 
 
 def main(revision: str) -> int:
@@ -39,7 +57,7 @@ def main(revision: str) -> int:
         finally:
             subprocess.run([*git, "remove", "--force", str(before)], check=True)
     now = collect(ROOT)
-    missing = sorted(earlier - now)
+    missing = lost(earlier, now)
     print(
         f"{len(earlier)} cases at {revision}, {len(now)} now, {len(missing)} of the earlier ones are missing"
     )
