@@ -196,17 +196,18 @@ def test_rehearsals_take_turns(server: Serving) -> None:
     replies: list[int] = []
 
     def follow(number: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", patient.port, timeout=60)
         query = f"SELECT * {{ ?s <urn:p> {number} . ?s ?p ?o }}"
         connection.request("GET", "/subscribe?" + urlencode({"query": query}))
         replies.append(connection.getresponse().status)
         connection.close()
 
-    threads = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with serving(server.dataset, query_seconds=600.0, queries=2) as patient:
+        threads = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert replies == [200] * 20
 
 
@@ -350,12 +351,13 @@ def test_query_sees_one_state(server: Serving) -> None:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(rounds(30)):
-            reply = answered(
-                server, "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
-            )
-            row = reply.json["results"]["bindings"][0]
-            assert (row["c"]["value"], row["rows"]["value"]) in (("1", "20"), ("0", "0"))
+        with serving(server.dataset, query_seconds=600.0) as patient:
+            for _ in range(rounds(30)):
+                reply = answered(
+                    patient, "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
+                )
+                row = reply.json["results"]["bindings"][0]
+                assert (row["c"]["value"], row["rows"]["value"]) in (("1", "20"), ("0", "0"))
     finally:
         ended.set()
         writer.join()

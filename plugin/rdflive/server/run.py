@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from contextlib import suppress
 from typing import Final
@@ -60,6 +61,10 @@ class _Server(uvicorn.Server):
         """End all subscriptions first: their streams would never end by themselves."""
         await self._service.stop()
         await super().shutdown(sockets)
+        await asyncio.sleep(0)  # a connection that was accepted meanwhile is one only now
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 def allow_files() -> None:
