@@ -124,7 +124,9 @@ def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None
     if form is None:
         yield
         return
-    is_over = threading.Event()
+    # The store's adapter is imported here: a signal during an import can leave Python's lock of imports
+    # taken, and the thread would wait for that at its own.
+    lock, is_over = service.capture.lock, threading.Event()
     thread = threading.Thread(
         target=_follow, args=(service, form, args, name, is_over), name="rdflive-feed", daemon=True
     )
@@ -135,7 +137,6 @@ def _fed(service: Service, form: Any, args: argparse.Namespace, name: str | None
     finally:
         is_over.set()
         # whoever is between two entries need not be waited for
-        lock = service.capture.lock
         if lock.acquire(timeout=_GRACE):
             lock.release()
 

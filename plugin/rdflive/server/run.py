@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import Final
 
 import uvicorn
+import uvicorn.lifespan.on  # what uvicorn would import when it runs, and a signal may come: see cli/serve.py
+import uvicorn.loops.auto
 from starlette.applications import Starlette
 
 from rdflive.addresses import listening_at
