@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -41,9 +42,14 @@ def case(name: str) -> str:
 def lost(earlier: list[str], now: list[str]) -> list[str]:
     """List the cases that are no longer there, each as often as it is missing."""
     cases = Counter(map(case, now))
-    missing = Counter(map(case, earlier)) - cases
-    wider = {name for name in missing if any(other.startswith(name.rstrip("]")) for other in cases)}
-    return sorted(name for name in missing.elements() if name not in wider or name in cases)
+    missing = (Counter(map(case, earlier)) - cases).elements()
+    return sorted(name for name in missing if name in cases or not any(map(_wider(name), cases)))
+
+
+def _wider(name: str) -> Callable[[str], bool]:
+    """Make what tells whether a case is the same one with more parameters behind its own."""
+    beginning = f"{name[:-1]}-" if name.endswith("]") else f"{name}["
+    return lambda other: other.startswith(beginning)
 
 
 def main(revision: str) -> int:
