@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,8 @@ N_TRIPLES: Final = "application/n-triples"
 JSON_RESULTS: Final = "application/sparql-results+json"
 _N_TRIPLES: Final = (N_TRIPLES, "text/plain")  # text/plain: its media type before 2014
 _JSON: Final = (JSON_RESULTS, "application/json")
+_OPEN_END: Final = re.compile(rb"_:[^\s<\"]*\.\Z")
+"""The end of an answer that may be cut: the dot may end the triple, or stand in a longer label (`_:b.1`)."""
 
 
 class WrongFormat(ServerFault):
@@ -55,6 +58,8 @@ def read_rows(answer: Answer, *, construct: bool) -> Rows:
 
 def _read_triples(body: bytes) -> Iterator[tuple[int, Quad | Any]]:
     """Give each triple, and the number of rows, with the hash of its spelling."""
+    if _OPEN_END.search(body):
+        raise ValueError("the last line has no end, and its blank node may go on")
     for line in meaningful(to_lines(io.BytesIO(body), "the answer")):
         if line.fault:
             raise ValueError(line.fault)

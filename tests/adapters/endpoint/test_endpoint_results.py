@@ -56,6 +56,16 @@ def test_no_part_of_an_answer_is_taken_for_all_of_it(
     assert rows.total is None or len(rows.quads) < rows.total
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
+    """`_:b.1 .` that is cut behind the first dot reads like a triple of another node."""
+    triple = "<urn:s> <urn:p> _:b."
+    with pytest.raises(ServerFault, match="may go on"):
+        read(f'{COUNT} "1" .\n{triple}'.encode())
+    assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == (read(f"{triple}{end}".encode()).quads)
+    assert len(read(f'{COUNT} "1" .\n<urn:s> <urn:p> _:b .'.encode()).quads) == 1
+
+
 @given(st.binary(max_size=60))
 @pytest.mark.parametrize("kind", [N_TRIPLES, JSON_RESULTS])
 def test_any_bytes_give_rows_or_a_fault(kind: str, body: bytes) -> None:
