@@ -28,6 +28,26 @@ pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytestmark = pytest.mark.posix("the server forks")
 
 TURTLE = "<http://e/a> <http://e/p> 1 ."
+IMPORTS = """
+import sys
+from rdflive.cli import main, serve
+from rdflive.server import run
+
+def welcome(*arguments):
+    known.update(sys.modules)
+    return real(*arguments)
+
+async def serve_nothing(self):
+    pass
+
+known, real = set(), serve._welcome
+serve._welcome = welcome
+run._Server.main_loop = serve_nothing
+status = main(sys.argv[1:])
+print(sorted(sys.modules.keys() - known))
+sys.exit(status)
+"""
+"""Prints the modules that `rdflive serve` imports when its thread runs and it has said that it serves."""
 
 
 @contextmanager
@@ -74,6 +94,17 @@ def eventually(url: str, number: int) -> None:
     while (found := count(url)) != number:
         assert time.monotonic() < deadline, f"{found} triples, not {number}"
         time.sleep(0.05)
+
+
+def test_nothing_is_imported_beside_the_thread_of_the_feed(tmp_path: Path) -> None:
+    """A signal that interrupts an import can leave its lock taken, and the thread would wait for it."""
+    feed = tmp_path / "feed.rdfp"
+    feed.write_text("TX .\nA <urn:a> <urn:p> <urn:o> .\nTC .\n")
+    arguments = ["serve", "--listen", "127.0.0.1:0", "--changes", str(feed)]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 @pytest.mark.parametrize("store", ["memory", "oxigraph"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,10 @@ from contextlib import ExitStack, suppress
 from urllib.parse import quote
 
 import pytest
+from rdflib import Dataset
 
+from rdflive.server.app import make_app
+from rdflive.server.run import listen, make_server
 from support.raw_requests import HOST
 from support.serving import Serving, serving
 
@@ -38,6 +42,27 @@ def eventually(is_true: Callable[[], object]) -> None:
 
 def followers(server: Serving) -> int:
     return sum(len(topic.followers) for topic in server.service.topics)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_ends_that_comes_with_the_end(turns: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """However far the server has got with it, nobody waits: not the client, and not the server for it."""
+    listener = listen("127.0.0.1", 0)
+    ending = make_server(make_app(Dataset()))
+    with ExitStack() as clients:
+
+        async def come() -> None:
+            clients.enter_context(client := socket.create_connection(listener.getsockname(), timeout=20))
+            came.append(client)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+        came: list[socket.socket] = []
+        ending.main_loop = come  # type: ignore[method-assign]  # the server ends when it is through
+        ending.run([listener])
+        with suppress(ConnectionResetError):
+            assert came[0].recv(1) == b""
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Final
 
 import uvicorn
-import uvicorn.lifespan.on  # what uvicorn would import when it runs, and a signal may come: see cli/serve.py
+import uvicorn.lifespan.on  # uvicorn imports these when it runs, and a signal may come then: see cli/serve.py
+import uvicorn.loops.asyncio
 import uvicorn.loops.auto
 from starlette.applications import Starlette
 
@@ -24,6 +25,8 @@ __all__ = ["allow_files", "listen", "make_server"]
 _GRACE: Final = 5
 """Seconds that answers under way have at the end."""
 _BACKLOG: Final = 2048
+_STEPS: Final = 3
+"""Turns of asyncio's loop until uvicorn knows of a connection that was accepted; the end closes no others."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -61,12 +64,12 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all subscriptions first: their streams would never end by themselves."""
+        for listener in sockets or ():
+            asyncio.get_running_loop().remove_reader(listener)
         await self._service.stop()
+        for _ in range(_STEPS):
+            await asyncio.sleep(0)
         await super().shutdown(sockets)
-        await asyncio.sleep(0)  # a connection that was accepted meanwhile is one only now
-        for connection in tuple(self.server_state.connections):
-            connection.transport.abort()
-        await asyncio.sleep(0)
 
 
 def allow_files() -> None:
