@@ -319,7 +319,6 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
 
 
-@pytest.mark.posix("replaces a file that is open")
 def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     """What is half written waits for its end, and the next call goes on where the first one was."""
     log = tmp_path / "log.rdfp"
@@ -338,6 +337,7 @@ def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     assert "was cut while it was followed" in str(followed.failure)
 
 
+@pytest.mark.posix("replaces a file that is open")
 def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:
     """A rotated log is another feed."""
     log, other = tmp_path / "log.nq", tmp_path / "new"

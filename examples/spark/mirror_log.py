@@ -1,8 +1,6 @@
 """A log of changes grows, Spark mirrors it into a graph, and a subscription prints what each batch did."""
 
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import rdflib
@@ -23,14 +21,6 @@ def transactions():
             yield f'TX .\nD <{RAIL}T{number - 2}> <{RAIL}delay> "{number - 2}" .\nTC .\n'
 
 
-def grow(log):
-    """Append a transaction every now and then, as a database would."""
-    for transaction in transactions():
-        with log.open("a", encoding="utf-8") as file:
-            file.write(transaction)
-        time.sleep(0.4)
-
-
 def show(delta):
     """Print who came and who went."""
     for sign, solutions in (("+", delta.added), ("-", delta.removed)):
@@ -46,11 +36,10 @@ with tempfile.TemporaryDirectory() as folder:
     graph = rdflib.Graph()
     with rdflive.subscribe(graph, QUERY, show, initial=False):
         query = mirror(changes, graph, checkpoint=f"{folder}/checkpoint")
-        query.processAllAvailable()  # Spark has started
-        writer = threading.Thread(target=grow, args=(log,))
-        writer.start()
-        writer.join()
-        query.processAllAvailable()
+        for transaction in transactions():
+            with log.open("a", encoding="utf-8") as file:
+                file.write(transaction)  # as a database would
+            query.processAllAvailable()
         query.stop()
     print(f"the graph holds {len(graph)} triples")
     spark.stop()

@@ -19,7 +19,7 @@ from bench.peer_dred import DRed
 from bench.report import Section, to_markdown, write_json
 from bench.sizes import QUICK
 from bench.stream import reference_stream, social_stream
-from support.effort import drawn_from
+from support.effort import DEEP, drawn_from
 from support.entailment import saturated
 from support.shared import shared
 
@@ -116,7 +116,8 @@ def test_figures_of_expiry_have_a_point_for_every_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each kind of data has a picture with a point for each way at each rate."""
-    monkeypatch.setattr(section_expiry, "WORLDS", list(section_expiry.WORLDS)[:2])  # each is a process
+    if not DEEP:  # each is a process
+        monkeypatch.setattr(section_expiry, "WORLDS", list(section_expiry.WORLDS)[:2])
     section = section_expiry.run(TINY)
     write_json(tmp_path / "bench.json", [section])
     figures.main([str(tmp_path / "bench.json"), str(tmp_path)])
@@ -144,7 +145,8 @@ def test_a_run_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command prints its tables and writes figures, machine and command."""
-    monkeypatch.setattr("bench.__main__.QUICK", TINY)
+    if not DEEP:
+        monkeypatch.setattr("bench.__main__.QUICK", TINY)
     target = tmp_path / "deep" / "bench.json"
     assert main(["--quick", "--repeat", "1", "--only", "masks", "--json", str(target)]) == 0
     report = json.loads(target.read_text())

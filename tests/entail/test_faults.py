@@ -13,7 +13,7 @@ from rdflib import RDF, RDFS, Namespace
 
 import rdflive
 from support.entailment import saturated
-from support.faults import QUICK_STEPS, fail_at, file_of, lines
+from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("http://example.org/")
 STEP = 17

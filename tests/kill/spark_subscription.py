@@ -43,6 +43,8 @@ _START: Final = 6.0
 """Seconds in which a child starts."""
 _MICRO_BATCH: Final = 0.6
 """Seconds of a micro-batch."""
+_LEFT: Final = 4
+"""Micro-batches that a kill leaves at least, so that it meets the child at work."""
 _PATIENCE: Final = 60.0
 
 
@@ -65,7 +67,7 @@ def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
         files.add(batch)
     (folder / "told").mkdir()
     killed = 0
-    for target in sorted(chance.sample(range(batches - 1), kills)):
+    for target in sorted(chance.sample(range(batches - _LEFT), kills)):
         with _child(folder) as child:
             _kill(child, target, chance)
         killed += child.returncode != 0

@@ -47,7 +47,7 @@ class Suite:
 
     def run(self, *arguments: str, ignoring: int | None = None, **variables: str) -> Any:
         """Run it with variables of the environment, and nothing else of this run."""
-        environment = {n: v for n, v in os.environ.items() if not n.startswith(("RDFLIVE_", "PYTEST_", "CI"))}
+        environment = {n: v for n, v in os.environ.items() if not n.startswith(("RDFLIVE_", "PYTEST_"))}
         prepare = None if ignoring is None else lambda: signal.signal(ignoring, signal.SIG_IGN)
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments],

@@ -67,11 +67,14 @@ def test_nets_are_those_of_one_process(spark: SparkSession, tmp_path: Path) -> N
         running.append(subscription.start(sinks[name], trigger=AT_ONCE))
     for query in running:
         query.awaitTermination()
+    changes_told = {}
     for name in queries:
         wanted = nets(QUERIES[name], batches)
         assert sinks[name].list == wanted, name
-        if DEEP:  # what a quick run draws may change less
-            assert sum(map(bool, wanted)) >= 3, f"the answer of {name} hardly changes"
+        changes_told[name] = sum(map(bool, wanted))
+    # a product of two patterns may stay empty with what a quick run draws, its other query does not
+    assert sum(changes_told.values()) >= 3, changes_told
+    assert not DEEP or min(changes_told.values()) >= 3, changes_told
 
 
 @ON_SPARK

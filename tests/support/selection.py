@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("the tests need the plugin pytest-timeout: pip install pytest-timeout")
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
-    # No time is a fault of a test, for machines are slow at times. Of the default profile: the one that
+    # A slow machine must not fail a test. It is made of the default profile, because the one that
     # hypothesis takes in CI would try the same examples each time, and forget those that failed.
     settings.register_profile(
         "rdflive",

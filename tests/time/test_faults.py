@@ -12,7 +12,7 @@ import rdflib
 from rdflib import Namespace
 
 import rdflive
-from support.faults import QUICK_STEPS, fail_at, file_of, lines
+from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
 STEP = 37

@@ -10,7 +10,7 @@ import pytest
 from rdflib import Namespace
 
 import rdflive
-from support.faults import QUICK_STEPS, fail_at, file_of, lines
+from support.failing import QUICK_STEPS, fail_at, file_of, lines
 
 EX = Namespace("urn:example:")
 QUERY = f"SELECT * {{ ?x <{EX.p}> ?y }}"
