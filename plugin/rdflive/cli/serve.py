@@ -68,11 +68,11 @@ def run(args: argparse.Namespace) -> None:
             dataset, paths, store_path=args.store_path, feed=name, is_snapshot=args.snapshot is not None
         )
         app = make_app(dataset, tokens=tokens, limits=limits, host=host, scratch=_scratch(args.store_path))
+        if next(dataset.quads(), None) is None:
+            print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
+        print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
+        server.allow_files()
         with _fed(app.state.service, form, args, name):
-            if next(dataset.quads(), None) is None:
-                print(_emptiness(paths if is_new else [], args.store_path), file=sys.stderr)
-            print(_welcome(listener.getsockname(), args), file=sys.stderr, flush=True)
-            server.allow_files()
             server.make_server(app, certificate=args.certificate, key=args.key).run([listener])
 
 
