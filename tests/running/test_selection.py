@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,7 +74,24 @@ def test_slices_are_disjoint_and_have_everything(names: list[str], parts: int) -
     assert all(sum(name in one for one in slices) == 1 for name in names)
 
 
-@pytest.mark.parametrize("text", ["", "0/3", "4/3", "1", "1/0", "-1/3", "a/b", "1/3/2"])
+@pytest.mark.parametrize("of", ["key", "Python"])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_slices_take_turns(of: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys in a row have all slices in turn, and so have Pythons in a row."""
+    found = []
+    for number in range(parts):
+        key, minor = (number, 11) if of == "key" else (7, number)
+        monkeypatch.setattr("support.selection.TURN", key)
+        monkeypatch.setattr(
+            "support.selection.sys", SimpleNamespace(version_info=SimpleNamespace(minor=minor))
+        )
+        found.append(Slice(f"turn/{parts}").part)
+    assert sorted(found) == list(range(1, parts + 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0/3", "turn/0", "turn/a", "turn", "4/3", "1", "1/0", "-1/3", "a/b", "1/3/2"]
+)
 def test_a_slice_that_is_none_is_refused(text: str) -> None:
     """The message says what a slice is."""
     with pytest.raises(pytest.UsageError, match="k from 1 to N"):

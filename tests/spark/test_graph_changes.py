@@ -367,6 +367,7 @@ def rows(spark: SparkSession, tmp_path: Path) -> Iterator[Any]:
     return run
 
 
+@pytest.mark.turns(3)
 def test_changes_of_a_graph_are_a_stream(spark: SparkSession, rows: Any) -> None:
     """The stream of a graph begins with its content and goes on with its changes."""
     graph = rdflib.Dataset()

@@ -25,6 +25,7 @@ __all__ = [
     "EFFORT",
     "KEY",
     "SEED",
+    "TURN",
     "checked",
     "drawn_from",
     "examples",

@@ -28,7 +28,7 @@ import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.effort import DEEP, EFFORT, KEY, SEED, has_turn, repeat
+from support.effort import DEEP, EFFORT, KEY, SEED, TURN, has_turn, repeat
 
 __all__ = ["Slice"]
 
@@ -56,12 +56,17 @@ SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 
 
 class Slice:
-    """The k-th of N parts of the tests, by a hash of their names."""
+    """The k-th of N parts of the tests, by a hash of their names; `turn/N` is the one whose turn it is.
+
+    Pythons that follow each other have their turns one after the other too.
+    """
 
     def __init__(self, text: str) -> None:
         part, _, parts = text.partition("/")
+        if part == "turn" and parts.isdecimal() and int(parts) > 0:
+            part = str((TURN + sys.version_info.minor) % int(parts) + 1)
         if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-            raise pytest.UsageError(f"--slice {text!r}: it is k/N with k from 1 to N, such as 1/6")
+            raise pytest.UsageError(f"--slice {text!r}: it is k/N with k from 1 to N, such as 1/6, or turn/N")
         self.part, self.parts = int(part), int(parts)
 
     def __contains__(self, test: str) -> bool:
@@ -70,7 +75,9 @@ class Slice:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--slice`."""
-    parser.addoption("--slice", metavar="k/N", default="", help="run the k-th of N parts of the tests")
+    parser.addoption(
+        "--slice", metavar="k/N", default="", help="run the k-th of N parts of the tests, or turn/N"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
