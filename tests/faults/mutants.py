@@ -30,7 +30,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 from rich.progress import Progress
 
-from faults.planting import Copy
+from faults.planting import TESTS, Copy
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "plugin"
@@ -123,6 +123,14 @@ def area(module: str) -> str:
     return next(area for area in AREAS if module == area or module.startswith(f"{area}/"))
 
 
+def tests_of(module: str) -> Iterator[tuple[str, ...]]:
+    """Give the tests that should notice a mutant: those named like its module, which mostly do, and all."""
+    own = sorted(TESTS.rglob(f"test_{Path(module).stem}.py"))
+    if own:
+        yield tuple(path.relative_to(TESTS).as_posix() for path in own)
+    yield AREAS[area(module)]
+
+
 def tried() -> dict[Mutant, dict[str, Any]]:
     """Read what earlier runs found."""
     if not RECORD.exists():
@@ -172,9 +180,8 @@ def try_all(mutants: list[Mutant], workers: int) -> None:
             source = mutant.source()
             copy = copies.get()
             try:
-                caught = (
-                    None if source is None else copy.run(mutant.module, source, AREAS[area(mutant.module)])
-                )
+                runs = (copy.run(mutant.module, source, tests) for tests in tests_of(mutant.module) if source)
+                caught = next(filter(None, runs), None)
             finally:
                 copies.put(copy)
             record = {"mutant": asdict(mutant), "caught": caught and asdict(caught)}

@@ -122,6 +122,8 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
     if run.returncode == 0:
         return None
     first = FIRST.search(run.stdout)
+    if first is None and "ImportError while loading conftest" in run.stderr:
+        return Caught("the import of the package", seconds)
     if first is None:  # the interpreter itself ended, or pytest found nothing to run
         assert run.returncode < 0, run.stdout + run.stderr
         return Caught(f"ended by signal {-run.returncode}", seconds)
