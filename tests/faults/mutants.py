@@ -38,8 +38,14 @@ RECORD = ROOT / "build" / "mutants.jsonl"
 SUBSCRIPTIONS = ("test_subscription.py", "test_bound_queries.py", "test_slices.py", "test_construct.py")
 DIFFERENTIAL = ("test_differential.py", "test_operators_differential.py", "test_named_graphs.py")
 AREAS: dict[str, tuple[str, ...]] = {
-    "rdflive/engine": ("engine", *SUBSCRIPTIONS, *DIFFERENTIAL, "time/test_windows_differential.py"),
-    "rdflive/capture.py": ("adapters", "test_subscription.py", "test_mirror_faults.py", "test_robustness.py"),
+    "rdflive/engine": (
+        *("engine", *SUBSCRIPTIONS, *DIFFERENTIAL, "test_robustness.py"),
+        *("time/test_windows_differential.py", "time/matching/test_differential.py"),
+    ),
+    "rdflive/capture.py": (
+        *("adapters", "test_hooks.py", "test_subscription.py", "test_mirror_faults.py"),
+        "test_robustness.py",
+    ),
     "rdflive/dictionary.py": ("engine", "test_differential.py", "test_subscription.py", "adapters"),
     "rdflive/resume": ("resume", "kill"),
     "rdflive/feeds/entries.py": ("feeds", "test_mirror.py", "test_mirror_faults.py"),

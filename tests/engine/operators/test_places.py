@@ -38,3 +38,11 @@ def test_merger_takes_the_left_value_if_bound(shape: Shape, data: st.DataObject)
         right[b] = left[a]
     merged = merger(shape.columns, shape.keys, shape.left)(left, tuple(right))
     assert merged == shape.merge(left, tuple(right))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_merger_takes_the_right_value_of_a_column_that_is_no_key(place: int) -> None:
+    """A column of both sides that the join does not compare may be unbound on the left."""
+    left = [7, 7]
+    left[place] = 0
+    assert merger(((place, 0),), (), 2)(tuple(left), (8,)) == (8,)
