@@ -23,7 +23,7 @@ N_TRIPLES: Final = "application/n-triples"
 JSON_RESULTS: Final = "application/sparql-results+json"
 _N_TRIPLES: Final = (N_TRIPLES, "text/plain")  # text/plain: its media type before 2014
 _JSON: Final = (JSON_RESULTS, "application/json")
-_OPEN_END: Final = re.compile(rb"_:[^\s<\"]*\.\Z")
+_OPEN_END: Final = re.compile(rb"_:[^\s<>\"]*\.\Z")
 """The end of an answer that may be cut: the dot may end the triple, or stand in a longer label (`_:b.1`)."""
 
 

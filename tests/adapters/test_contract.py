@@ -35,14 +35,14 @@ class TestMemory(Contract):
         return Memory()
 
 
-class TestSimpleMemory(AdapterContract):
+class TestSimpleMemory(Contract):
     sequences = rounds(40)
 
     def make_store(self) -> Any:
         return SimpleMemory()
 
 
-class TestAuditableMemory(AdapterContract):
+class TestAuditableMemory(Contract):
     sequences = rounds(40)
 
     def make_store(self) -> Any:
@@ -54,14 +54,14 @@ class TestOxigraph(Contract):
         return oxigraph()
 
 
-class TestAuditableOxigraph(AdapterContract):
+class TestAuditableOxigraph(Contract):
     sequences = rounds(40)
 
     def make_store(self) -> Any:
         return AuditableStore(oxigraph())
 
 
-class TestSubclassOfMemory(AdapterContract):
+class TestSubclassOfMemory(Contract):
     sequences = rounds(40)
 
     def make_store(self) -> Any:

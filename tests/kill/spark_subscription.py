@@ -43,8 +43,6 @@ _START: Final = 6.0
 """Seconds in which a child starts."""
 _MICRO_BATCH: Final = 0.6
 """Seconds of a micro-batch."""
-_LEFT: Final = 4
-"""Micro-batches that a kill leaves at least, so that it meets the child at work."""
 _PATIENCE: Final = 60.0
 
 
@@ -58,8 +56,11 @@ class Outcome:
     groups: int
 
 
-def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
-    """Let a subscription live through so many kills, and check what it told."""
+def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> Outcome:
+    """Let a subscription live through so many kills, and check what it told.
+
+    A kill leaves at least `left` micro-batches: where it must meet the child at work, that takes a few.
+    """
     chance = random.Random(seed)
     history = [operations(chance, 40, [node("p"), node("value")]) for _ in range(batches)]
     files = ChangeFiles(folder / "changes")
@@ -67,7 +68,7 @@ def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
         files.add(batch)
     (folder / "told").mkdir()
     killed = 0
-    for target in sorted(chance.sample(range(batches - _LEFT), kills)):
+    for target in sorted(chance.sample(range(batches - left), kills)):
         with _child(folder) as child:
             _kill(child, target, chance)
         killed += child.returncode != 0

@@ -77,10 +77,10 @@ def test_slices_are_disjoint_and_have_everything(names: list[str], parts: int) -
 @pytest.mark.parametrize("of", ["key", "Python"])
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_slices_take_turns(of: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys in a row have all slices in turn, and so have Pythons in a row."""
+    """Each is the turn of some keys, and Pythons in a row have them in turn."""
     found = []
     for number in range(parts):
-        key, minor = (number, 11) if of == "key" else (7, number)
+        key, minor = (60 * number, 11) if of == "key" else (7, number)
         monkeypatch.setattr("support.selection.TURN", key)
         monkeypatch.setattr(
             "support.selection.sys", SimpleNamespace(version_info=SimpleNamespace(minor=minor))
@@ -114,7 +114,32 @@ def test_a_slice_may_have_nothing_but_a_run_may_not(tmp_path: Path) -> None:
     suite = Suite(tmp_path, "def test_one(): pass")
     codes = [suite.run("-q", "--slice", f"{part}/3").returncode for part in (1, 2, 3)]
     assert codes == [0, 0, 0]
-    assert suite.run("-q", "-k", "nothing").returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    nothing = pytest.ExitCode.NO_TESTS_COLLECTED
+    assert suite.run("-q", "-k", "nothing").returncode == nothing
+    assert {nothing} <= {
+        suite.run("-q", "--slice", "turn/9", RDFLIVE_KEY=str(60 * k)).returncode for k in (0, 1)
+    }
+    assert Suite(tmp_path, "").run("-q", "--slice", "1/3").returncode == nothing
+
+
+CASES_OF_TWO_KINDS = """
+import pytest
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("number", range(12))
+def test_two(number): pass
+@pytest.mark.turns(by="kind")
+@pytest.mark.parametrize("kind", "abcd")
+@pytest.mark.parametrize("number", range(6))
+def test_four(number, kind): pass
+"""
+
+
+def test_turns_of_cases_and_of_slices_meet(tmp_path: Path) -> None:
+    """Every case is run at some key, also where a run has a slice in turn."""
+    suite, found = Suite(tmp_path, CASES_OF_TWO_KINDS), set[str]()
+    for key in (*range(4), *range(60, 64)):
+        found.update(suite.names("--slice", "turn/2", RDFLIVE_KEY=str(key)))
+    assert len(found) == 12 + 24
 
 
 def test_cases_take_turns(tmp_path: Path) -> None:

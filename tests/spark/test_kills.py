@@ -27,7 +27,7 @@ def kill_subscription(folder: Path) -> None:
     """Whatever is killed, no net is lost, none is told in two ways, and the state is what is live."""
     batches = 16 if DEEP else 8
     seed = 5 if DEEP else drawn_from("kills of a subscription").randrange(1000)
-    outcome = spark_subscription.run(folder, kills=KILLS, batches=batches, seed=seed)
+    outcome = spark_subscription.run(folder, kills=KILLS, batches=batches, seed=seed, left=1 if DEEP else 4)
     assert outcome.batches == batches
     assert outcome.groups > 0
     assert outcome.killed == KILLS

@@ -128,4 +128,5 @@ def repeat(test: str) -> str:
     """Give the command that repeats one test as it was run."""
     variables = {"EFFORT": EFFORT, "SEED": SEED, "KEY": KEY}
     given = " ".join(f"RDFLIVE_{name}={value}" for name, value in variables.items() if value)
-    return f"{given} python -m pytest {test!r}"
+    environment = os.environ.get("TOX_ENV_NAME")
+    return f"{given} {f'tox run -e {environment} --' if environment else 'python -m pytest'} {test!r}"

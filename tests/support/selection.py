@@ -55,6 +55,10 @@ SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 """What this system is, by the marks of tests that need it; `support.elsewhere` says otherwise."""
 
 
+_OTHERS_HAVE_ALL = pytest.StashKey[bool]()
+"""Whether other slices have tests that were collected, and this one has none."""
+
+
 class Slice:
     """The k-th of N parts of the tests, by a hash of their names; `turn/N` is the one whose turn it is.
 
@@ -64,7 +68,9 @@ class Slice:
     def __init__(self, text: str) -> None:
         part, _, parts = text.partition("/")
         if part == "turn" and parts.isdecimal() and int(parts) > 0:
-            part = str((TURN + sys.version_info.minor) % int(parts) + 1)
+            part = str(
+                (TURN // 60 + sys.version_info.minor) % int(parts) + 1
+            )  # cases take turns by TURN % 60
         if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
             raise pytest.UsageError(f"--slice {text!r}: it is k/N with k from 1 to N, such as 1/6, or turn/N")
         self.part, self.parts = int(part), int(parts)
@@ -139,8 +145,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = all("::" in argument for argument in config.args)  # what somebody asks for by its name is run
     chosen = set(items if DEEP or named else _in_turn(items))
     if part:
-        inside = Slice(part)
+        inside, before = Slice(part), len(chosen)
         chosen = {item for item in chosen if item.nodeid in inside}
+        config.stash[_OTHERS_HAVE_ALL] = len(chosen) < before and not part.startswith("turn")
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
     for item in items:
@@ -161,7 +168,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A slice may have nothing of a small area; without slices that is a failure."""
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("slice"):
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_OTHERS_HAVE_ALL, False):
         session.exitstatus = pytest.ExitCode.OK
 
 

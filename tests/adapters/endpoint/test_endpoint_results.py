@@ -63,7 +63,8 @@ def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
     with pytest.raises(ServerFault, match="may go on"):
         read(f'{COUNT} "1" .\n{triple}'.encode())
     assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == (read(f"{triple}{end}".encode()).quads)
-    assert len(read(f'{COUNT} "1" .\n<urn:s> <urn:p> _:b .'.encode()).quads) == 1
+    for last in ("_:b .", "<urn:_:b>.", '"1"^^<urn:_:b>.', '"_:b".'):
+        assert len(read(f'{COUNT} "1" .\n<urn:s> <urn:p> {last}'.encode()).quads) == 1
 
 
 @given(st.binary(max_size=60))
