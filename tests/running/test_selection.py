@@ -235,6 +235,22 @@ def test_behind(request): assert request.node.get_closest_marker("timeout").args
     assert "Timeout" in run.stdout
 
 
+def test_a_test_that_hangs_outside_python_ends_its_process(tmp_path: Path) -> None:
+    """Code of libraries hears no alarm. The stacks are printed, and the run fails."""
+    suite = Suite(
+        tmp_path,
+        """
+import hashlib, pytest, support.selection
+support.selection.GRACE = 1
+@pytest.mark.timeout(1)
+def test_hanging(): hashlib.pbkdf2_hmac("sha256", b"a", b"b", 1 << 30)
+""",
+    )
+    run = suite.run("-q")
+    assert run.returncode == 1
+    assert "in test_hanging" in run.stderr
+
+
 @pytest.mark.posix("has a program ignore a signal")
 def test_programs_of_tests_hear_ctrl_c_though_the_run_ignores_it(tmp_path: Path) -> None:
     """As in the background of a shell, or under nohup."""

@@ -14,6 +14,7 @@ Marks that tests carry:
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -55,6 +56,10 @@ SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 """What this system is, by the marks of tests that need it; `support.elsewhere` says otherwise."""
 
 
+GRACE = 60
+"""Seconds until the process of a test ends that its limit of time has not ended."""
+_STDERR = pytest.StashKey[int]()
+"""The standard error of the run, which is not captured."""
 _OTHERS_HAVE_ALL = pytest.StashKey[bool]()
 """Whether other slices have tests that were collected, and this one has none."""
 
@@ -90,6 +95,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the marks, and let the programs that tests start have Ctrl-C where this run ignores it."""
     if not config.pluginmanager.hasplugin("pytest_timeout") and not config.pluginmanager.hasplugin("timeout"):
         raise pytest.UsageError("the tests need the plugin pytest-timeout: pip install pytest-timeout")
+    config.stash[_STDERR] = os.dup(2)
+    config.add_cleanup(lambda: os.close(config.stash[_STDERR]))
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
     # A slow machine must not fail a test. It is made of the default profile, because the one that
@@ -163,6 +170,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             mark = item.get_closest_marker(system)
             if mark is not None and not SYSTEMS[system]:
                 item.add_marker(pytest.mark.skip(f"needs {system}: {mark.args[0]}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """End the process where a test hangs in code that is not Python's: that hears no alarm."""
+    mark = item.get_closest_marker("timeout")
+    assert mark is not None
+    faulthandler.dump_traceback_later(mark.args[0] + GRACE, exit=True, file=item.config.stash[_STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(trylast=True)
