@@ -12,7 +12,6 @@ import argparse
 import ast
 import difflib
 import json
-import os
 import sys
 import tempfile
 from collections import Counter
@@ -20,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
@@ -30,7 +30,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 from rich.progress import Progress
 
-from faults.planting import TESTS, Copy
+from faults.planting import TESTS, Copy, run_tests
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "plugin"
@@ -138,11 +138,17 @@ def tests_of(module: str) -> Iterator[tuple[str, ...]]:
 
 
 def tried() -> dict[Mutant, dict[str, Any]]:
-    """Read what earlier runs found."""
+    """Read what earlier runs found of modules as they are."""
     if not RECORD.exists():
         return {}
     records = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
-    return {Mutant(**record["mutant"]): record for record in records}
+    known = {Mutant(**record["mutant"]): record for record in records}
+    return {mutant: record for mutant, record in known.items() if record["of"] == of(mutant)}
+
+
+def of(mutant: Mutant) -> str:
+    """Tell the state of its module apart from others."""
+    return sha256(read(mutant.module).encode()).hexdigest()[:12]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -154,11 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--survivors", action="store_true", help="print those of earlier runs, and try none")
     parser.add_argument("--again", action="store_true", help="try those that survived once more")
     options = parser.parse_args(arguments)
-    os.environ.setdefault("RDFLIVE_SEED", str(options.seed))
     drawn, known = draw(options.count, options.seed), tried()
     if not options.survivors:
         left = [m for m in drawn if m not in known or (options.again and not known[m]["caught"])]
-        try_all(left, options.workers)
+        try_all(left, options.workers, str(options.seed))
         known = tried()
     score = Counter((area(m.module), bool(known[m]["caught"])) for m in drawn if m in known)
     for mutant in drawn:
@@ -173,8 +178,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def try_all(mutants: list[Mutant], workers: int) -> None:
-    """Run the tests of each mutant, some at a time, and keep what came of it."""
+def try_all(mutants: list[Mutant], workers: int, seed: str) -> None:
+    """Run the tests of each mutant, which the code itself must pass, and keep what came of it."""
+    for name in {area(mutant.module) for mutant in mutants}:
+        if failed := run_tests(AREAS[name], seed=seed):
+            raise SystemExit(f"{failed.test} fails without a mutant")
     RECORD.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rdflive-mutants-") as folder, Progress() as progress:
         copies: SimpleQueue[Copy] = SimpleQueue()
@@ -186,11 +194,15 @@ def try_all(mutants: list[Mutant], workers: int) -> None:
             source = mutant.source()
             copy = copies.get()
             try:
-                runs = (copy.run(mutant.module, source, tests) for tests in tests_of(mutant.module) if source)
+                runs = (
+                    copy.run(mutant.module, source, tests, seed)
+                    for tests in tests_of(mutant.module)
+                    if source
+                )
                 caught = next(filter(None, runs), None)
             finally:
                 copies.put(copy)
-            record = {"mutant": asdict(mutant), "caught": caught and asdict(caught)}
+            record = {"mutant": asdict(mutant), "of": of(mutant), "caught": caught and asdict(caught)}
             with RECORD.open("a", encoding="utf-8") as records:
                 records.write(json.dumps(record) + "\n")
             progress.advance(task)

@@ -17,13 +17,14 @@ from time import perf_counter
 
 from support.effort import KEY, SEED
 
-__all__ = ["Caught", "Copy", "Fault", "run_tests"]
+__all__ = ["NONE_ENDED", "Caught", "Copy", "Fault", "run_tests"]
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGES = ("rdflive", "rdflive_stores")
 FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 ALL_SECONDS = 600
+NONE_ENDED = "none ended"
 MEMORY = 6 << 30
 """How many bytes of addresses a run may take."""
 
@@ -76,28 +77,28 @@ class Copy:
             # with the compiled modules, which hold as long as the times of the files do
             shutil.copytree(next(iter(spec.submodule_search_locations)), folder / name)
 
-    def run(self, module: str, source: str, tests: tuple[str, ...]) -> Caught | None:
+    def run(self, module: str, source: str, tests: tuple[str, ...], seed: str = SEED) -> Caught | None:
         """Run tests with other source for a module: give what failed first, or None where all passed."""
         path = self.folder / module
         original, times = path.read_bytes(), path.stat()
         path.write_text(source, encoding="utf-8")
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         try:
-            return run_tests(tests, self.folder)
+            return run_tests(tests, self.folder, seed)
         finally:
             path.write_bytes(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
             Path(cache_from_source(str(path))).unlink(missing_ok=True)
 
 
-def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None:
+def run_tests(tests: tuple[str, ...], path: Path | None = None, seed: str = SEED) -> Caught | None:
     """Run quick tests up to the first that fails, with a folder before all others on the path."""
     command = [
         *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no"),
         *("-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "faults.unshrunk"),
         *(str(TESTS / name) for name in tests),
     ]
-    environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": SEED or "1", "RDFLIVE_KEY": KEY}
+    environment = {**os.environ, "RDFLIVE_EFFORT": "quick", "RDFLIVE_SEED": seed or "1", "RDFLIVE_KEY": KEY}
     for name in [name for name in environment if name.startswith("PYTEST_")]:
         del environment[name]  # a worker's own
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # some plugins take seconds to load
@@ -117,7 +118,7 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None) -> Caught | None
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Caught("none ended", perf_counter() - begun)
+        return Caught(NONE_ENDED, perf_counter() - begun)
     seconds = perf_counter() - begun
     if run.returncode == 0:
         return None

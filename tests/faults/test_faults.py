@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faults import FAULTS
-from faults.planting import Copy, Fault, run_tests
+from faults.planting import NONE_ENDED, Copy, Fault, run_tests
 from faults.report import PROPERTY
 
 pytestmark = pytest.mark.linux("some of the tests that notice faults need Linux")
@@ -31,6 +31,7 @@ def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Call
     source = (copy.folder / fault.module).read_text(encoding="utf-8")
     caught = copy.run(fault.module, fault.planted(source), fault.tests)
     assert caught is not None, f"no test of {', '.join(fault.tests)} notices: {fault.module}: {fault.instead}"
+    assert caught.test != NONE_ENDED, "a run that hangs says nothing of a test"
     record_property(PROPERTY, (fault.name, fault.module, caught.test, caught.seconds))
 
 
@@ -51,6 +52,9 @@ def test_faults_can_be_planted(tmp_path: Path) -> None:
         compile(changed, fault.module, "exec")
 
 
-def test_code_without_a_fault_passes(copy: Copy) -> None:
+@pytest.mark.timeout(900)
+@pytest.mark.turns(TURNS, by="tests")
+@pytest.mark.parametrize("tests", sorted({fault.tests for fault in FAULTS}), ids=" ".join)
+def test_code_without_a_fault_passes(tests: tuple[str, ...], copy: Copy) -> None:
     """What fails above does so because of the fault."""
-    assert run_tests(("engine/test_kernel.py",), copy.folder) is None
+    assert run_tests(tests, copy.folder) is None
