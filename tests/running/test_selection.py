@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from support.selection import Slice
 
 TESTS = Path(__file__).parents[1]
+OWN = ("RDFLIVE_", "PYTEST_", "TOX_")
+"""What the variables of a run begin with."""
 NAMES = st.lists(st.text(min_size=1), unique=True, max_size=60)
 
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -48,7 +50,7 @@ class Suite:
 
     def run(self, *arguments: str, ignoring: int | None = None, **variables: str) -> Any:
         """Run it with variables of the environment, and nothing else of this run."""
-        environment = {n: v for n, v in os.environ.items() if not n.startswith(("RDFLIVE_", "PYTEST_"))}
+        environment = {n: v for n, v in os.environ.items() if not n.startswith(OWN)}
         prepare = None if ignoring is None else lambda: signal.signal(ignoring, signal.SIG_IGN)
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_timeout", *arguments],
@@ -183,6 +185,7 @@ def test_failing():
     assert False
 """,
     )
+    assert "tox run -e py312 -- 'test_it.py::test_failing'" in suite.run("-q", TOX_ENV_NAME="py312").stdout
     first = suite.run("-s", "-v").stdout
     assert "effort: quick, seed: " in first
     command = next(line for line in first.splitlines() if line.startswith("RDFLIVE_EFFORT="))

@@ -5,7 +5,6 @@ So no thread of this process is inside the store at that moment.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -72,5 +71,16 @@ class _Fork:
 
 
 def _with_locks() -> list[Any]:
-    """List the cached properties, each of which has a lock for all objects of its class (Python 3.11)."""
-    return [found for found in gc.get_objects() if type(found) is cached_property and hasattr(found, "lock")]
+    """List the cached properties, each of which has a lock for all objects of its class (Python 3.11).
+
+    They are looked for in classes: `gc.get_objects` would hold what other threads are just making, and
+    `tuple(generator)` in one of them fails then.
+    """
+    classes, waiting = {object}, [object]
+    while waiting:
+        for derived in type.__subclasses__(waiting.pop()):
+            if derived not in classes:
+                classes.add(derived)
+                waiting.append(derived)
+    members = [member for found in classes for member in list(vars(found).values())]
+    return [member for member in members if type(member) is cached_property and hasattr(member, "lock")]
