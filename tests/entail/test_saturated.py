@@ -67,6 +67,20 @@ def test_saturated_graph_proves_the_closed_schema() -> None:
         }
 
 
+def test_a_proof_does_not_go_in_a_circle() -> None:
+    """Where a class is its own member, a step may conclude what the proof starts from."""
+    graph = rdflib.Graph()
+    graph.parse(
+        data="""@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+            @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <urn:> .
+            rdf:type rdfs:range :A . :A a :A, :B ; rdfs:subClassOf :B . :B a :C . :B rdfs:subClassOf :D ."""
+    )
+    with rdflive.saturate(graph) as entailed:
+        for triple in set(entailed):
+            for proof in entailed.why(triple):
+                assert triple in saturated(proof.explicit)
+
+
 def test_every_proof_holds() -> None:
     """What a proof starts from entails what it concludes, and is in the graph."""
     graph = rdflib.Graph()

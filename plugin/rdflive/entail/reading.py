@@ -107,12 +107,26 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
     def shown(item: Item) -> Triple:
         return _at(item[0], explicit), item[1], _at(item[2], explicit)
 
-    steps = []
+    way = []
     while wanted != start:
         before, rule, schema = came[wanted]
-        steps.append(ProofStep(rule, (schema, shown(before)), shown(wanted)))
+        way.append(ProofStep(rule, (schema, shown(before)), shown(wanted)))
         wanted = before
-    return reversed(steps)
+    return _without_circles(explicit, reversed(way))
+
+
+def _without_circles(explicit: Triple, way: Iterable[ProofStep]) -> list[ProofStep]:
+    """Leave out steps that lead back to a triple: two places may hold one term, as in `:A rdf:type :A`."""
+    steps: list[ProofStep] = []
+    passed = [explicit]
+    for step in way:
+        if step.conclusion in passed:
+            back = passed.index(step.conclusion)
+            del steps[back:], passed[back + 1 :]
+        else:
+            steps.append(step)
+            passed.append(step.conclusion)
+    return steps
 
 
 def _schema_steps(schema: Schema, triple: Triple) -> Iterator[ProofStep]:
