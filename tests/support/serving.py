@@ -39,7 +39,11 @@ def serving(
     scratch: Path | None = None,
     **limits: Any,
 ) -> Iterator[Serving]:
-    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`."""
+    """Serve a dataset, by default an empty one on Oxigraph; `limits` are members of `Limits`.
+
+    The limit of time is ten minutes where none is given: a slow machine must not fail a test of other things.
+    """
+    limits.setdefault("query_seconds", 600.0)
     dataset = rdflib.Dataset(store="Oxigraph") if dataset is None else dataset
     app = make_app(dataset, tokens=tokens, limits=Limits(**limits), scratch=scratch)
     listener = listen("127.0.0.1", port)
