@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rdflive.query.expressions import Expression
@@ -24,6 +24,10 @@ KINDS = {
 }
 
 
+MULTIPLIES = e.ask_oxigraph("0 * 1.5", {"a": "0"}) is not None
+"""Whether this version of Oxigraph has decimal products of zero; 0.5.10 takes them for errors."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=examples(200))
 @given(st.data())
@@ -35,6 +39,7 @@ def test_expression_has_the_value_that_oxigraph_gives(kind: str, data: st.DataOb
         data.draw(e.bindings([*terms, "UNDEF"])),
     )
     text = Expression(node).text
+    assume(MULTIPLIES or "*" not in text)
     assert e.comparable(e.evaluate(node, **e.terms_of(bound))) == e.comparable(e.ask_oxigraph(text, bound))
 
 
