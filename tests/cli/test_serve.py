@@ -49,7 +49,7 @@ status = main(sys.argv[1:])
 print(sorted(sys.modules.keys() - known))
 sys.exit(status)
 """
-"""Prints the modules that `rdflive serve` imports when its thread has started."""
+"""Prints the modules that `rdflive serve` imports after the thread of its feed has started."""
 
 
 @contextmanager

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from rdflive.engine.connected import intersect
 from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.engine.pattern import PatternState
-from rdflive.engine.query import add_up, common_losses
 from rdflive.errors import PlanError
 from rdflive.query.bgp import BGP, TriplePattern, Variable
 from rdflive.query.segment import ALGORITHMS, Segment, make_segment
@@ -240,42 +238,3 @@ def test_unfit_algorithm_names_what_fits(algorithm: Any) -> None:
         return
     with pytest.raises(PlanError, match="possible here: product, join"):
         plan(patterns, algorithm)
-
-
-EVERY = [(a, 11, b) for a in range(1, 6) for b in range(a + 1, 6)]
-
-
-@settings(max_examples=examples(100))
-@given(st.lists(st.sampled_from(EVERY), max_size=30))
-def test_a_variable_may_be_offered_by_three_patterns(edges: list[Any]) -> None:
-    """Four nodes that are all linked: the last of them is what three walks have in common."""
-    nodes = [X, Y, Z, V]
-    clique = [TriplePattern(a, 11, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
-    assert check(clique, "connected", [*EVERY, *edges]) > 0
-
-
-OFFERED = st.one_of(
-    st.none(),
-    st.integers(0, 4),
-    *[st.sets(st.integers(0, 4), min_size=2)] * 6,  # one value stands bare
-)
-
-
-@given(st.lists(OFFERED, min_size=1, max_size=4))
-def test_what_access_paths_hold_is_intersected(offered: list[Any]) -> None:
-    """What is in each of them: a set, a bare value, or nothing."""
-    sets = [set() if found is None else found if type(found) is set else {found} for found in offered]
-    assert set(intersect(list(offered))) == set.intersection(*sets)
-
-
-WEIGHTS = st.dictionaries(st.tuples(st.integers(0, 3)), st.integers(-3, 3).filter(bool))
-
-
-@given(WEIGHTS, WEIGHTS)
-def test_losses_are_those_of_the_second_step_that_the_net_has(first: Any, second: Any) -> None:
-    """Of two steps, what the second took away and the first had not added."""
-    net = add_up([*first.items(), *second.items()])
-    for solution, count in common_losses(net, second).items():
-        assert 0 < count <= min(-second[solution], -net[solution])
-    lost = {solution for solution, weight in second.items() if weight < 0 and net.get(solution, 0) < 0}
-    assert common_losses(net, second).keys() == lost

@@ -143,11 +143,11 @@ def tried() -> dict[Mutant, dict[str, Any]]:
         return {}
     records = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
     known = {Mutant(**record["mutant"]): record for record in records}
-    return {mutant: record for mutant, record in known.items() if record["of"] == of(mutant)}
+    return {mutant: record for mutant, record in known.items() if record["of"] == fingerprint(mutant)}
 
 
-def of(mutant: Mutant) -> str:
-    """Tell the state of its module apart from others."""
+def fingerprint(mutant: Mutant) -> str:
+    """Give a hash of the text of its module: what was found holds for this text only."""
     return sha256(read(mutant.module).encode()).hexdigest()[:12]
 
 
@@ -202,7 +202,11 @@ def try_all(mutants: list[Mutant], workers: int, seed: str) -> None:
                 caught = next(filter(None, runs), None)
             finally:
                 copies.put(copy)
-            record = {"mutant": asdict(mutant), "of": of(mutant), "caught": caught and asdict(caught)}
+            record = {
+                "mutant": asdict(mutant),
+                "of": fingerprint(mutant),
+                "caught": caught and asdict(caught),
+            }
             with RECORD.open("a", encoding="utf-8") as records:
                 records.write(json.dumps(record) + "\n")
             progress.advance(task)

@@ -59,7 +59,8 @@ class Outcome:
 def run(folder: Path, *, kills: int, batches: int, seed: int, left: int = 1) -> Outcome:
     """Let a subscription live through so many kills, and check what it told.
 
-    A kill leaves at least `left` micro-batches: where it must meet the child at work, that takes a few.
+    At least `left` micro-batches come after the one that a kill waits for. With few of them, the child may
+    have ended before it is killed.
     """
     chance = random.Random(seed)
     history = [operations(chance, 40, [node("p"), node("value")]) for _ in range(batches)]

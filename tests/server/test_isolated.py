@@ -130,7 +130,7 @@ def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
 def test_query_is_ended_at_its_limit_of_memory(store: str) -> None:
     """A query that outgrows its memory is answered with 503, and nothing else fails."""
-    with serving(filled(store), query_seconds=600.0, query_bytes=30_000_000) as server:
+    with serving(filled(store), query_bytes=30_000_000) as server:
         reply = answered(server, BOMBS["sort"])
         assert reply.status == 503, reply.body
         assert "memory" in reply.json["detail"]
@@ -212,7 +212,7 @@ def test_rehearsals_take_turns(server: Serving) -> None:
         replies.append(connection.getresponse().status)
         connection.close()
 
-    with serving(server.dataset, query_seconds=600.0, queries=2) as patient:
+    with serving(server.dataset, queries=2) as patient:
         threads = [threading.Thread(target=follow, args=(number,)) for number in range(20)]
         for thread in threads:
             thread.start()
@@ -226,7 +226,7 @@ def test_nothing_is_left_behind(server: Serving) -> None:
     """After queries that answer, fail, and are given up, there are as many files as before, and no child."""
 
     texts = ("SELECT * { ?s ?p ?o }", "ASK {", "ASK { SERVICE <urn:a> {} }", "CONSTRUCT WHERE { ?s ?p ?o }")
-    with serving(server.dataset, query_seconds=600.0) as patient:
+    with serving(server.dataset) as patient:
 
         def ask_all() -> None:
             for text in texts:
@@ -260,7 +260,7 @@ def abandon(server: Serving, text: str, read: int = 0) -> None:
 
 def test_client_that_goes_ends_its_query(server: Serving) -> None:
     """When the client disconnects the process is killed, long before its time is up."""
-    with serving(server.dataset, query_seconds=600.0) as patient:
+    with serving(server.dataset) as patient:
         abandon(patient, BOMBS["cross"])
         eventually(lambda: not children())
 
@@ -319,7 +319,7 @@ def test_the_server_has_so_many_queries_at_once(monkeypatch: pytest.MonkeyPatch)
     """Whoever asks, the number of processes is bounded."""
     monkeypatch.setattr(isolated, "_TOTAL", 1)
     tokens = {digest(name): Client(name, RIGHTS) for name in ("a", "b")}
-    with serving(filled("default"), tokens=tokens, query_seconds=600.0, queries=1) as server:
+    with serving(filled("default"), tokens=tokens, queries=1) as server:
         first = threading.Thread(target=lambda: answered(server, BOMBS["cross"], Authorization="Bearer a"))
         first.start()
         eventually(children)
@@ -332,7 +332,7 @@ def test_the_server_has_so_many_queries_at_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_writer_does_not_wait_for_a_query(server: Serving) -> None:
     """An update is done while a query that began before it is running."""
-    with serving(server.dataset, query_seconds=600.0) as patient:
+    with serving(server.dataset) as patient:
         thread = threading.Thread(
             target=lambda: asked(patient, "GET", "/query?" + urlencode({"query": BOMBS["cross"]}))
         )
@@ -361,7 +361,7 @@ def test_query_sees_one_state(server: Serving) -> None:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        with serving(server.dataset, query_seconds=600.0) as patient:
+        with serving(server.dataset) as patient:
             for _ in range(rounds(30)):
                 reply = answered(
                     patient, "SELECT (COUNT(DISTINCT ?n) AS ?c) (COUNT(*) AS ?rows) { ?s <urn:n> ?n }"
@@ -382,7 +382,7 @@ from support.protocol import answered
 import threading, os, time
 dataset = rdflib.Dataset({store!r})
 dataset.parse(data="".join(f"<urn:s{{i}}> <urn:p> {{i}} ." for i in range(2000)), format="turtle")
-with serving(dataset, query_seconds=600.0) as server:
+with serving(dataset) as server:
     threading.Thread(target=lambda: answered(server, {bomb!r}), daemon=True).start()
     while True:
         for task in os.listdir(f"/proc/{{os.getpid()}}/task"):

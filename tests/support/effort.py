@@ -129,4 +129,5 @@ def repeat(test: str) -> str:
     variables = {"EFFORT": EFFORT, "SEED": SEED, "KEY": KEY}
     given = " ".join(f"RDFLIVE_{name}={value}" for name, value in variables.items() if value)
     environment = os.environ.get("TOX_ENV_NAME")
-    return f"{given} {f'tox run -e {environment} --' if environment else 'python -m pytest'} {test!r}"
+    command = f"tox run -e {environment} --" if environment else "python -m pytest"
+    return f"{given} {command} {test!r}"

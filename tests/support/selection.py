@@ -54,28 +54,25 @@ NEEDS = {
 """Whole folders that not every system can run."""
 SYSTEMS = {"posix": os.name == "posix", "linux": sys.platform == "linux"}
 """What this system is, by the marks of tests that need it; `support.elsewhere` says otherwise."""
-
-
 GRACE = 60
 """Seconds until the process of a test ends that its limit of time has not ended."""
 _STDERR = pytest.StashKey[int]()
 """The standard error of the run, which is not captured."""
-_OTHERS_HAVE_ALL = pytest.StashKey[bool]()
-"""Whether other slices have tests that were collected, and this one has none."""
+_OTHERS_HAVE_SOME = pytest.StashKey[bool]()
+"""Whether some of the tests that were collected are in other slices, which others run."""
 
 
 class Slice:
     """The k-th of N parts of the tests, by a hash of their names; `turn/N` is the one whose turn it is.
 
-    Pythons that follow each other have their turns one after the other too.
+    Python 3.13 has the part behind that of Python 3.12.
     """
 
     def __init__(self, text: str) -> None:
         part, _, parts = text.partition("/")
         if part == "turn" and parts.isdecimal() and int(parts) > 0:
-            part = str(
-                (TURN // 60 + sys.version_info.minor) % int(parts) + 1
-            )  # cases take turns by TURN % 60
+            # not by TURN itself: a case with a turn at even keys would never meet a part with one at odd keys
+            part = str((TURN // 60 + sys.version_info.minor) % int(parts) + 1)
         if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
             raise pytest.UsageError(f"--slice {text!r}: it is k/N with k from 1 to N, such as 1/6, or turn/N")
         self.part, self.parts = int(part), int(parts)
@@ -154,7 +151,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if part:
         inside, before = Slice(part), len(chosen)
         chosen = {item for item in chosen if item.nodeid in inside}
-        config.stash[_OTHERS_HAVE_ALL] = len(chosen) < before and not part.startswith("turn")
+        config.stash[_OTHERS_HAVE_SOME] = len(chosen) < before and not part.startswith("turn")
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
     for item in items:
@@ -187,7 +184,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A slice may have nothing of a small area; without slices that is a failure."""
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_OTHERS_HAVE_ALL, False):
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(
+        _OTHERS_HAVE_SOME, False
+    ):
         session.exitstatus = pytest.ExitCode.OK
 
 

@@ -116,7 +116,11 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
 
 
 def _without_circles(explicit: Triple, way: Iterable[ProofStep]) -> list[ProofStep]:
-    """Leave out steps that lead back to a triple: two places may hold one term, as in `:A rdf:type :A`."""
+    """Leave out steps that lead back to a triple that is proved already.
+
+    Steps are found for subject and object as such. In `:A rdf:type :A` both are one term, so that a range of
+    rdf:type would prove the triple from itself.
+    """
     steps: list[ProofStep] = []
     passed = [explicit]
     for step in way:

@@ -73,8 +73,8 @@ class _Fork:
 def _with_locks() -> list[Any]:
     """List the cached properties, each of which has a lock for all objects of its class (Python 3.11).
 
-    They are looked for in classes: `gc.get_objects` would hold what other threads are just making, and
-    `tuple(generator)` in one of them fails then.
+    `gc.get_objects` would find them too, but it also lists a tuple that another thread is making of a
+    generator, and that thread then fails with SystemError.
     """
     classes, waiting = {object}, [object]
     while waiting:

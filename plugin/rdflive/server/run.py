@@ -26,7 +26,7 @@ _GRACE: Final = 5
 """Seconds that answers under way have at the end."""
 _BACKLOG: Final = 2048
 _STEPS: Final = 3
-"""Turns of asyncio's loop until uvicorn knows of a connection that was accepted; the end closes no others."""
+"""Iterations of the event loop between the accepting of a connection and uvicorn's knowing of it."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -63,11 +63,11 @@ class _Server(uvicorn.Server):
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End all subscriptions first: their streams would never end by themselves."""
+        """Accept nobody else, and end all subscriptions, whose streams would never end by themselves."""
         for listener in sockets or ():
             asyncio.get_running_loop().remove_reader(listener)
         await self._service.stop()
-        for _ in range(_STEPS):
+        for _ in range(_STEPS):  # uvicorn closes the connections that it knows of
             await asyncio.sleep(0)
         await super().shutdown(sockets)
 

@@ -62,7 +62,7 @@ def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
     triple = "<urn:s> <urn:p> _:b."
     with pytest.raises(ServerFault, match="may go on"):
         read(f'{COUNT} "1" .\n{triple}'.encode())
-    assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == (read(f"{triple}{end}".encode()).quads)
+    assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == read(f"{triple}{end}".encode()).quads
     for last in ("_:b .", "<urn:_:b>.", '"1"^^<urn:_:b>.', '"_:b".'):
         assert len(read(f'{COUNT} "1" .\n<urn:s> <urn:p> {last}'.encode()).quads) == 1
 
