@@ -156,3 +156,22 @@ def test_trace_prints_commits_and_deltas(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[0].startswith("rdflive: commit 0: initial delta +0 -0")
     assert lines[1].startswith("rdflive: commit 1 of LiveMemory: +1 -0 quads")
     assert lines[2].startswith("rdflive: commit 1: delta +1 -0")
+
+
+def test_a_plugin_may_look_at_the_store_when_it_is_told_of_a_batch() -> None:
+    """The commit is over for all subscriptions then, and none is told anything for the look."""
+    graph, deltas = rdflib.Graph(), list[rdflive.Delta]()
+
+    def look(store: Any, batch: rdflive.Batch) -> None:
+        with manager.locked(store):
+            pass
+
+    with Plugin(rdflive_batch=look), rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", deltas.append):
+        graph.add(TRIPLE)
+        with rdflive.batch(graph):
+            graph.remove(TRIPLE)
+            graph.add((*TRIPLE[:2], URIRef("urn:d")))
+    assert [(delta.initial, len(delta.added), len(delta.removed)) for delta in deltas] == [
+        (True, 0, 0),
+        (False, 1, 0),
+    ]

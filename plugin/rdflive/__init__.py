@@ -16,6 +16,7 @@ from rdflive.errors import (
     ResyncNeeded,
     UnsupportedQueryError,
     UnsupportedStoreError,
+    WaitError,
 )
 from rdflive.hookspecs import hookimpl
 from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
@@ -77,6 +78,7 @@ __all__ = [
     "UnnameableTermError",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
+    "WaitError",
     "batch",
     "connect",
     "endpoint",

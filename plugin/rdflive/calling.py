@@ -21,6 +21,9 @@ class _Subscription(Protocol):
     @property
     def query(self) -> str: ...
 
+    def doubt(self) -> None:
+        """Be told that the callback was interrupted: nobody knows what it has taken of its delta."""
+
 
 class Calling:
     """Calls back for one subscription, and keeps what was raised from whoever made the delta.
@@ -39,10 +42,16 @@ class Calling:
         self._on_error = on_error
 
     def call(self, callback: Callable[[Delta], object], delta: Delta) -> None:
-        """Call a callback."""
+        """Call a callback; what it raises is kept from the writer.
+
+        Where there was no memory or stack for it, nobody knows what it has taken of the delta.
+        """
         start = perf_counter()
         try:
             callback(delta)
+        except (MemoryError, RecursionError) as error:
+            self._subscription.doubt()
+            self.failed(error)
         except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
             self.failed(error)
         finally:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
-from types import TracebackType
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
+from rdflive.errors import WaitError
 from rdflive.model import Batch, Change, Quad
 
-__all__ = ["NAMED", "UNION", "Capture", "GraphKey", "Listener", "QuadTerms", "Triple"]
+__all__ = [
+    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Delivery", "GraphKey", "Listener", "QuadTerms",
+    "Triple", "thread",
+]  # fmt: skip
 
 
 class _Every(Enum):
@@ -38,11 +43,54 @@ Triple: TypeAlias = tuple[Any, Any, Any]
 QuadTerms: TypeAlias = tuple[Any, Any, Any, GraphKey]
 """Subject, predicate, object and the key of the graph."""
 
+IDLE: Final = 0
+OPEN: Final = 1
+"""A batch is open."""
+WRITING: Final = 2
+"""The store changes, and not every listener has taken that."""
+LEFT: Final = 4
+"""A batch has ended and is to be committed."""
+
 ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
-_thread: Final = threading.local()
 PATIENCE: Final = 1.0
 """Seconds to wait for a thread that committed but has not begun to deliver."""
+
+Result = TypeVar("Result")
+
+
+class _Thread(threading.local):
+    """What one thread is about."""
+
+    batch: Capture | None = None
+    """The store whose batch it opened last."""
+    delivering = 0
+    """How many deliveries it is inside of, one within the other."""
+
+
+thread: Final = _Thread()
+_waits: Final[dict[int, Capture]] = {}
+"""The stores that threads with a batch of another store wait for, or are about to."""
+_waits_mutex: Final = threading.Lock()
+
+
+class Delivery(Protocol):
+    """What is to run when the lock is free: a call that may be made again until it has run to its end."""
+
+    has_run: bool
+
+    def __call__(self) -> None:
+        """Run, from where an earlier call was interrupted."""
+
+
+class _Queued:
+    """A delivery, and the thread that is to run it."""
+
+    __slots__ = ("delivery", "owner")
+
+    def __init__(self, owner: int, delivery: Delivery) -> None:
+        self.owner = owner
+        self.delivery = delivery
 
 
 class Listener(Protocol):
@@ -61,48 +109,67 @@ class Listener(Protocol):
 
     def commit(self, sequence: int) -> None:
         """The batch is complete and the store's state is the one after it."""
+        ...
+
+    def renew(self, sequence: int) -> None:
+        """Read the store again: what has changed since the last commit is not known, or was taken in part."""
+
+
+_captures: Final[weakref.WeakSet[Capture]] = weakref.WeakSet()
 
 
 class Capture:
     """Collects the exact changes of one store into net batches and hands them on in commit order.
 
-    Use it as a context manager around one operation (they nest; the outermost is the batch). Inside,
-    `record` each change that really happened. On leaving, +1 and -1 of the same quad have cancelled,
-    listeners have seen the rest, and whatever they put into `deliver` runs after the lock is released,
-    in the thread that wrote and in commit order.
+    An operation that writes several times is given to `run`, which makes it one batch; `batch` is the same
+    for a `with` block. They nest; the outermost is the commit. Inside, `record` each change that really
+    happened. At the end +1 and -1 of the same quad have cancelled, listeners have seen the rest, and whatever
+    they put into `deliver` runs after the lock is released, in the thread that wrote and in commit order.
+
+    `state` has the flag `WRITING` from before the store changes until every listener has taken the change.
+    Whatever interrupts in between leaves it there, and who comes next finds it (`settle`): the listeners then
+    read the store again. So a write marks itself, with the lock held:
+
+        capture.state |= WRITING; change the store; capture.record(...); capture.state &= ~WRITING
     """
 
     __slots__ = (
-        "__weakref__", "_batching", "_delivering", "_depth", "_net", "_pending", "_turn", "deliveries",
-        "listeners", "lock", "on_batch", "sequence",
+        "__weakref__", "_delivering", "_mutex", "_net", "_owner", "_pending", "_torn", "_waiting",
+        "deliveries", "listeners", "lock", "on_batch", "sequence", "state",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        _captures.add(self)
         self.lock = threading.RLock()
+        self.state = IDLE
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only where a plugin takes batches."""
-        self.deliveries: deque[tuple[int, Callable[[], None]]] = deque()
-        self._depth = 0
-        self._batching = 0
+        self.deliveries: deque[_Queued] = deque()
+        self._owner = 0
         """The thread whose batch is open; 0 for none."""
+        self._torn = False
+        """Whether a write inside the open batch was interrupted."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
         """What `pending` gave since the last record."""
-        self._turn = threading.Condition(threading.Lock())
+        self._mutex = threading.Lock()
+        """Held for a moment by who looks at the queue of deliveries, never while waiting."""
+        self._waiting: list[threading.Lock] = []
+        """What threads wait for that want to know of a change of the queue."""
         self._delivering = 0
 
     @property
     def idle(self) -> bool:
         """True when nobody listens and no batch is open, so the store need not be hooked."""
-        return not self.listeners and not self._depth
+        return not self.listeners and not self.state & OPEN
 
     @property
     def is_open(self) -> bool:
         """True inside a batch; who holds the lock is inside it."""
-        return self._depth > 0
+        return bool(self.state & OPEN)
 
     @property
     def wants_union(self) -> bool:
@@ -115,7 +182,7 @@ class Capture:
         A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when
         the first graph takes the triple or the last one lets it go.
         """
-        if self._depth:
+        if self.state & OPEN:
             quad = (s, p, o, graph)
             self._pending.clear()
             if self._net.get(quad) == -sign:
@@ -132,32 +199,128 @@ class Capture:
         if listener is not None and listener.apply(sign, (s, p, o)):
             listener.commit(self.sequence)
         if self.on_batch is not None and graph is not UNION:
-            self.on_batch(Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
+            self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
-    def __enter__(self) -> Capture:
-        self.lock.acquire()
-        self._depth += 1
-        self._batching = threading.get_ident()
-        return self
+    def run(self, operation: Callable[..., Result], /, *arguments: Any, **options: Any) -> Result:
+        """Make all changes of an operation one batch, or part of the open one; gives what it returns.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+        A signal cannot keep the lock taken, as it can at the end of a `with` block of ours: the methods of
+        the lock itself are not written in Python, and Python looks for signals only in what is.
+        """
+        elsewhere = thread.batch not in (None, self)
         try:
-            self._depth -= 1
-            if not self._depth and self._net:
-                net, self._net = self._net, {}
-                self._pending.clear()
-                self._commit(net)
+            if elsewhere:
+                self._will_wait()
+            with self.lock:
+                if elsewhere:
+                    _waits.pop(threading.get_ident(), None)
+                if self.state > OPEN:
+                    self.settle()
+                outer, is_open = thread.batch, self.state == OPEN
+                try:
+                    thread.batch = self
+                    if not is_open:
+                        self._owner, self.state = threading.get_ident(), OPEN
+                    return operation(*arguments, **options)
+                finally:
+                    try:
+                        if not is_open:
+                            self._leave()
+                    finally:  # an interruption of this last step must not leave a batch open that nobody ends
+                        thread.batch = outer
+                        if not is_open:
+                            self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
         finally:
-            if not self._depth:
-                self._batching = 0
-            self.lock.release()
-        if self.deliveries:
-            self.deliver()
+            if elsewhere:
+                _waits.pop(threading.get_ident(), None)
+            if self.deliveries:
+                self.deliver()
+
+    @contextmanager
+    def batch(self) -> Iterator[Capture]:
+        """Make a `with` block one batch, or part of the open one; an operation is safer with `run`."""
+        with self.reading():
+            outer, is_open = thread.batch, self.state == OPEN
+            try:
+                thread.batch = self
+                if not is_open:
+                    self._owner, self.state = threading.get_ident(), OPEN
+                yield self
+            finally:
+                try:
+                    if not is_open:
+                        self._leave()
+                finally:  # an interruption of this last step must not leave a batch open that nobody ends
+                    thread.batch = outer
+                    if not is_open:
+                        self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the lock, after what an interruption left has been mended."""
+        elsewhere = thread.batch not in (None, self)
+        try:
+            if elsewhere:
+                self._will_wait()
+            with self.lock:
+                if elsewhere:
+                    _waits.pop(threading.get_ident(), None)
+                if self.state > OPEN:
+                    self.settle()
+                yield
+        finally:
+            if elsewhere:
+                _waits.pop(threading.get_ident(), None)
+            if self.deliveries:
+                self.deliver()
+
+    def _leave(self) -> None:
+        """Commit the open batch."""
+        self.state = WRITING if self._torn or self.state != OPEN else LEFT
+        self.settle()
+
+    def settle(self) -> None:
+        """Commit what a batch left, and mend what an interruption did; under the lock.
+
+        Inside an open batch it is only noted that one of its writes was interrupted: the end of the batch
+        mends it.
+        """
+        if self.state & OPEN:
+            self._torn = self._torn or self.state != OPEN
+            self.state = OPEN
+            return
+        is_whole = self.state == LEFT
+        self.state = WRITING
+        net, self._net = self._net, {}
+        self._pending.clear()
+        if not is_whole:
+            self.sequence += 1
+            for listener in {id(listener): listener for listener in self.listeners.values()}.values():
+                listener.renew(self.sequence)
+        elif net:
+            self._commit(net)
+        self._torn, self.state = False, IDLE
+
+    def _will_wait(self) -> None:
+        """Say that this thread, which has a batch of another store open, waits for the lock of this one.
+
+        Raises `WaitError` where the thread that has a batch of this store open waits, by whatever way, for
+        this one: the last of those who close such a circle finds it.
+        """
+        me = threading.get_ident()
+        with _waits_mutex:
+            _waits[me] = self
+            owner, seen = self._owner, set[int]()
+            while owner not in (0, me) and owner not in seen:
+                seen.add(owner)
+                waited = _waits.get(owner)
+                owner = 0 if waited is None else waited._owner
+            if owner == me != self._owner:
+                del _waits[me]
+                raise WaitError(
+                    "this thread has a batch open on another store, which the thread waits for that has one "
+                    "open on this store: use the stores in the same order in all threads"
+                )
 
     def _commit(self, net: dict[QuadTerms, Literal[1, -1]]) -> None:
         self.sequence += 1
@@ -174,7 +337,15 @@ class Capture:
             listener.commit(self.sequence)
         if self.on_batch is not None:
             changes = (Change(sign, Quad(*quad)) for quad, sign in net.items() if quad[3] is not UNION)
-            self.on_batch(Batch(tuple(changes), self.sequence))
+            self._announce(self.on_batch, Batch(tuple(changes), self.sequence))
+
+    def _announce(self, on_batch: Callable[[Batch], None], batch: Batch) -> None:
+        """Tell plugins of a batch; they may look at the store, whose listeners have all taken the change."""
+        state, self.state = self.state, IDLE
+        try:
+            on_batch(batch)
+        finally:
+            self.state = state
 
     def tick(self, listener: Listener) -> None:
         """Have a listener commit although no quad changed: time did. Under the lock; `deliver` must follow.
@@ -204,7 +375,7 @@ class Capture:
 
         `undo` is given the net changes of the block, and reverses them by operations that are recorded.
         """
-        with self:
+        with self.batch():
             before = dict(self._net)
             try:
                 yield
@@ -217,69 +388,94 @@ class Capture:
         self.listeners.clear()
         self.on_batch = None
         self.deliveries.clear()
-        self._turn = threading.Condition(threading.Lock())
-        self._delivering = 0
+        self._mutex, self._waiting, self._delivering = threading.Lock(), [], 0
+        self.state, self._owner = IDLE, 0
 
-    def enqueue(self, delivery: Callable[[], None]) -> None:
+    def free_others(self) -> None:
+        """Let go of what threads held that a fork does not have; what they were at is mended or done here."""
+        if self.lock._is_owned():  # type: ignore[attr-defined]  # by the thread that forked
+            return
+        self.lock, self._mutex, self._waiting = threading.RLock(), threading.Lock(), []
+        if self._delivering or self.state & (OPEN | WRITING):  # half of something has been done
+            self.state = WRITING
+        self._owner = self._delivering = 0
+        for queued in self.deliveries:
+            queued.owner = ANYBODY
+
+    def enqueue(self, delivery: Delivery) -> None:
         """Queue a call for after the lock's release, behind what is queued already."""
-        with self._turn:
-            self.deliveries.append((threading.get_ident(), delivery))
+        with self._mutex:
+            self.deliveries.append(_Queued(threading.get_ident(), delivery))
 
     def deliver(self) -> None:
         """Run this thread's queued deliveries, each in its turn.
 
-        A call inside a delivery leaves them to that one, and a call inside a batch to the batch's end,
-        when the lock is free. Commit order holds across threads: a thread waits while an earlier
-        commit's delivery belongs to another one. Should that thread be gone, the waiting one delivers
-        in its place.
+        A call inside a delivery leaves them to that one, and a call under the lock to whoever lets go of it.
+        Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
+        another one. Should that thread be gone, the waiting one delivers in its place. What is interrupted
+        stays in the queue, for whoever delivers next.
         """
         me = threading.get_ident()
-        if me in (self._delivering, self._batching):
+        if me == self._delivering or self.lock._is_owned():  # type: ignore[attr-defined]  # as Condition does
             return
-        nested = getattr(_thread, "delivering", 0)
-        _thread.delivering = nested + 1
+        nested = thread.delivering
         failure: BaseException | None = None
         try:
-            while (delivery := self._next_delivery(me, may_wait=not nested)) is not None:
+            thread.delivering = nested + 1
+            while failure is None and (queued := self._next(me)) is not None:
                 try:
-                    delivery()
+                    queued.delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
-                    failure = failure or error
-                finally:
-                    with self._turn:
-                        self._delivering = 0
-                        self._turn.notify_all()
+                    failure = error
+                finally:  # no call before the assignment, for there a signal could come
+                    self._delivering = 0
+                    self._wake()
         finally:
-            _thread.delivering = nested
+            if self._delivering == me:
+                self._delivering = 0
+            thread.delivering = nested
         if failure is not None:
+            self._give_away(me)
             raise failure
 
-    def _next_delivery(self, me: int, *, may_wait: bool) -> Callable[[], None] | None:
-        """Take the next delivery that is this thread's or anybody's, waiting for its turn.
+    def _next(self, me: int) -> _Queued | None:
+        """Give the next delivery that is this thread's or anybody's, waiting for its turn.
 
-        A thread inside a delivery of another store must not wait: two stores whose callbacks write to
-        each other would wait for each other. It leaves what is its own to whoever has the turn.
+        A thread inside a delivery, or inside a batch of another store, must not wait: two stores whose
+        callbacks write to each other would wait for each other. It leaves what is its own to whoever has the
+        turn.
         """
-        with self._turn:
-            while any(owner in (me, ANYBODY) for owner, _ in self.deliveries):
-                first = self.deliveries[0][0]
-                if not self._delivering and first in (me, ANYBODY):
-                    break
-                if not may_wait:
-                    self._give_away(me)
+        may_wait, is_patient = thread.delivering == 1 and thread.batch is None, True
+        while True:
+            with self._mutex:
+                while self.deliveries and self.deliveries[0].delivery.has_run:
+                    self.deliveries.popleft()
+                if not any(queued.owner in (me, ANYBODY) for queued in self.deliveries):
                     return None
-                patient = self._turn.wait(None if self._delivering else PATIENCE)
-                if not patient and not self._delivering:
-                    break
-            else:
+                first, delivering = self.deliveries[0], self._delivering
+                if not delivering and (first.owner in (me, ANYBODY) or not is_patient):
+                    self._delivering = me
+                    return first
+                if may_wait:
+                    turn = threading.Lock()
+                    turn.acquire()
+                    self._waiting.append(turn)
+            if not may_wait:
+                self._give_away(me)
                 return None
-            self._delivering = me
-            return self.deliveries.popleft()[1]
+            is_patient = turn.acquire(timeout=PATIENCE) or bool(delivering)
+
+    def _wake(self) -> None:
+        with self._mutex:
+            waiting, self._waiting = self._waiting, []
+            for turn in waiting:
+                turn.release()
 
     def _give_away(self, me: int) -> None:
-        for i, (owner, delivery) in enumerate(self.deliveries):
-            if owner == me:
-                self.deliveries[i] = (ANYBODY, delivery)
+        with self._mutex:
+            for queued in self.deliveries:
+                if queued.owner == me:
+                    queued.owner = ANYBODY
 
 
 def _difference(
@@ -291,3 +487,12 @@ def _difference(
     }
     made = {quad: sign for quad, sign in after.items() if quad not in before}
     return {quad: sign for quad, sign in (taken_back | made).items() if quad[3] is not UNION}
+
+
+def _after_fork() -> None:
+    for capture in tuple(_captures):
+        capture.free_others()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

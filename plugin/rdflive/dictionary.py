@@ -12,6 +12,8 @@ Id: TypeAlias = int
 UNBOUND: Final = 0
 """The id that stands for no term; its entry is None, and references to it cost nothing."""
 
+_FOR_GOOD: Final = 1 << 40
+
 
 class Dictionary:
     """A reference-counted two-way map between terms and ids (>= 1, reused after release).
@@ -65,6 +67,12 @@ class Dictionary:
             references[i] -= 1
             if not references[i]:
                 self._loose.append(i)
+
+    def keep_all(self) -> None:
+        """Keep the terms that are there for good: after an interruption their counts may be wrong."""
+        self._references += [0] * (len(self.terms) - len(self._references))
+        for i in range(len(self._references)):
+            self._references[i] += _FOR_GOOD
 
     def sweep(self) -> None:
         """Release what has no reference; until then the terms of a delete can still be read."""

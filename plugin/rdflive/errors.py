@@ -11,6 +11,7 @@ __all__ = [
     "ResyncNeeded",
     "UnsupportedQueryError",
     "UnsupportedStoreError",
+    "WaitError",
 ]
 
 
@@ -69,3 +70,7 @@ class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to 
         super().__init__(f"{source}: {reason}; resync: give mirror a snapshot of the whole state")
         self.source = source
         self.reason = reason
+
+
+class WaitError(RdfliveError, RuntimeError):
+    """Two threads would wait for each other for ever; the one that is told so has changed nothing."""

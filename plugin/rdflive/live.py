@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import rdflib
@@ -126,12 +126,12 @@ def subscribe(
     )
 
 
-@contextmanager
-def batch(graph: Any) -> Iterator[None]:
+def batch(graph: Any) -> AbstractContextManager[object]:
     """Make all changes inside the block one commit, with one net delta per subscription.
 
     Other threads that write to the store wait until the block ends. After an exception the changes made
-    so far are delivered: a store keeps them.
+    so far are delivered: a store keeps them. Raises RuntimeError where another thread leaves the block than
+    entered it, and `WaitError` where two threads with batches would wait for each other.
 
     >>> graph = rdflib.Graph()
     >>> with batch(graph):
@@ -139,8 +139,7 @@ def batch(graph: Any) -> Iterator[None]:
     """
     if isinstance(graph, Stream):
         raise TypeError(f"a batch is of a graph: give the one beside the stream, its .graph, got {graph!r}")
-    with manager.batch(manager.store_of(graph)):
-        yield
+    return manager.batch(manager.store_of(graph))
 
 
 def explain(
@@ -191,7 +190,7 @@ class _LiveMethods:
 
     subscribe = subscribe
 
-    def batch(self) -> AbstractContextManager[None]:
+    def batch(self) -> AbstractContextManager[object]:
         """Make all changes inside the block one commit; see `rdflive.batch`."""
         return batch(self)
 

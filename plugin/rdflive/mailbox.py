@@ -34,42 +34,46 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: its condition's own methods can be interrupted
+        self._changed = threading.Condition(self._lock)
         self._waiting: Delta | None = None
+        self._last: Delta | None = None
         self._closed = False
         self._stopped = False
         self._wake: Callable[[], None] | None = None
 
     def put(self, delta: Delta) -> None:
-        """Add a delta to what waits; an initial one replaces it."""
-        with self._changed:
+        """Add a delta to what waits; an initial one replaces it. Again with the same one it does nothing."""
+        with self._lock:
             if self._stopped:
                 return
-            merged = delta if self._waiting is None or delta.initial else self._waiting + delta
-            self._waiting = merged if merged or merged.initial else None
+            if delta is not self._last:
+                merged = delta if self._waiting is None or delta.initial else self._waiting + delta
+                waiting = merged if merged or merged.initial else None
+                self._waiting, self._last = waiting, delta
             self._notify()
 
     def close(self) -> None:
         """Let the consumer finish: it still gets what waits, then the end."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._notify()
 
     def stop(self) -> None:
         """Let the consumer finish at once: it gets neither what waits nor what comes."""
-        with self._changed:
+        with self._lock:
             self._closed = self._stopped = True
             self._waiting = None
             self._notify()
 
     def wake(self) -> None:
         """Let whoever waits look whether it still should."""
-        with self._changed:
+        with self._lock:
             self._notify()
 
     def wait(self, timeout: float | None = None, *, is_over: Callable[[], bool] = lambda: False) -> None:
         """Wait for a delta, the end, or a `wake` that finds `is_over`; `TimeoutError` after `timeout` s."""
-        with self._changed:
+        with self._lock:
             if not self._changed.wait_for(
                 lambda: self._waiting is not None or self._closed or is_over(), timeout
             ):
@@ -77,14 +81,14 @@ class Mailbox:
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
-        with self._changed:
+        with self._lock:
             self.wait(timeout)
             delta, self._waiting = self._waiting, None
             return delta
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
         """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
-        with self._changed:
+        with self._lock:
             delta, self._waiting = self._waiting, None
             self._wake = wake if delta is None and not self._closed else None
             return delta, not self._closed

@@ -6,8 +6,9 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from types import TracebackType
 from typing import Any, Final
 
 import pluggy
@@ -43,7 +44,7 @@ def locked(store: Any) -> Iterator[Adapter]:
     """Hold the lock of a watched store; it is unhooked at the end if nobody listens."""
     while True:
         adapter = attach(store)
-        with adapter.capture.lock:
+        with adapter.capture.reading():
             known, adapter = adapter, attach(store)
             if adapter.capture is not known.capture:
                 continue  # between the two lines another thread closed the last subscription
@@ -62,19 +63,32 @@ def release(adapter: Adapter) -> None:
             adapter.detach()
 
 
+class batch(AbstractContextManager[Adapter]):  # noqa: N801 - it is used as a function
+    """Make all changes of a store inside the block one commit; gives its adapter.
+
+    It must be left by the thread that entered it.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._batch = _batch(store)
+        self._thread = 0
+
+    def __enter__(self) -> Adapter:
+        self._thread = threading.get_ident()
+        return self._batch.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("a batch must be left by the thread that entered it, where it is still open")
+        return self._batch.__exit__(kind, error, traceback)
+
+
 @contextmanager
-def batch(store: Any) -> Iterator[Adapter]:
-    """Make all changes of a store inside the block one commit; gives its adapter."""
-    with ExitStack() as stack:
-        with locked(store) as adapter:
-            stack.callback(_release, adapter)
-            stack.enter_context(adapter.capture)
+def _batch(store: Any) -> Iterator[Adapter]:
+    with locked(store) as adapter, adapter.capture.batch():
         yield adapter
-
-
-def _release(adapter: Adapter) -> None:
-    with adapter.capture.lock:
-        release(adapter)
 
 
 @cache

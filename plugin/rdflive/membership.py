@@ -39,6 +39,9 @@ class _Fork:
     def commit(self, sequence: int) -> None:
         self.state.commit(sequence)
 
+    def renew(self, sequence: int) -> None:
+        self.state.renew(sequence)
+
 
 @dataclass(frozen=True, slots=True)
 class _Windowed:

@@ -74,7 +74,7 @@ class SaturatedGraph(rdflib.Graph):
 
     def is_explicit(self, triple: Any) -> bool:
         """Tell whether the graph itself holds a triple; a store's terms are compared as the store does."""
-        with self._adapter.capture.lock:
+        with self._adapter.capture.reading():
             return next(iter(self._live().explicit(self._given(triple))), None) is not None
 
     def support(self, triple: Any) -> int:
@@ -83,7 +83,7 @@ class SaturatedGraph(rdflib.Graph):
         With `counts="paths"` it is the number of derivations (`SchemaError` while the schema has a cycle),
         with rules that of the ways to use a rule for it, and one if it is explicit.
         """
-        with self._adapter.capture.lock:
+        with self._adapter.capture.reading():
             return self._live().entailment.support(self._given(triple))
 
     def why(self, triple: Any) -> list[Proof]:
@@ -91,7 +91,7 @@ class SaturatedGraph(rdflib.Graph):
 
         RDFS gives a shortest proof for each explicit triple that entails it, rules one proof.
         """
-        with self._adapter.capture.lock:
+        with self._adapter.capture.reading():
             return [self._shown(proof) for proof in self._live().entailment.why(self._given(triple))]
 
     def resync(self) -> None:
@@ -99,12 +99,12 @@ class SaturatedGraph(rdflib.Graph):
 
         Every subscription on the graph gets a new initial delta, as `Subscription.resync` says.
         """
-        with self._adapter.capture as capture:
-            membership.reload(self._live(), capture.sequence)
+        with self._adapter.capture.reading():
+            membership.reload(self._live(), self._adapter.capture.sequence)
 
     def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
         """Stop following the graph, and free what only this used. May be repeated."""
-        with self._adapter.capture.lock:
+        with self._adapter.capture.reading():
             view, self._view = self._view, None
             if view is not None:
                 membership.desaturate(self._adapter, view)
@@ -123,7 +123,7 @@ class SaturatedGraph(rdflib.Graph):
 
         A triple with a term that rdflib cannot hold, such as a quoted triple, is left out.
         """
-        with self._adapter.capture.lock:
+        with self._adapter.capture.reading():
             try:
                 native = self._native(pattern)
             except ValueError:

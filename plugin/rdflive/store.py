@@ -9,14 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from rdflive.capture import NAMED, UNION, Capture, GraphKey, Listener, QuadTerms, Triple
+from rdflive.capture import (
+    NAMED,
+    OPEN,
+    UNION,
+    WRITING,
+    Capture,
+    Delivery,
+    GraphKey,
+    Listener,
+    QuadTerms,
+    Triple,
+)
 from rdflive.errors import RdfliveError
 
 __all__ = [
     "NAMED",
+    "OPEN",
     "UNION",
+    "WRITING",
     "Adapter",
     "Capture",
+    "Delivery",
     "GraphKey",
     "Listener",
     "NamedGraphs",

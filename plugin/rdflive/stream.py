@@ -145,7 +145,7 @@ class Stream:
         self._closed = True
         if self._adapter is None:
             return
-        with self._adapter.capture.lock:  # a report that has begun ends
+        with self._adapter.capture.reading():  # a report that has begun ends
             timer, self._timer = self._timer, None
         if timer is not None:
             timer.stop()
@@ -192,7 +192,7 @@ class Stream:
         """Hold the lock of the graph beside the stream."""
         adapter = self._adapter
         if adapter is not None:
-            with adapter.capture.lock:
+            with adapter.capture.reading():
                 if self.timeline.groups and adapter is self._adapter:
                     yield adapter
                     return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -12,6 +12,7 @@ from rdflib import RDF, Graph
 from rdflive import manager, membership
 from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
+from rdflive.delivering import Delivering
 from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
@@ -82,6 +83,8 @@ class Subscription:
             self._untaken = Mailbox()
             self._mailboxes[self._untaken] = -1
         self._delivered = 0
+        self._taken: Delta | None = None
+        """The last delta that the callback was called with."""
         self._state: StoreState | None
         windowing = None if windowed is None else windowed.windowing
         self._state, self._query, answer = membership.join(
@@ -114,7 +117,7 @@ class Subscription:
 
         It is in the order of ORDER BY. CONSTRUCT gives triples.
         """
-        with self._capture.lock:
+        with self._capture.reading():
             listed = self._live().answers(self._query)
         shown = ((self._header.solution(terms), weight) for terms, weight in listed)
         return [solution for solution, weight in shown for _ in range(weight)]
@@ -127,7 +130,7 @@ class Subscription:
         """
         if self._header.form != "CONSTRUCT":
             raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
-        with self._capture.lock:
+        with self._capture.reading():
             if self._made is None:
                 state, sequence = self._live(), self._capture.sequence
                 now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
@@ -155,7 +158,7 @@ class Subscription:
 
         With entailment, also how entailed triples are kept and what that has cost so far.
         """
-        with self._capture.lock:
+        with self._capture.reading():
             views = [] if self._state is None else self._state.watched(self._query)
             lines = [line for view in views for line in view.describe()]
         return Explanation(self._plan, windows=lines) if self._windowed else Explanation(self._plan, lines)
@@ -163,7 +166,7 @@ class Subscription:
     @property
     def stats(self) -> Stats:
         """Count what the subscription has seen and what it keeps."""
-        with self._capture.lock:
+        with self._capture.reading():
             state = self._live()
             containers = self._query.containers()
             for view in state.watched(self._query):
@@ -185,8 +188,8 @@ class Subscription:
         Every subscription on the graph gets a new initial delta, which replaces what it had; a resumed
         one gets the difference.
         """
-        with self._capture as capture:
-            self._live().reload(capture.sequence)
+        with self._capture.reading():
+            self._live().reload(self._capture.sequence)
 
     def close(self) -> None:
         """Stop, free what only this subscription used, and let its iterators end. May be repeated.
@@ -194,7 +197,7 @@ class Subscription:
         A delta that is still queued for the callback is dropped; with `resume` it comes after the restart.
         """
         capture = self._capture
-        with capture.lock:
+        with capture.reading():
             state, self._state = self._state, None
             if state is None:
                 return
@@ -240,7 +243,7 @@ class Subscription:
         if mailbox is not None:
             return mailbox
         mailbox = Mailbox()
-        with self._capture.lock:
+        with self._capture.reading():
             state, sequence = self._live(), self._capture.sequence
             if self._initial:
                 whole = self._maker.whole(state, self._query, sequence)
@@ -255,7 +258,7 @@ class Subscription:
             self._begin()
         delta = self._make(weights, sequence, initial=initial, expired=expired)
         if delta is not None:
-            self._capture.enqueue(partial(self._deliver, delta))
+            self._capture.enqueue(Delivering(self._steps, delta))
 
     def _make(
         self, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
@@ -265,25 +268,49 @@ class Subscription:
             self._live(), self._query, weights, sequence, initial=initial, expired=expired
         )
 
-    def _deliver(self, delta: Delta) -> None:
-        """Hand a delta to plugins, mailboxes and the callback; called outside the store's lock."""
+    def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:
+        """List what hands a delta to plugins, mailboxes and the callback; done outside the store's lock."""
         if self.closed:
             return
-        self._delivered += 1
+        yield self._count
         if manager.listens("rdflive_delta"):
-            manager.call_safely("rdflive_delta", subscription=self, delta=delta)
+            yield partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta)
         if self._made is not None:
-            self._made.take(delta)
+            yield partial(self._made.take, delta)
         for mailbox, since in tuple(self._mailboxes.items()):
             if delta.sequence > since or (delta.initial and delta.sequence == since):
-                mailbox.put(delta)
+                yield partial(mailbox.put, delta)
         if self._outbox is not None:
-            try:
-                self._outbox.put(delta)
-            except ResumeError as error:
-                self._calling.failed(error)
+            yield partial(self._outbox_put, self._outbox, delta)
         elif self._callback is not None:
-            self._calling.call(self._callback, delta)
+            yield partial(self._call, self._callback, delta)
+
+    def _call(self, callback: Callback, delta: Delta) -> None:
+        if delta is self._taken or self.closed:
+            return
+        try:
+            self._taken = delta
+            self._calling.call(callback, delta)
+        except BaseException:
+            self.doubt()
+            raise
+
+    def doubt(self) -> None:
+        """Give the whole answer with the next commit: a callback was interrupted, perhaps half-way."""
+        state = self._state
+        if state is not None and self._outbox is None:
+            state.owe(self._query)
+
+    def _count(self) -> None:
+        self._delivered += 1
+
+    def _outbox_put(self, outbox: Outbox, delta: Delta) -> None:
+        if self.closed:
+            return
+        try:
+            outbox.put(delta)
+        except ResumeError as error:
+            self._calling.failed(error)
 
     def _stop(self, error: BaseException) -> None:
         """Close, because the journal cannot be written: what is missed from now on can be resumed."""

@@ -54,6 +54,11 @@ class QuadWatch:
         self._applied = False
         self.commits.append(sequence)
 
+    def renew(self, sequence: int) -> None:
+        """Read the quads again."""
+        self.content = set(self.adapter.quads(ANYTHING))
+        self.commits.append(sequence)
+
     def check(self, commits: int | None) -> None:
         """Compare what the changes add up to with the graphs, and forget the commits."""
         held = set(_held(self.world, self.adapter))
@@ -68,7 +73,7 @@ class QuadWatch:
 
     def close(self) -> None:
         """Stop listening."""
-        with self.adapter.capture.lock:
+        with self.adapter.capture.reading():
             del self.adapter.capture.listeners[NAMED]
             manager.release(self.adapter)
 

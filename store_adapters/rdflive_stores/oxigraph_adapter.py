@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,6 +21,7 @@ from rdflive_stores.rdflib_graphs import (
     capture_of,
     default_graph,
     graph_key,
+    in_batch,
     open_batches,
     put_away,
     reduce_as,
@@ -141,7 +141,7 @@ class LiveStoreAdapter:
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what the reserved graph holds under the name."""
-        with self.capture.lock:
+        with self.capture.reading():
             return self._open().kept(name)
 
     def detach(self) -> None:
@@ -253,7 +253,7 @@ def _watched_class(plain: Any) -> Any:
     from oxrdflib import OxigraphStore
 
     operations = {
-        name: _in_batch(getattr(plain, name))
+        name: _batched(getattr(plain, name))
         for name in ("add", "addN", "remove", "remove_graph", "update")
         if name == "remove" or getattr(plain, name) is not getattr(OxigraphStore, name)
     }
@@ -271,11 +271,9 @@ def _watched_class(plain: Any) -> Any:
     return type(plain)(f"Live{plain.__name__}", (plain,), namespace | operations)
 
 
-def _in_batch(operation: Callable[..., Any]) -> Callable[..., Any]:
+def _batched(operation: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(operation)
     def watched(store: Any, *args: Any, **options: Any) -> Any:
-        adapter = vars(store).get(ADAPTER)  # None: as in close
-        with nullcontext() if adapter is None else adapter.capture:
-            return operation(store, *args, **options)
+        return in_batch(store, operation, store, *args, **options)
 
     return watched

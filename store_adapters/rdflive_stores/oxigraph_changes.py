@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
 
-from rdflive.store import UNION, Capture
+from rdflive.store import UNION, WRITING, Capture
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import Pattern
 from rdflive_stores.oxigraph_visible import visible
@@ -19,10 +19,21 @@ def compare(
 ) -> None:
     """Run an operation and record how the quads of some patterns differ before and after, inside a batch.
 
-    An open iterator keeps the old state at no cost, so an operation that fails reads nothing.
+    Also where it fails: the store takes back what it did, but something else may have raised behind it. An
+    open iterator keeps the old state at no cost.
     """
     before = [(pattern, _matching(native, pattern)) for pattern in patterns]
-    write()
+    capture.state |= WRITING
+    try:
+        write()
+    finally:
+        _record_difference(native, capture, before)
+        capture.state &= ~WRITING
+
+
+def _record_difference(
+    native: Store, capture: Capture, before: Iterable[tuple[Pattern, Iterable[Quad]]]
+) -> None:
     came: set[Quad] = set()
     went: set[Quad] = set()
     for pattern, quads in before:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pyoxigraph import Quad, Store
@@ -49,15 +49,22 @@ class Entry:
             yield from patterns
             yield from map(tuple, self._signs)
 
-    def write(self, native: Store, held: Held) -> tuple[list[Quad], list[Quad]]:
-        """Write all of it in one transaction; give the quads to delete and to insert.
+    @property
+    def is_exact(self) -> bool:
+        """Whether `changed` tells beforehand what the entry will change: it has no updates."""
+        return not self._updates
 
-        Without updates these are the ones that really go and come.
-        """
-        texts, prefixes = self._updates, self._prefixes
-        hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses
+    def changed(self, native: Store) -> tuple[list[Quad], list[Quad]]:
+        """Give the quads to delete and to insert; without updates those that really go and come."""
+        texts = self._updates
         went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
+        return went, came
+
+    def write(self, native: Store, held: Held, went: Iterable[Quad], came: Iterable[Quad]) -> None:
+        """Write all of it in one transaction."""
+        texts, prefixes = self._updates, self._prefixes
+        hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses
         forgotten, remembered = held.replaced(native, self._name, self._keep)
         with held.following(forgotten, remembered):
             execute(
@@ -68,7 +75,6 @@ class Entry:
                 hide_kept=hide_kept,
                 prefixes=prefixes,
             )
-        return went, came
 
 
 def _quad(change: QuadTerms) -> Quad:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import UNION, Capture, QuadTerms
+from rdflive.capture import thread
+from rdflive.store import OPEN, UNION, WRITING, Capture, QuadTerms
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
 from rdflive_stores.oxigraph_documents import Source, parsed
 from rdflive_stores.oxigraph_entry import Entry
@@ -69,21 +70,27 @@ class LiveStore:
 
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
-        capture = self.capture
-        if not capture.listeners or UNION in capture.listeners:
+        capture, batch = self.capture, thread.batch
+        if not capture.listeners or UNION in capture.listeners or batch not in (None, capture):
             self._write_one(1, self.native.add, quad)
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
-            native = self.native
-            if quad in native:
-                native.add(quad)
-            else:
-                s, p, o, graph = quad
-                if graph == KEPT:
-                    refuse_kept(graph)
-                native.add(quad)
-                capture.record(1, s, p, canonical(o), graph)
-        if capture.deliveries:
+            state = capture.state
+            if state <= OPEN:
+                native = self.native
+                if quad in native:
+                    native.add(quad)
+                else:
+                    s, p, o, graph = quad
+                    if graph == KEPT:
+                        refuse_kept(graph)
+                    capture.state = state | WRITING
+                    native.add(quad)
+                    capture.record(1, s, p, canonical(o), graph)
+                    capture.state = state
+        if state > OPEN:
+            self._write_one(1, self.native.add, quad)
+        elif capture.deliveries:
             capture.deliver()
 
     def remove(self, /, quad: Quad) -> None:
@@ -176,14 +183,24 @@ class LiveStore:
     ) -> None:
         """Apply one entry of a feed in one transaction, and keep texts with it (see `Writable`)."""
         entry = Entry(changes, updates, prefixes, name, keep)
-        if self._unheard(entry.write, self.native, self._held):
-            return
-        with self.capture as capture:
-            native, held = self.native, self._held
-            if updates:
-                compare(native, capture, entry.touched(), lambda: entry.write(native, held))
-            else:
-                record(native, capture, *entry.write(native, held))
+        if not self._unheard(self._write_entry, entry):
+            self.capture.run(self._write_entry, entry)
+
+    def _write_entry(self, entry: Entry) -> None:
+        native, held, capture = self.native, self._held, self.capture
+        went, came = entry.changed(native)
+        if not capture.is_open:
+            entry.write(native, held, went, came)
+        elif not entry.is_exact:
+            compare(native, capture, entry.touched(), lambda: entry.write(native, held, went, came))
+        else:
+            capture.state |= WRITING
+            try:
+                entry.write(native, held, went, came)
+            finally:  # all or nothing is done, and where it failed one quad tells which
+                if came[0] in native if came else went and went[0] not in native:
+                    record(native, capture, went, came)
+                capture.state &= ~WRITING
 
     def kept(self, name: str) -> dict[str, str]:
         """Give the texts that `write` kept under a name, as they are in the store now."""
@@ -233,8 +250,9 @@ class LiveStore:
 
     def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
         """Pass an operation straight to the store if nobody listens; say whether that was so."""
-        with self.capture.lock:
-            if self.capture.idle:
+        capture = self.capture
+        with capture.lock if thread.batch in (None, capture) else capture.reading():
+            if capture.idle:
                 write(*args, **options)
                 return True
         return False
@@ -262,36 +280,34 @@ class LiveStore:
         capture = self.capture
         if getattr(quad, "graph_name", None) == KEPT:  # the store itself refuses what is no quad
             refuse_kept(KEPT)
-        with capture.lock:
-            wants_union = False
-            if capture.listeners:
-                wants_union = UNION in capture.listeners
-            elif capture.idle:
-                write(quad)
-                return
-            if not wants_union:
-                known = quad in self.native
-                write(quad)
-                if known is (sign < 0):
-                    s, p, o, graph = quad
-                    capture.record(sign, s, p, canonical(o), graph)
-        if wants_union:
-            self._write_with_union(sign, write, quad)
+        if self._unheard(write, quad):
+            return
+        is_alone = False
+        if thread.batch in (None, capture):
+            with capture.lock:
+                state = capture.state
+                is_alone = state == OPEN or not (state or UNION in capture.listeners)
+                if is_alone:
+                    self._write_heard(sign, write, quad)
+        if not is_alone:
+            capture.run(self._write_heard, sign, write, quad)
         elif capture.deliveries:
             capture.deliver()
 
-    def _write_with_union(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
-        """Write one quad in a batch of its own, which has room for the change of the union too."""
-        with self.capture as capture:
-            known = quad in self.native
-            write(quad)
-            if known is (sign < 0):
-                s, p, o, graph = quad
-                o = canonical(o)
-                capture.record(sign, s, p, o, graph)
+    def _write_heard(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
+        capture = self.capture
+        known = quad in self.native
+        capture.state |= WRITING
+        write(quad)
+        if known is (sign < 0):
+            s, p, o, graph = quad
+            o = canonical(o)
+            capture.record(sign, s, p, o, graph)
+            if UNION in capture.listeners:
                 held = visible(self.native).quads_for_pattern(s, p, o, None)
                 if all(other.graph_name == graph for other in held):
                     capture.record(sign, s, p, o, UNION)
+        capture.state &= ~WRITING
 
     def _insert(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
         graphs = {getattr(quad, "graph_name", None) for quad in quads}  # the store refuses what is no quad
@@ -299,17 +315,20 @@ class LiveStore:
             refuse_kept(graph)
         if self._unheard(write, quads):
             return
-        with self.capture:
-            native = self.native
-            absent = [quad for quad in quads if quad not in native]
-            try:
-                write(quads)
-            finally:  # a bulk operation may have got half way
-                came = dict.fromkeys(canonical_quad(quad) for quad in absent if quad in native)
-                record(native, self.capture, (), came)
+        self.capture.run(self._insert_heard, write, quads)
+
+    def _insert_heard(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
+        native, capture = self.native, self.capture
+        absent = [quad for quad in quads if quad not in native]
+        capture.state |= WRITING
+        try:
+            write(quads)
+        finally:  # a bulk operation may have got half way
+            came = dict.fromkeys(canonical_quad(quad) for quad in absent if quad in native)
+            record(native, capture, (), came)
+            capture.state &= ~WRITING
 
     def _compare(self, touched: Callable[[], list[Pattern]], write: Callable[[], None]) -> None:
         """Run an operation and record how the quads of some patterns differ before and after."""
         if not self._unheard(write):
-            with self.capture as capture:
-                compare(self.native, capture, touched(), write)
+            self.capture.run(lambda: compare(self.native, self.capture, touched(), write))

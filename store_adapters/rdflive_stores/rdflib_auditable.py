@@ -12,7 +12,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable
-from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, default_graph, reduce_as
+from rdflive_stores.rdflib_graphs import ADAPTER, default_graph, in_batch, reduce_as
 from rdflive_stores.rdflib_writes import updatable
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
@@ -118,16 +118,13 @@ def _live_class(plain: Any) -> Any:
 
     class LiveAuditableStore(plain):  # type: ignore[misc]  # the class is known at run time only
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
-            with batch_of_store(self):
-                plain.addN(self, quads)
+            in_batch(self, plain.addN, self, quads)
 
         def remove(self, spo: Any, context: Any = None) -> None:
-            with batch_of_store(self):
-                plain.remove(self, spo, context)
+            in_batch(self, plain.remove, self, spo, context)
 
         def rollback(self) -> None:
-            with batch_of_store(self):
-                plain.rollback(self)
+            in_batch(self, plain.rollback, self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)

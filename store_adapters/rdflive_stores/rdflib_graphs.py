@@ -11,7 +11,6 @@ from __future__ import annotations
 import copyreg
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from rdflib import plugin
@@ -28,11 +27,11 @@ from rdflive.store import UNION, Capture, GraphKey
 
 __all__ = [
     "ADAPTER",
-    "batch_of",
-    "batch_of_store",
     "capture_of",
+    "capture_of_watched",
     "default_graph",
     "graph_key",
+    "in_batch",
     "open_batches",
     "put_away",
     "reduce_as",
@@ -76,10 +75,20 @@ def default_graph(graph: Any) -> URIRef | BNode:
     )
 
 
-def batch_of_store(store: Any) -> AbstractContextManager[Any]:
-    """Give the batch to open around an operation of a store; None as its value where nobody watches."""
+def capture_of_watched(store: Any) -> Capture | None:
+    """Give the capture of a store; None where nobody watches it."""
     adapter = vars(store).get(ADAPTER)
-    return nullcontext() if adapter is None else adapter.capture
+    return None if adapter is None else adapter.capture
+
+
+def in_batch(store: Any, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Make an operation of a store, or of one that it wraps, one batch; a mere call where none is watched."""
+    while store is not None and not hasattr(store, ADAPTER):
+        store = getattr(store, "store", None)  # a wrapper such as AuditableStore
+    capture = None if store is None else capture_of_watched(store)
+    if capture is None:
+        return operation(*arguments, **options)
+    return capture.run(operation, *arguments, **options)
 
 
 _captures: Final[weakref.WeakKeyDictionary[Any, Capture]] = weakref.WeakKeyDictionary()
@@ -113,14 +122,6 @@ def reduce_as(plain: Any, store: Any, protocol: Any) -> Any:
     return (object.__new__ if make is _new else make, *rest)
 
 
-def batch_of(graph: Any) -> AbstractContextManager[object]:
-    """Give the batch to open around an operation on a graph; nothing where its store is not watched."""
-    store = getattr(graph, "store", None)
-    while store is not None and not hasattr(store, ADAPTER):
-        store = getattr(store, "store", None)  # a wrapper such as AuditableStore
-    return nullcontext() if store is None else batch_of_store(store)
-
-
 _wrapped: dict[str, type[Any]] = {}
 """The wrappers by the name under which rdflib's registry loads them from this module."""
 
@@ -148,8 +149,7 @@ def _batching_parser(entry: Any) -> type[Parser]:
             self._parser = entry.getClass()()
 
         def parse(self, source: Any, sink: Graph, *args: Any, **options: Any) -> Any:
-            with batch_of(sink):
-                return self._parser.parse(source, sink, *args, **options)
+            return in_batch(sink, self._parser.parse, source, sink, *args, **options)
 
     return BatchingParser
 
@@ -172,8 +172,7 @@ def _batching_processor(entry: Any) -> type[UpdateProcessor]:
             request = strOrQuery
             if isinstance(request, str) and isinstance(self._processor, SPARQLUpdateProcessor):
                 request = translateUpdate(parse_update(request), initNs=initNs)
-            with batch_of(self._graph):
-                return self._processor.update(request, initBindings, initNs, **options)
+            return in_batch(self._graph, self._processor.update, request, initBindings, initNs, **options)
 
     return BatchingUpdateProcessor
 

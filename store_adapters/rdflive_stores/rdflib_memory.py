@@ -122,19 +122,22 @@ class SimpleMemoryAdapter:
         """Apply one entry of a feed; if an update raises, what was done before it is undone."""
         check_terms(changes)
         contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
-        with ExitStack() as stack:
-            stack.enter_context(self.capture)
-            if updates:
-                self._restore_graphs(stack)
-            stack.enter_context(self.capture.undoing(self._undo))
-            for text in updates:
-                run_update(updatable(graph, self.store), text)
-            apply_changes(self.store, changes, contexts.__getitem__)
-            keep_entries(self.store, name, keep)
+
+        def write() -> None:
+            with ExitStack() as stack:
+                if updates:
+                    self._restore_graphs(stack)
+                stack.enter_context(self.capture.undoing(self._undo))
+                for text in updates:
+                    run_update(updatable(graph, self.store), text)
+                apply_changes(self.store, changes, contexts.__getitem__)
+                keep_entries(self.store, name, keep)
+
+        self.capture.run(write)
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what is kept on the store object under the name."""
-        with self.capture.lock:
+        with self.capture.reading():
             return kept_entries(self.store, name)
 
     def detach(self) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Protocol
 
-from rdflive.store import UNION, Capture, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, batch_of_store, reduce_as
+from rdflive.capture import thread
+from rdflive.store import OPEN, UNION, WRITING, Capture, Triple
+from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]
 
@@ -33,26 +34,41 @@ def live_simple_memory(plain: Any) -> type[Any]:
     def holds(store: Any, triple: Triple) -> bool:
         return next(iter(store.triples(triple)), None) is not None
 
+    def add_one(store: Any, capture: Capture, triple: Triple, context: Any, quoted: bool) -> None:
+        known = holds(store, triple)
+        capture.state |= WRITING
+        plain.add(store, triple, context, quoted)
+        if not known:
+            s, p, o = triple
+            capture.record(1, s, p, o, None)
+        capture.state &= ~WRITING
+
+    def remove_all(store: Any, capture: Capture, triple: Any, context: Any) -> None:
+        found = [held for held, _ in store.triples(triple)]
+        capture.state |= WRITING
+        plain.remove(store, triple, context)
+        for s, p, o in found:
+            if not holds(store, (s, p, o)):
+                capture.record(-1, s, p, o, None)
+        capture.state &= ~WRITING
+
     class LiveSimpleMemory(plain):  # type: ignore[misc]  # the class is known at run time only
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
-            with batch_of_store(self) as capture:
-                known = capture is None or holds(self, triple)
+            capture = capture_of_watched(self)
+            if capture is None:
                 plain.add(self, triple, context, quoted)
-                if not known:
-                    s, p, o = triple
-                    capture.record(1, s, p, o, None)
+            else:
+                capture.run(add_one, self, capture, triple, context, quoted)
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
-            with batch_of_store(self):
-                plain.addN(self, quads)
+            in_batch(self, plain.addN, self, quads)
 
         def remove(self, triple: Any, context: Any = None) -> None:
-            with batch_of_store(self) as capture:
-                found = [] if capture is None else [held for held, _ in self.triples(triple)]
+            capture = capture_of_watched(self)
+            if capture is None:
                 plain.remove(self, triple, context)
-                for s, p, o in found:
-                    if not holds(self, (s, p, o)):
-                        capture.record(-1, s, p, o, None)
+            else:
+                capture.run(remove_all, self, capture, triple, context)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
@@ -69,55 +85,70 @@ def live_memory(plain: Any) -> type[Any]:
     around an operation on one triple is the cheapest exact test.
     """
 
+    def remove_all(store: Any, adapter: _Names, triple: Any, context: Any) -> None:
+        capture = adapter.capture
+        found = [
+            (held, (context,) if context is not None else tuple(contexts))
+            for held, contexts in store.triples(triple, context)
+        ]
+        capture.state |= WRITING
+        plain.remove(store, triple, context)
+        graphs = store._Memory__contextTriples
+        for held, contexts in found:
+            s, p, o = held
+            for graph in contexts:
+                identifier = getattr(graph, "identifier", graph)
+                if held not in graphs.get(adapter.name(identifier), ()):
+                    capture.record(-1, s, p, o, identifier)
+            if UNION in capture.listeners and held not in graphs[None]:
+                capture.record(-1, s, p, o, UNION)
+        capture.state &= ~WRITING
+
     class LiveMemory(plain):  # type: ignore[misc]  # the class is known at run time only
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             adapter: _Names | None = self.__dict__.get(ADAPTER)
             if adapter is None or quoted:  # a formula's statement is in no graph that can be subscribed to
                 plain.add(self, triple, context, quoted)
                 return
-            capture = adapter.capture
-            wants_union = UNION in capture.listeners
-            with capture if wants_union else capture.lock:
-                graphs = self._Memory__contextTriples
-                identifier = getattr(context, "identifier", context)
-                name = adapter.names.get(identifier) or adapter.name(identifier)
-                own = graphs.get(name)
-                held = 0 if own is None else len(own)
-                union = len(graphs[None]) if wants_union else 0
-                plain.add(self, triple, context)
-                if own is None or len(own) != held:
-                    s, p, o = triple
-                    if identifier is not None:  # else written past every graph: the union alone has it
-                        capture.record(1, s, p, o, identifier)
-                    if wants_union and len(graphs[None]) != union:
-                        capture.record(1, s, p, o, UNION)
-            if capture.deliveries:
+            capture, batch = adapter.capture, thread.batch
+            if batch is not None and batch is not capture:
+                capture.run(self.add, triple, context)
+                return
+            with capture.lock:
+                wants_union = UNION in capture.listeners
+                state = capture.state
+                if state <= OPEN and (state or not wants_union):
+                    graphs = self._Memory__contextTriples
+                    identifier = getattr(context, "identifier", context)
+                    name = adapter.names.get(identifier) or adapter.name(identifier)
+                    own = graphs.get(name)
+                    held = 0 if own is None else len(own)
+                    union = len(graphs[None]) if wants_union else 0
+                    capture.state = state | WRITING
+                    plain.add(self, triple, context)
+                    if own is None or len(own) != held:
+                        s, p, o = triple
+                        if identifier is not None:  # else written past every graph: the union alone has it
+                            capture.record(1, s, p, o, identifier)
+                        if wants_union and len(graphs[None]) != union:
+                            capture.record(1, s, p, o, UNION)
+                    capture.state = state
+                    if not capture.deliveries:
+                        return
+            if state > OPEN or (wants_union and not state):
+                capture.run(self.add, triple, context)  # mends first; and two changes are one batch
+            else:
                 capture.deliver()
 
         def addN(self, quads: Iterable[Any]) -> None:  # noqa: N802 - rdflib's name
-            with batch_of_store(self):
-                plain.addN(self, quads)
+            in_batch(self, plain.addN, self, quads)
 
         def remove(self, triple: Any, context: Any = None) -> None:
             adapter: _Names | None = self.__dict__.get(ADAPTER)
             if adapter is None:
                 plain.remove(self, triple, context)
-                return
-            with adapter.capture as capture:
-                found = [
-                    (held, (context,) if context is not None else tuple(contexts))
-                    for held, contexts in self.triples(triple, context)
-                ]
-                plain.remove(self, triple, context)
-                graphs = self._Memory__contextTriples
-                for held, contexts in found:
-                    s, p, o = held
-                    for graph in contexts:
-                        identifier = getattr(graph, "identifier", graph)
-                        if held not in graphs.get(adapter.name(identifier), ()):
-                            capture.record(-1, s, p, o, identifier)
-                    if UNION in capture.listeners and held not in graphs[None]:
-                        capture.record(-1, s, p, o, UNION)
+            else:
+                adapter.capture.run(remove_all, self, adapter, triple, context)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)

@@ -37,7 +37,7 @@ def test_a_listener_to_quads_hears_every_graph_but_the_union(events: list[Any]) 
     """Under `NAMED` comes each quad with the key of its graph, and nothing of the union."""
     capture = Capture()
     capture.listeners[NAMED] = Log(events, "named")
-    with capture:
+    with capture.batch():
         capture.record(1, *A, "g")
         capture.record(1, *A, UNION)
         capture.record(1, *B, "default")
@@ -59,7 +59,7 @@ def test_all_listeners_apply_before_any_commits(events: list[Any], batch: bool) 
     for key in ("g", NAMED):
         capture.listeners[key] = Log(events, str(key))
     if batch:
-        with capture:
+        with capture.batch():
             capture.record(1, *A, "g")
             capture.record(1, *B, "g")
     else:
@@ -73,7 +73,7 @@ def test_a_listener_under_several_keys_commits_once(events: list[Any]) -> None:
     capture = Capture()
     log = Log(events, "all")
     capture.listeners |= {"g": log, UNION: log, NAMED: log}
-    with capture:
+    with capture.batch():
         capture.record(1, *A, "g")
         capture.record(1, *A, UNION)
     capture.record(-1, *A, "g")
@@ -88,7 +88,7 @@ def test_what_leaves_no_trace_is_not_committed(events: list[Any]) -> None:
     capture = Capture()
     capture.listeners[NAMED] = Log(events, "named", deaf=True)
     capture.record(1, *A, "g")
-    with capture:
+    with capture.batch():
         capture.record(1, *B, "g")
     assert events == [("named", 1, (*A, "g")), ("named", 1, (*B, "g"))]
 
@@ -110,7 +110,7 @@ def test_a_capture_is_busy_until_the_last_key_has_gone() -> None:
 def test_pending_quads_are_the_open_net_changes() -> None:
     """Inside a batch the quads changed so far can be asked for, without the union and what cancelled."""
     capture = Capture()
-    with capture:
+    with capture.batch():
         capture.record(1, *A, "g")
         capture.record(1, *A, UNION)
         capture.record(-1, *B, "h")
@@ -129,7 +129,7 @@ def test_batches_are_announced_as_quads_of_graphs() -> None:
     batches: list[Batch] = []
     capture = Capture()
     capture.on_batch = batches.append
-    with capture:
+    with capture.batch():
         capture.record(1, *A, "g")
         capture.record(1, *A, UNION)
         capture.record(1, *A, "h")
@@ -154,7 +154,7 @@ def test_what_a_block_did_is_undone_and_nothing_else() -> None:
             capture.record(1, *A, "h")
             raise KeyError
 
-    with capture:
+    with capture.batch():
         capture.record(1, *A, "g")
         capture.record(-1, *B, "g")
         with pytest.raises(KeyError):
@@ -184,7 +184,7 @@ def test_quads_heard_add_up_to_the_store(batches: list[list[Any]]) -> None:
         if len(batch) == 1:
             toggle(batch[0])
         else:
-            with capture:
+            with capture.batch():
                 for quad in batch:
                     toggle(quad)
         changes = {event[2]: event[1] for event in events if len(event) == 3}

@@ -220,7 +220,7 @@ def test_random_sequences_are_captured_exactly(union: bool) -> None:
         for _ in range(25):
             name, step = random_step(choice)
             if choice.random() < 0.1:
-                with live.capture:
+                with live.capture.batch():
                     step(live)
                     random_step(choice)[1](live)
             else:
@@ -234,7 +234,7 @@ def test_random_sequences_are_captured_exactly(union: bool) -> None:
 def test_inserting_then_removing_in_a_batch_is_no_commit() -> None:
     """What came and went inside one batch cancels out, in graphs and in the union."""
     live, follower = followed()
-    with live.capture:
+    with live.capture.batch():
         live.add(NEW)
         live.update("DELETE WHERE { GRAPH <urn:example:g> { ?s <urn:example:p> <urn:example:m> } }")
     assert follower.check() == 0

@@ -162,7 +162,7 @@ def test_detaching_waits_for_a_batch_of_another_thread() -> None:
     adapter = rdflive_attach(store=store)
     assert adapter is not None
     thread = threading.Thread(target=adapter.detach)
-    with adapter.capture as capture:
+    with adapter.capture.batch() as capture:
         thread.start()
         thread.join(0.05)
         assert thread.is_alive()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rdflive.delivering import Delivering
 from rdflive.store import UNION
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
@@ -39,7 +40,7 @@ def test_an_unheard_bulk_operation_keeps_nothing_in_memory() -> None:
 def test_what_an_open_batch_changed_is_recorded_before_anybody_listens() -> None:
     """Inside a batch changes are kept from its beginning, for whoever subscribes before it ends."""
     live = LiveStore()
-    with live.capture as capture:
+    with live.capture.batch() as capture:
         live.add(NEW)
         live.extend([OLD])
         live.update("INSERT DATA { <urn:example:c> <urn:example:p> 01 }")
@@ -57,11 +58,18 @@ def test_a_write_delivers_what_it_committed(union: bool) -> None:
     if not union:
         del live.capture.listeners[UNION]
     delivered: list[int] = []
-    follower.capture.on_batch = lambda batch: live.capture.enqueue(lambda: delivered.append(batch.sequence))
+    follower.capture.on_batch = lambda batch: live.capture.enqueue(
+        once(lambda: delivered.append(batch.sequence))
+    )
     writes = (lambda: live.add(NEW), lambda: live.remove(NEW), lambda: live.extend([NEW]), live.clear)
     for number, write in enumerate(writes, start=1):
         write()
         assert len(delivered) == number
+
+
+def once(step: Callable[[], object]) -> Delivering:
+    """Make a delivery of one step."""
+    return Delivering(lambda _: [step], Any)  # there is no delta
 
 
 def test_callbacks_run_outside_the_lock_and_may_write() -> None:
@@ -83,7 +91,7 @@ def test_callbacks_run_outside_the_lock_and_may_write() -> None:
         live.clear,
     ):
         with live.capture.lock:
-            live.capture.enqueue(delivery)
+            live.capture.enqueue(once(delivery))
         write()
         assert follower.check()
     assert len(seen) == 3

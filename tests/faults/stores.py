@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from faults.planting import Fault
 
+INTERRUPTS = ("interrupts/test_lines.py",)
+MARKS = ("interrupts/test_marks.py",)
+LOCKS = ("interrupts/test_locks.py",)
 CAPTURE = ("adapters/test_capture.py",)
 SUBSCRIPTION = ("test_subscription.py",)
 MAILBOX = ("test_mailbox.py",)
@@ -45,9 +48,51 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an interrupt in a callback is swallowed",
         "rdflive/capture.py",
-        "failure = failure or error",
-        "failure = failure and error",
+        "failure = error",
+        "failure = None",
         SUBSCRIPTION,
+    ),
+    Fault(
+        "what an interruption left is taken for whole",
+        "rdflive/capture.py",
+        "if not is_whole:",
+        "if not is_whole and net:",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a batch whose write was interrupted is committed as it is",
+        "rdflive/capture.py",
+        "self._torn = self._torn or self.state != OPEN",
+        "self._torn = False",
+        MARKS,
+    ),
+    Fault(
+        "threads that wait for each other are not seen",
+        "rdflive/capture.py",
+        "if owner == me != self._owner:",
+        "if owner == me == self._owner:",
+        LOCKS,
+    ),
+    Fault(
+        "a thread inside a batch waits for its turn at another store",
+        "rdflive/capture.py",
+        "may_wait, is_patient = thread.delivering == 1 and thread.batch is None, True",
+        "may_wait, is_patient = thread.delivering == 1, True",
+        LOCKS,
+    ),
+    Fault(
+        "a fork keeps locks that other threads held",
+        "rdflive/capture.py",
+        "self.lock, self._mutex, self._waiting = threading.RLock(), threading.Lock(), []",
+        "self._mutex, self._waiting = threading.Lock(), []",
+        LOCKS,
+    ),
+    Fault(
+        "a batch may be left by another thread",
+        "rdflive/manager.py",
+        "if threading.get_ident() != self._thread:",
+        "if not self._thread:",
+        LOCKS,
     ),
     Fault(
         "a term that is held again is swept",
@@ -102,8 +147,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "deltas that cancel out are handed out as one",
         "rdflive/mailbox.py",
-        "self._waiting = merged if merged or merged.initial else None",
-        "self._waiting = merged",
+        "waiting = merged if merged or merged.initial else None",
+        "waiting = merged",
         MAILBOX,
     ),
     Fault(
@@ -133,7 +178,7 @@ FAULTS: tuple[Fault, ...] = (
         "if self.closed:",
         "if self.closed and delta.initial:",
         SUBSCRIPTION,
-        after='"""Hand a delta to plugins, mailboxes and the callback; called outside the store\'s lock."""',
+        after="def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:",
     ),
     Fault(
         "an answer that comes whole is not told as whole",

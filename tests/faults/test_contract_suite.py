@@ -152,7 +152,7 @@ def in_two_commits(adapter: Any, graph: Any, changes: Any, *, updates: Any = (),
 
 def changes_first(adapter: Any, graph: Any, changes: Any, *, updates: Any = (), **entry: Any) -> None:
     """Run the updates behind the changes."""
-    with adapter.capture:
+    with adapter.capture.batch():
         WRITE(adapter, graph, changes, name="", keep={})
         WRITE(adapter, graph, {}, updates=updates, **entry)
 

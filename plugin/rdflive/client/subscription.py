@@ -181,6 +181,9 @@ class RemoteSubscription:
         self._check_open()
         self._following.begin_anew()
 
+    def doubt(self) -> None:
+        """Do nothing: callbacks run in a thread of their own, which no Ctrl-C interrupts."""
+
     def close(self) -> None:
         """Stop, and let its iterators end. May be repeated, and called from a callback.
 

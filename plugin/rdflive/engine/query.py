@@ -56,11 +56,16 @@ class QueryState:
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._preset = tuple(preset.get(name) for name in plan.query.names)
-        self.leaves = [None if step.basic is None else Leaf(step.basic, dictionary) for step in plan.steps]
         self._pick = _picker(plan)
-        self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
-        self.operators: list[Operator | None] = [None] * len(plan.steps)
+        self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
+
+    def renew(self) -> None:
+        """Begin with new leaves and operators; the old ones may be half-way through a change."""
+        steps = self.plan.steps
+        self.leaves = [None if step.basic is None else Leaf(step.basic, self._dictionary) for step in steps]
+        self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
+        self.operators: list[Operator | None] = [None] * len(steps)
 
     @property
     def is_leaf(self) -> bool:

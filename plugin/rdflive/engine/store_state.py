@@ -122,6 +122,10 @@ class StoreState:
         """Have a view's `flush` called at the beginning of the next commit."""
         self._unflushed[view] = None
 
+    def owe(self, query: QueryState) -> None:
+        """Have a query hand on its whole answer at the next commit."""
+        self._owed[query] = None
+
     def give_up(self, view: View) -> None:
         """Have a view and its queries begin anew at the next commit: it failed half-way."""
         self._broken[view] = None
@@ -256,6 +260,26 @@ class StoreState:
             self._reload(view)
         for query in self._emits:
             self._tell(query, sequence, (self._restart(query), True), {})
+
+    def renew(self, sequence: int) -> None:
+        """Begin anew with everything, and hand every query its whole answer.
+
+        An interruption may have come anywhere, so nothing that changes is relied on but what windows hold.
+        """
+        self.dictionary.keep_all()
+        self._owed.update(dict.fromkeys(self._emits))
+        for kept in (self._owners, self._views, self._unflushed, self._broken, self._reported):
+            kept.clear()
+        self._untimed, self._commits = None, False
+        for view in self.views.values():
+            view.forget()
+        for query in self._emits:
+            query.renew()
+        for view in self.views.values():
+            self._reload(view)
+        for query in self._emits:
+            self._tell(query, sequence, (self._restart(query), True), {})
+        self.dictionary.sweep()
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""

@@ -41,6 +41,9 @@ class State(Protocol):
     def give_up(self, view: View) -> None:
         """Have a view and its queries begin anew at the next commit: it failed half-way."""
 
+    def renew(self, sequence: int) -> None:
+        """Begin anew with everything: what has changed is not known."""
+
 
 class View:
     """Listens to one graph and keeps the segments on it; all methods are called under the store's lock.
@@ -54,7 +57,7 @@ class View:
         triples: Lister,
     ) -> None:
         self.state = state
-        self.commit = state.commit
+        self.commit, self.renew = state.commit, state.renew
         self._triples = triples
         self._dictionary = state.dictionary
         self.kernel = self._make_kernel()
@@ -158,6 +161,13 @@ class View:
 
     def reset(self) -> None:
         """Forget everything but the segments, after a failure."""
+
+    def forget(self) -> None:
+        """Forget everything, after an interruption that may have left it half-way through a change."""
+        self.queries = 0
+        self.kernel = self._make_kernel()
+        self._router = self.kernel.router
+        self.reset()
 
     def reload(self) -> None:
         """Read again what the view keeps beside its queries, which are stopped meanwhile."""

@@ -119,6 +119,11 @@ class EntailedView(View):
         self._changes.clear()
         self._told = 0
 
+    def forget(self) -> None:
+        """Forget everything, but not that all that is entailed is wanted."""
+        super().forget()
+        self.queries = self._all
+
     def reload(self) -> None:
         """Work out anew what is maintained without a query."""
         self._changes.clear()

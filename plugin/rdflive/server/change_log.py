@@ -171,6 +171,9 @@ class ChangeLog:
         with self._lock:
             if self.is_closed:
                 return
+            if commit.sequence != self._sequence + 1:  # a write was interrupted: what it did is not known
+                self._commits.clear()
+                self._size, self._oldest = 0, commit.sequence - 1
             self._commits.append(commit)
             self._sequence = commit.sequence
             self._size += commit.size

@@ -1,0 +1,78 @@
+"""Exceptions raised at any line of rdflive that an operation runs."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import rdflive
+import rdflive_stores
+
+__all__ = ["Place", "lines_of", "raising_at"]
+
+PACKAGES = (
+    *(str(Path(str(package.__file__)).parent) for package in (rdflive, rdflive_stores)),
+    str(contextlib.__file__),
+)
+Place = tuple[str, int, int]
+"""A file, a line of it, and how often it has run before."""
+
+
+def lines_of(operation: Callable[[], object]) -> list[Place]:
+    """List the lines that an operation runs, in order."""
+    places: list[Place] = []
+    _traced(operation, places.append)
+    return places
+
+
+def raising_at(place: Place, error: type[BaseException], operation: Callable[[], object]) -> bool:
+    """Run an operation with an error raised at a line; tells if it came there."""
+    came: list[Place] = []
+
+    def look(at: Place) -> None:
+        if at == place:
+            came.append(at)
+            raise error("injected")
+
+    try:
+        _traced(operation, look)
+    except BaseException:
+        if not came:
+            raise
+    return bool(came)
+
+
+def _traced(operation: Callable[[], object], look: Callable[[Place], None]) -> None:
+    seen: dict[tuple[str, int], int] = {}
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGES):
+            return None
+        if event == "line" and not _is_release(frame.f_code, frame.f_lasti):
+            line = frame.f_code.co_filename, frame.f_lineno
+            seen[line] = seen.get(line, -1) + 1
+            look((*line, seen[line]))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        operation()
+    finally:
+        sys.settrace(before)
+
+
+@cache
+def _is_release(code: CodeType, at: int) -> bool:
+    """Tell whether what runs next is the end of a `with` block: three None, and a call.
+
+    Of a lock it cannot be interrupted: nothing before the call can raise, and the call itself is not Python.
+    """
+    following = [i for i in dis.get_instructions(code) if i.offset >= at and i.opname != "CACHE"][:3]
+    return len(following) == 3 and all(i.opname == "LOAD_CONST" and i.argval is None for i in following)

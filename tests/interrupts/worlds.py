@@ -1,0 +1,189 @@
+"""Watched stores, what is done to them, and whether their subscribers know what they hold."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import rdflib
+from rdflib import RDFS, Literal, URIRef
+
+import rdflive
+
+__all__ = ["OPERATIONS", "World", "world"]
+
+E: Final = "http://e/"
+PREFIX: Final = f"PREFIX : <{E}> "
+QUERIES: Final = {
+    "pattern": "SELECT ?s ?o { ?s :p ?o }",
+    "join": "SELECT ?s ?t { ?s :p ?o . ?o :q ?t }",
+    "optional": "SELECT ?s ?t { ?s :p ?o OPTIONAL { ?o :q ?t } }",
+    "count": "SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s",
+    "named": "SELECT ?g ?s { GRAPH ?g { ?s :p ?o } }",
+    "construct": "CONSTRUCT { ?t :r ?s } { ?s :p ?o . ?o :q ?t }",
+}
+RULES: Final = f"""
+@prefix : <{E}> .
+{{ ?x :p ?y . ?y :p ?z }} => {{ ?x :p ?z }} .
+{{ ?x :q ?y }} => {{ ?y :q ?x }} .
+"""
+REGIMES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "none": {},
+    "rdfs": {"entailment": "rdfs"},
+    "rules": {"rules": RULES},
+}
+
+
+def node(name: str) -> URIRef:
+    return URIRef(E + name)
+
+
+class Follower:
+    """Adds up what it is told, afterwards: what a callback itself raises is not mended."""
+
+    def __init__(self) -> None:
+        self.told: list[rdflive.Delta] = []
+
+    @property
+    def answer(self) -> Counter[Any]:
+        """The sum of all deltas; an initial one replaces those before it."""
+        answer: Counter[Any] = Counter()
+        for delta in self.told:
+            if delta.initial:
+                answer.clear()
+            for row, weight in delta.weights().items():
+                answer[_row(row)] += weight
+        return Counter({row: weight for row, weight in answer.items() if weight})
+
+
+def _row(row: Any) -> Any:
+    return row if isinstance(row, tuple) else frozenset(row.items())
+
+
+class World:
+    """A dataset with a few subscriptions, of which one is iterated."""
+
+    def __init__(self, dataset: rdflib.Dataset, regime: str) -> None:
+        self.dataset = dataset
+        self.options = REGIMES[regime]
+        self.graph = dataset.default_graph
+        for text in ("a p b", "b q c", "c p d", "d q a", "b p a"):
+            self.graph.add(self.triple(text))
+        names = [name for name in QUERIES if regime == "none" or name != "named"]
+        self.subscriptions = {}
+        self.followers = {name: Follower() for name in names}
+        for name, follower in self.followers.items():
+            take = None if name == "join" else follower.told.append
+            self.subscriptions[name] = rdflive.subscribe(
+                dataset, PREFIX + QUERIES[name], take, **self.options
+            )
+        self.deltas = self.subscriptions["join"].deltas(5.0)
+        self.followers["join"].told.append(next(self.deltas))
+
+    @staticmethod
+    def triple(text: str) -> Any:
+        """Make a triple of three short names."""
+        return tuple(map(node, text.split()))
+
+    def check(self) -> list[str]:
+        """Write in another thread and in this one, and list what a subscriber knows wrongly."""
+        writer = threading.Thread(target=self.graph.add, args=(self.triple("x p y"),), daemon=True)
+        writer.start()
+        writer.join(30)
+        if writer.is_alive():
+            return ["another thread cannot write"]
+        with rdflive.batch(self.dataset):
+            for text in ("y q z", "e p y", "y p a"):
+                self.graph.add(self.triple(text))
+        copy = rdflib.Dataset()
+        for s, p, o, graph in self.dataset.quads():
+            copy.add((s, p, o, graph))
+        wrong = []
+        for name, follower in self.followers.items():
+            with rdflive.subscribe(copy, PREFIX + QUERIES[name], **self.options) as fresh:
+                expected = Counter(map(_row, fresh.answers()))
+            if Counter(map(_row, self.subscriptions[name].answers())) != expected:
+                wrong.append(f"the answers of {name}")
+            if name == "join":
+                follower.told.append(next(self.deltas))
+            if follower.answer != expected:
+                wrong.append(f"the deltas of {name}: {follower.answer} instead of {expected}")
+        return wrong
+
+    def close(self) -> None:
+        """End the subscriptions."""
+        for subscription in self.subscriptions.values():
+            subscription.close()
+
+
+@contextmanager
+def world(store: str, regime: str) -> Iterator[World]:
+    """Make a world on a store by rdflib's name for it."""
+    made = World(rdflib.Dataset(store), regime)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _add(world: World) -> None:
+    world.graph.add(world.triple("d p b"))
+
+
+def _remove(world: World) -> None:
+    world.graph.remove(world.triple("a p b"))
+
+
+def _remove_matching(world: World) -> None:
+    world.dataset.remove((None, node("p"), None, None))
+
+
+def _set_literal(world: World) -> None:
+    world.graph.set((node("a"), node("p"), Literal(5)))
+
+
+def _batch(world: World) -> None:
+    with rdflive.batch(world.dataset):
+        world.graph.add(world.triple("d p b"))
+        world.graph.remove(world.triple("b q c"))
+        world.dataset.graph(node("g")).add(world.triple("a p b"))
+
+
+def _update(world: World) -> None:
+    world.dataset.update(PREFIX + "DELETE { ?s :p ?o } INSERT { ?o :p ?s } WHERE { ?s :p ?o }")
+
+
+def _parse(world: World) -> None:
+    world.dataset.parse(data=f"<{E}d> <{E}p> <{E}b>, <{E}e> . <{E}e> <{E}q> <{E}f> .", format="turtle")
+
+
+def _entry(world: World) -> None:
+    feed = f"TX .\nA <{E}d> <{E}p> <{E}b> .\nD <{E}b> <{E}q> <{E}c> .\nTC .\n"
+    rdflive.mirror(world.dataset, io.BytesIO(feed.encode()), "rdf-patch")
+
+
+def _schema(world: World) -> None:
+    world.graph.add((node("q"), RDFS.subPropertyOf, node("p")))
+
+
+def _subscribe(world: World) -> None:
+    query = PREFIX + "SELECT ?s ?o { ?s :p ?o . ?o :p ?s }"
+    rdflive.subscribe(world.dataset, query, **world.options).close()
+
+
+OPERATIONS: Final[Mapping[str, Callable[[World], None]]] = {
+    "add": _add,
+    "remove": _remove,
+    "remove all that match": _remove_matching,
+    "set": _set_literal,
+    "batch": _batch,
+    "update": _update,
+    "parse": _parse,
+    "entry of a feed": _entry,
+    "schema": _schema,
+    "subscribe and close": _subscribe,
+}
