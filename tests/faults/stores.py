@@ -14,6 +14,7 @@ OXIGRAPH = ("adapters/test_oxigraph_capture.py",)
 MIRROR = ("test_mirror.py", "test_mirror_faults.py")
 JOURNAL = ("resume/test_journal.py",)
 RESUME = ("resume/test_resume.py",)
+DAMAGE = ("resume/test_damage.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -288,8 +289,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a delta is written beside one that is not acknowledged",
         "rdflive/resume/journal.py",
-        'WHERE id = ? AND written = acknowledged""",',
-        'WHERE id = ? AND written >= acknowledged""",',
+        "if record.written != record.acknowledged:",
+        "if record.written < record.acknowledged:",
         JOURNAL,
     ),
     Fault(
@@ -309,9 +310,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a subscriber that was taken over writes on",
         "rdflive/resume/journal.py",
-        "if self._session_in(connection) != self._session:",
-        "if self._session_in(connection) is None:",
+        "if record is None or not self._has(record):",
+        "if record is None:",
         JOURNAL,
+    ),
+    Fault(
+        "the rows of a journal are not compared with their sum",
+        "rdflive/resume/journal_file.py",
+        "if total != getattr(record, table):",
+        "if total and not getattr(record, table):",
+        DAMAGE,
+    ),
+    Fault(
+        "a number is given to a second delta where the log lost its end",
+        "rdflive/resume/journal_file.py",
+        "if is_ahead(self._stamp, record):",
+        "if is_ahead(self._stamp, record, is_new=True) and not record.written:",
+        DAMAGE,
     ),
     Fault(
         "a restart without initial forgets what was missed",

@@ -8,11 +8,12 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from rdflive.errors import ClosedError
 from rdflive.resume.journal_file import JournalFile, ResumeError
+from rdflive.resume.record import Record, row_mark, wrap
 from rdflive.resume.rows import row_key
 
 __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
@@ -26,7 +27,6 @@ _APPLY: Final = (
     """DELETE FROM answer WHERE subscriber = :id AND weight = 0
         AND row IN (SELECT row FROM pending WHERE subscriber = :id)""",
     "DELETE FROM pending WHERE subscriber = :id",
-    "UPDATE subscriber SET acknowledged = written WHERE id = :id",
 )
 
 
@@ -82,12 +82,10 @@ class Journal:
     def pending(self) -> Pending | None:
         """Read the delta that was written and not acknowledged, as it was written."""
         with self._reading() as connection:
-            written, acknowledged, initial = connection.execute(
-                "SELECT written, acknowledged, initial FROM subscriber WHERE id = ?", (self._id,)
-            ).fetchone()
-            if written == acknowledged:
+            record = self._file.record(connection)
+            if record.written == record.acknowledged:
                 return None
-            return Pending(written, bool(initial), dict(self._rows("pending")))
+            return Pending(record.written, bool(record.initial), dict(self._rows("pending")))
 
     def missed(self, rows: Rows) -> Rows:
         """Subtract the answers that the subscriber was told from the rows that are the answers now."""
@@ -105,41 +103,52 @@ class Journal:
 
     def begin(self, rows: Rows) -> None:
         """Take rows for the answers that the subscriber was told, without telling it."""
-        with self._transaction() as connection:
-            self._insert(connection, "answer", rows)
-            connection.execute("UPDATE subscriber SET begun = 1 WHERE id = ?", (self._id,))
+        with self._transaction() as (connection, record):
+            total = wrap(record.answer + self._insert(connection, "answer", rows))
+            record = replace(record, begun=1, answer=total)
+            record.store(connection)
+        self._file.stamp(record)
         self.begun = True
 
     def write(self, rows: Rows, *, initial: bool = False) -> int:
         """Write down a delta before it is handed out, and give its number."""
-        with self._transaction() as connection:
-            self._insert(connection, "pending", rows)
-            changed = connection.execute(
-                """UPDATE subscriber SET begun = 1, written = written + 1, initial = ?
-                    WHERE id = ? AND written = acknowledged""",
-                (initial, self._id),
-            )
-            if changed.rowcount != 1:
+        with self._transaction() as (connection, record):
+            if record.written != record.acknowledged:
                 raise self._file.error(
                     "a delta was taken while another was not done with; take them in one thread"
                 )
-            (number,) = connection.execute(
-                "SELECT written FROM subscriber WHERE id = ?", (self._id,)
-            ).fetchone()
+            total = self._insert(connection, "pending", rows)
+            number = record.written + 1
+            record = replace(record, begun=1, written=number, initial=int(initial), pending=total)
+            record.store(connection)
+        self._file.stamp(record)
         self.begun = True
-        return int(number)
+        return number
 
     def acknowledge(self) -> None:
         """Add the delta that was handed out to the answers; possible after `close` too.
 
         Then it does nothing where another journal has the subscriber.
         """
-        closed = self.closed
-        with self._transaction(acknowledging=True) as connection:
-            if closed and self._session_in(connection) != self._session:
+        with self._lock:
+            if not self.closed:
+                with self._transaction(durable=False) as (connection, record):
+                    self._apply(connection, record)
                 return
-            for statement in _APPLY:
-                connection.execute(statement, {"id": self._id})
+            with (
+                self._file.explained(),
+                closing(self._file.connect("rw")) as connection,
+                self._file.transaction(connection),
+            ):
+                found = self._file.find(connection)
+                if found is not None and self._has(found):
+                    self._apply(connection, found)
+
+    def _apply(self, connection: sqlite3.Connection, record: Record) -> None:
+        for statement in _APPLY:
+            connection.execute(statement, {"id": self._id})
+        total = wrap(record.answer + record.pending)
+        replace(record, acknowledged=record.written, answer=total, pending=0).store(connection)
 
     def _take(self, opened: tuple[str, str]) -> None:
         with _opening:
@@ -151,20 +160,16 @@ class Journal:
 
     def _join(self, connection: sqlite3.Connection, query: str) -> None:
         """Take the subscriber from whoever had it."""
-        self._id, self._token, known, session, begun = connection.execute(
-            "SELECT id, token, query, session, begun FROM subscriber WHERE name = ?", (self.name,)
-        ).fetchone()
-        if known not in (None, query):
+        record = self._file.record(connection)
+        if record.query not in (None, query):
             raise self._file.error(
-                f"it holds the answers of another query: {known!r}, not {query!r}; give the new one another "
-                "name, or delete the file and begin anew"
+                f"it holds the answers of another query: {record.query!r}, not {query!r}; give the new one "
+                "another name, or delete the file and begin anew"
             )
-        self._session = int(session) + 1
-        self.begun = bool(begun)
+        self._id, self._token, self._session = record.id, record.token, record.session + 1
+        self.begun = bool(record.begun)
         """True when the file holds answers, perhaps none, so that there is something to resume."""
-        connection.execute(
-            "UPDATE subscriber SET session = ?, query = ? WHERE id = ?", (self._session, query, self._id)
-        )
+        replace(record, session=self._session, query=query).store(connection)
 
     def _rows(self, table: str) -> Iterator[tuple[str, int]]:
         return self._connection.execute(
@@ -172,21 +177,23 @@ class Journal:
             (self._id,),
         )
 
-    def _insert(self, connection: sqlite3.Connection, table: str, rows: Rows) -> None:
+    def _insert(self, connection: sqlite3.Connection, table: str, rows: Rows) -> int:
+        """Add rows to a table, and give what they add to its sum."""
+        total = 0
+        values = []
+        for row, weight in rows.items():
+            key = row_key(row)
+            total += row_mark(key) * weight
+            values.append((self._id, key, None if key == row else row, weight))
         connection.executemany(
             f"""INSERT INTO {table} VALUES (?, ?, ?, ?)
                 ON CONFLICT (subscriber, row) DO UPDATE SET weight = weight + excluded.weight""",  # noqa: S608
-            (
-                (self._id, key, None if key == row else row, rows[row])
-                for row, key in zip(rows, map(row_key, rows), strict=True)
-            ),
+            values,
         )
+        return wrap(total)
 
-    def _session_in(self, connection: sqlite3.Connection) -> int | None:
-        found = connection.execute(
-            "SELECT session FROM subscriber WHERE id = ? AND token = ?", (self._id, self._token)
-        ).fetchone()
-        return None if found is None else int(found[0])
+    def _has(self, record: Record) -> bool:
+        return (record.token, record.session) == (self._token, self._session)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -196,23 +203,19 @@ class Journal:
             yield self._connection
 
     @contextmanager
-    def _transaction(self, *, acknowledging: bool = False) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._file.explained():
-            if self.closed and acknowledging:
-                with closing(self._file.connect("rw")) as connection, self._file.transaction(connection):
-                    yield connection
-                return
-            with self._reading() as connection:
-                # FULL, so that a number that was handed out is never given to another delta after a power
-                # failure. An acknowledgement may be lost: the same delta then comes again.
-                connection.execute(f"PRAGMA synchronous = {'NORMAL' if acknowledging else 'FULL'}")
-                with self._file.transaction(connection):
-                    self._file.check()
-                    if self._session_in(connection) != self._session:
-                        raise self._file.error(
-                            "another subscription of that name has taken over, and this one is closed"
-                        )
-                    yield connection
+    def _transaction(self, *, durable: bool = True) -> Iterator[tuple[sqlite3.Connection, Record]]:
+        with self._reading() as connection:
+            # FULL, so that a number that was handed out is never given to another delta after a power
+            # failure. An acknowledgement may be lost: the same delta then comes again.
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            with self._file.transaction(connection):
+                self._file.check()
+                record = self._file.find(connection)
+                if record is None or not self._has(record):
+                    raise self._file.error(
+                        "another subscription of that name has taken over, and this one is closed"
+                    )
+                yield connection, record
 
 
 def subscriber_token(path: str | os.PathLike[str], name: str) -> str:
@@ -228,8 +231,7 @@ def subscriber_token(path: str | os.PathLike[str], name: str) -> str:
     file = JournalFile(path, name)
     with file.explained(), closing(file.connect()) as connection:
         file.prepare(connection)
-        (token,) = connection.execute("SELECT token FROM subscriber WHERE name = ?", (name,)).fetchone()
-    return str(token)
+        return file.record(connection).token
 
 
 _opening: Final = threading.Lock()

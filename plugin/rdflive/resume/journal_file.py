@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from rdflive.errors import RdfliveError
+from rdflive.resume.record import Record, row_mark, wrap
+from rdflive.resume.rows import row_key
+from rdflive.resume.stamp import is_ahead, write_stamp
 
 __all__ = ["JournalFile", "ResumeError"]
 
@@ -19,23 +22,43 @@ BUSY: Final = 10.0
 
 _APPLICATION: Final = 0x72646C76
 """What marks a SQLite file as one of ours."""
-_SCHEMA: Final = 1
-_TABLES: Final = (
-    # `token` is a random word; `query` is NULL until the subscriber subscribes
-    """CREATE TABLE subscriber (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
-        session INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT 0,
-        written INTEGER NOT NULL DEFAULT 0, acknowledged INTEGER NOT NULL DEFAULT 0,
-        initial INTEGER NOT NULL DEFAULT 0)""",
+_SCHEMA: Final = 2
+_ROWS: Final = (
     # `spelling` is the row where that differs from its key
     """CREATE TABLE answer (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
     """CREATE TABLE pending (subscriber INTEGER, row TEXT, spelling TEXT, weight INTEGER NOT NULL,
         PRIMARY KEY (subscriber, row)) WITHOUT ROWID""",
 )
+_TABLES: Final = {
+    # of a subscriber, `seal` is the checksum of its other columns; see `Record`
+    _SCHEMA: (
+        """CREATE TABLE subscriber (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
+        session INTEGER NOT NULL, begun INTEGER NOT NULL,
+        written INTEGER NOT NULL, acknowledged INTEGER NOT NULL, initial INTEGER NOT NULL,
+        answer INTEGER NOT NULL, pending INTEGER NOT NULL, seal INTEGER NOT NULL)""",
+        *_ROWS,
+    ),
+    1: (
+        """CREATE TABLE subscriber (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, query TEXT,
+        session INTEGER NOT NULL DEFAULT 0, begun INTEGER NOT NULL DEFAULT 0,
+        written INTEGER NOT NULL DEFAULT 0, acknowledged INTEGER NOT NULL DEFAULT 0,
+        initial INTEGER NOT NULL DEFAULT 0)""",
+        *_ROWS,
+    ),
+}
+"""The tables of each layout that is read; one that is not the last is changed into that."""
 _CHECK: Final = "check the path, its permissions and the space on its disk"
-_BROKEN: Final = "it is no SQLite file or a damaged one: give another path, or delete it and begin anew"
+_ANEW: Final = (
+    "put back a copy of it that is whole, or give another path or delete it, and begin anew with the "
+    "answers as they are now"
+)
+_BROKEN: Final = f"it is no SQLite file or a damaged one: {_ANEW}"
 _ADVICE: Final = {
+    0: _BROKEN,  # of Python's module, for text that is no UTF-8
+    sqlite3.SQLITE_ERROR: _BROKEN,  # of our own statements: the tables are not what they were
     sqlite3.SQLITE_BUSY: "another program holds the file: wait until it has ended",
     sqlite3.SQLITE_CORRUPT: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
@@ -56,6 +79,7 @@ class JournalFile:
         self.path = os.path.abspath(os.fsdecode(path))
         self.real_path = os.path.realpath(self.path)
         self.name = name
+        self._stamp = f"{self.real_path}-told"
         try:
             name.encode()
         except UnicodeEncodeError as error:
@@ -65,6 +89,9 @@ class JournalFile:
     def connect(self, mode: str = "rwc") -> sqlite3.Connection:
         """Open the file, which "rwc" makes where there is none; the caller keeps threads apart."""
         with self.explained():
+            if mode == "rwc" and _place(self.path, least=1) is None:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._stamp)  # of a file that was deleted
             return sqlite3.connect(
                 f"{Path(self.path).as_uri()}?mode={mode}",
                 uri=True,
@@ -82,20 +109,73 @@ class JournalFile:
             connection.execute("PRAGMA journal_mode = WAL")
         with self.transaction(connection):
             if _is_empty(connection):
-                for statement in _TABLES:
+                for statement in _TABLES[_SCHEMA]:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA}")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version != _SCHEMA:
-                raise self.error(
-                    f"its layout is {version}, and this rdflive knows {_SCHEMA}: use the one that made it, "
-                    "or delete it and begin anew"
-                )
-            connection.execute(
-                "INSERT INTO subscriber (name, token) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (self.name, secrets.token_hex(16)),
+            self._verify(connection)
+            if self.find(connection) is None:
+                (last,) = connection.execute("SELECT max(id) FROM subscriber").fetchone()
+                token = secrets.token_hex(16)
+                record = Record((last or 0) + 1, self.name, token, None, 0, 0, 0, 0, 0, 0, 0)
+                if is_ahead(self._stamp, record, is_new=True):
+                    raise self.damaged("a subscriber that was told deltas is not in it")
+                record.store(connection)
+
+    def record(self, connection: sqlite3.Connection) -> Record:
+        """Read what the file has of the subscriber, who is there since `prepare`."""
+        found = self.find(connection)
+        if found is None:
+            raise self.damaged("the subscriber is gone from it")
+        return found
+
+    def stamp(self, record: Record) -> None:
+        """Note beside the file what the subscriber will be told; call it when the record is committed."""
+        with self.explained():
+            write_stamp(self._stamp, record)
+
+    def find(self, connection: sqlite3.Connection) -> Record | None:
+        """Read what the file has of the subscriber; raises `ResumeError` where that is damaged."""
+        with self._undamaged():
+            return Record.read(connection, self.name)
+
+    def damaged(self, reason: str) -> ResumeError:
+        """Say that the file is not as it was written."""
+        return self.error(f"it is damaged ({reason}): {_ANEW}")
+
+    def _verify(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that is not as rdflive has written it, before anything of it is believed.
+
+        SQLite looks at a page when it comes by, and at most of what it holds not at all.
+        """
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in _TABLES:
+            raise self.error(
+                f"its layout is {version}, and this rdflive knows {_SCHEMA}: use the one that made it, "
+                "or delete it and begin anew"
             )
+        made = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master") if text}
+        if made != set(_TABLES[version]):
+            raise self.damaged("its tables are not those of its layout")
+        (fault, *_) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if fault != "ok":
+            raise self.damaged(" ".join(fault.split()))
+        with self._undamaged():
+            if version != _SCHEMA:
+                _migrate(connection)
+            records = {record.id: record for record in Record.every(connection)}
+            for table in ("answer", "pending"):
+                _check_rows(connection, table, records)
+        for record in records.values():
+            if is_ahead(self._stamp, record):
+                raise self.damaged(f"deltas that {record.name!r} was told are not in it")
+
+    @contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise self.damaged(str(error)) from error
 
     def remember(self) -> None:
         """Take what is at the path for the file that is open; call it when its log is there too."""
@@ -127,12 +207,16 @@ class JournalFile:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Make a `ResumeError` of what SQLite raises in the block."""
+        """Make a `ResumeError` of what SQLite and the system raise in the block."""
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what extends it
             raise self.error(f"{error}; {_ADVICE.get(code, _CHECK)}") from error
+        except UnicodeDecodeError as error:  # Python's module does not take all that SQLite says
+            raise self.damaged(f"text in it is no UTF-8: {error.reason}") from error
+        except OSError as error:
+            raise self.error(f"{error}; {_CHECK}") from error
 
     def _found(self) -> tuple[_Place | None, _Place | None]:
         return _place(self.path, least=1), _place(f"{self.real_path}-wal")
@@ -149,6 +233,39 @@ def _place(path: str, *, least: int = 0) -> _Place | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if found.st_size >= least else None
+
+
+def _check_rows(connection: sqlite3.Connection, table: str, records: Mapping[int, Record]) -> None:
+    """Compare the rows of a table with what their subscribers say of them; raises ValueError."""
+    for subscriber, total in _sums(connection, table, records).items():
+        record = records[subscriber]
+        if total != getattr(record, table):
+            raise ValueError(f"the rows of {record.name!r} in {table} are not those that were written")
+
+
+def _sums(connection: sqlite3.Connection, table: str, subscribers: Iterable[int]) -> dict[int, int]:
+    """Add up the rows of each subscriber; raises ValueError for what was never written."""
+    sums = dict.fromkeys(subscribers, 0)
+    for subscriber, row, spelling, weight in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608
+        # SQLite lets a column hold anything, whatever its type
+        if subscriber not in sums or not isinstance(row, str) or not isinstance(weight, int):
+            raise ValueError(f"a row of {table} is none of a subscriber's")
+        if spelling is not None and (not isinstance(spelling, str) or row_key(spelling) != row):
+            raise ValueError(f"a row of {table} is spelt {spelling!r}, and known as {row!r}")
+        sums[subscriber] += row_mark(row) * weight
+    return {subscriber: wrap(total) for subscriber, total in sums.items()}
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Change a file of layout 1, which had no checksums, into the last one; raises ValueError."""
+    columns = "id, name, token, query, session, begun, written, acknowledged, initial"
+    found = {values[0]: values for values in connection.execute(f"SELECT {columns} FROM subscriber")}  # noqa: S608
+    answer, pending = (_sums(connection, table, found) for table in ("answer", "pending"))
+    connection.execute("DROP TABLE subscriber")
+    connection.execute(_TABLES[_SCHEMA][0])
+    for number, values in found.items():
+        Record(*(*values, answer[number], pending[number])).store(connection)
+    connection.execute(f"PRAGMA user_version = {_SCHEMA}")
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:
