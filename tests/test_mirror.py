@@ -19,7 +19,7 @@ from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad
-from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files
+from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files, rotation
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
 from support.effort import examples
@@ -313,7 +313,7 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     log = tmp_path / "log.nq"
     path = append(log, pieces.pop(0))
     wait = SimpleNamespace(sleep=lambda _: append(log, pieces.pop(0)))
-    monkeypatch.setattr(files, "time", wait)
+    monkeypatch.setattr(rotation, "time", wait)
     dataset = Dataset()
     entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
@@ -335,18 +335,6 @@ def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     assert followed.take() is None
     followed.thread.join()
     assert "was cut while it was followed" in str(followed.failure)
-
-
-@pytest.mark.posix("replaces a file that is open")
-def test_a_file_that_is_replaced_while_it_is_followed_needs_a_resync(tmp_path: Path) -> None:
-    """A rotated log is another feed."""
-    log, other = tmp_path / "log.nq", tmp_path / "new"
-    followed = Followed(Dataset(), append(log, f"+ {row('1')}\n"))
-    followed.take()
-    os.replace(append(other, f"+ {row('2')}\n"), log)
-    assert followed.take() is None
-    followed.thread.join()
-    assert "was replaced while it was followed" in str(followed.failure)
 
 
 def test_hooked_formats_are_mirrored(tmp_path: Path) -> None:

@@ -53,10 +53,14 @@ class ClosedError(RdfliveError, RuntimeError):
 
 
 class FeedError(RdfliveError, ValueError):
-    """A change feed is malformed: `source`, `line` (from 1) and `offset` (bytes before it) say where."""
+    """A change feed is malformed: `source`, `line` (from 1) and `offset` (bytes before it) say where.
+
+    One that cannot be opened has line 0.
+    """
 
     def __init__(self, source: str, line: int, reason: str, *, offset: int = 0) -> None:
-        super().__init__(f"{source}, line {line}: {reason}" + (f" (byte {offset})" if offset else ""))
+        place = f", line {line}" if line else ""
+        super().__init__(f"{source}{place}: {reason}" + (f" (byte {offset})" if offset else ""))
         self.source = source
         self.line = line
         self.offset = offset

@@ -24,6 +24,7 @@ from rdflive.feeds import (
 )
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
+from rdflive.feeds.lines import unreadable
 from rdflive.following import Following, Mirrored
 from rdflive.model import Quad
 from rdflive.query.bgp import Variable
@@ -160,5 +161,8 @@ def _read_snapshot(source: SnapshotSource) -> Snapshot:
             f"{os.fspath(source)}: a snapshot is a file of N-Triples or N-Quads (.nt, .nq, also .gz), or a "
             "function that gives quads"
         )
-    with open_lines(os.fspath(source)) as lines:
-        return Snapshot(tuple(read_nquads(lines, os.fspath(source))), "")
+    try:
+        with open_lines(os.fspath(source)) as lines:
+            return Snapshot(tuple(read_nquads(lines, os.fspath(source))), "")
+    except OSError as error:
+        raise unreadable(os.fspath(source), error) from error

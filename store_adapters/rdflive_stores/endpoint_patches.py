@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rdflive.errors import ResyncNeeded
+from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import Entry, Line, read_entries, to_lines
+from rdflive.feeds.cursors import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive_stores.endpoint_http import Answer, Http, ServerFault, conditions
 
@@ -19,7 +20,6 @@ PATCH_TYPES: Final = "application/rdf-patch, text/plain;q=0.5, */*;q=0.1"
 
 _TAIL: Final = 1024
 """Bytes in front of a cursor that are compared with what was there when it was made."""
-_CURSOR: Final = re.compile(r"(\d+):(\d+):([0-9a-f]{8})")
 _RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _GONE: Final = frozenset({404, 410, 412})
@@ -36,9 +36,9 @@ class _Place(NamedTuple):
 class PatchLog:
     """Reads a log with GET: by byte range where the server can, and past what is known where it cannot.
 
-    A cursor is `byte:line:check`. The bytes in front of it are fetched again and compared, so a log that
-    was cut or written anew is noticed. A last line without an end and a transaction without its TC are
-    not there yet: they are read when they are complete.
+    A cursor is that of a file, with a check of 1,024 bytes. The bytes in front of it are fetched again
+    and compared, so a log that was cut or written anew is noticed. A last line without an end and a
+    transaction without its TC are not there yet: they are read when they are complete.
     """
 
     def __init__(self, http: Http, url: str) -> None:
@@ -53,7 +53,7 @@ class PatchLog:
         place = _Place()
         for line in _complete(self._lines(answer.body, 0, place)):
             place = _Place(line.end, line.number, line.check)
-        return f"{place.end}:{place.number}:{place.check:08x}"
+        return write_cursor(Line("", place.number, end=place.end, check=place.check))
 
     def behind(self, cursor: str) -> Iterator[Entry]:
         """Decode what is there now behind a cursor."""
@@ -82,10 +82,11 @@ class PatchLog:
             self._http.wait(every)
 
     def _place(self, cursor: str) -> _Place:
-        match = _CURSOR.fullmatch(cursor)
-        if match is None:
-            raise ResyncNeeded(self._url, f"{cursor!r} is no place in a log of RDF Patch")
-        return _Place(int(match[1]), int(match[2]), int(match[3], 16))
+        try:
+            last = read_cursor(cursor)
+        except RdfliveError as error:
+            raise ResyncNeeded(self._url, f"{cursor!r} is no place in a log of RDF Patch") from error
+        return _Place(last.end, last.number, last.check)
 
     def _get(self, place: _Place, headers: dict[str, str]) -> Answer:
         headers = {"Accept": PATCH_TYPES, **headers}

@@ -173,7 +173,7 @@ def test_cursor_never_points_into_a_line() -> None:
 def test_cursor_in_another_file_is_of_that_file() -> None:
     """A log that repeats nothing is read from its own beginning, whatever was kept of the last one."""
     text = lines({"records": [record(5, 1, last=True), record(6, 1, last=True)]})
-    assert read(NEPTUNE, text, {"commit": "4"})[0].cursor == "0:0:00000000"
+    assert read(NEPTUNE, text, {"commit": "4"})[0].cursor == "2:0:0:00000000"
 
 
 @st.composite

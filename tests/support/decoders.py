@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rdflive.feeds import Entry, FeedFormat, read_entries, to_lines
+from rdflive.feeds.cursors import read_cursor
 from support.feeds import write_quad
 
 GOLDEN = Path(__file__).resolve().parents[1] / "feeds" / "golden"
@@ -20,9 +21,9 @@ def read(form: FeedFormat, text: str, kept: Mapping[str, str] | None = None) -> 
 
 def read_on(form: FeedFormat, text: str, cursor: str, kept: Mapping[str, str]) -> list[Entry]:
     """Decode what is behind a cursor."""
-    end, number, check = cursor.split(":")
-    rest = io.BytesIO(text.encode()[int(end) :])
-    lines = to_lines(rest, "feed", number=int(number), end=int(end), check=int(check, 16))
+    last = read_cursor(cursor)
+    rest = io.BytesIO(text.encode()[last.end :])
+    lines = to_lines(rest, "feed", number=last.number, end=last.end, check=last.check)
     return list(read_entries(form, lines, "feed", kept=kept))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rdflive import FeedError
 from rdflive.feeds import Entry, FeedFormat, read_entries, to_lines
+from rdflive.feeds.cursors import read_cursor
 
 __all__ = ["check_any_bytes"]
 
@@ -29,8 +30,8 @@ def check_any_bytes(form: FeedFormat, content: bytes) -> int:
         if entry.error is not None and form.replayable:
             continue  # what such a decoder learned from units before a bad one is kept with the next good one
         if number <= 3 or number == len(entries):
-            end, line, check = entry.cursor.split(":")
-            rest = _read(form, content[int(end) :], dict(kept), int(line), int(end), int(check, 16))
+            last = read_cursor(entry.cursor)
+            rest = _read(form, content[last.end :], dict(kept), last.number, last.end, last.check)
             assert _behind(entry, rest) == _behind(entry, entries[number:]), (number, content)
     return len(entries)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rdflive.errors import FeedError
+from rdflive.feeds.cursors import write_cursor
 from rdflive.feeds.decoder import Decoded, Decoder, Frame
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.lines import Line
@@ -39,14 +40,13 @@ def read_entries(
     """Decode lines of a format, each entry as soon as its last line is there.
 
     A bad record is an entry with an `error`. What cannot be read at all raises `FeedError`. The cursor of
-    an entry is `byte:line:check` behind it.
+    an entry is that of a file, behind its last line.
     """
     decoder = form.decoder()
     decoder.restore(kept or {})
     sequence = 0
     for frame in decoder.split(iter(lines)):
-        last = frame[-1]
-        cursor = f"{last.end}:{last.number}:{last.check:08x}"
+        cursor = write_cursor(frame[-1])
         try:
             decoded = _decode(decoder, frame)
         except RowError as error:

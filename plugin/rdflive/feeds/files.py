@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import re
-import time
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import BinaryIO, Final
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive.feeds.cursors import read_cursor
 from rdflive.feeds.entries import Entry, read_entries
 from rdflive.feeds.feed import Snapshot, Target
 from rdflive.feeds.formats import FeedFormat
-from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines
+from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines, to_pieces, unreadable
+from rdflive.feeds.rotation import RotatedLog, passes
 
 __all__ = ["FileFeed"]
-
-_CURSOR: Final = re.compile(r"(\d+):(\d+):([0-9a-f]{8})")
-_BLOCK: Final = 1 << 20
 
 
 class FileFeed:
     """Decodes a file (its path, `-` for standard input) or an open binary stream to entries.
 
-    A cursor is `byte:line:check`, with the CRC-32 of all bytes before it: a file that is shorter, or that
-    holds something else there, is not the one that was read, and needs a resync, unless its format is
-    replayable. A stream is read from where it stands, which is byte 0 for its cursors.
+    A cursor is `form:byte:line:check`, with the CRC-32 of all bytes before it: a file that is shorter, or
+    that holds something else there, is not the one that was read, and needs a resync, unless its format
+    is replayable. A stream is read from where it stands, which is byte 0 for its cursors.
 
-    With `follow` the end of a file is not the end of the feed: every so many seconds it is looked for more.
-    A line counts when its end is there, and a file that is cut or replaced meanwhile needs a resync.
+    With `follow` the end of a file is not the end of the feed: every so many seconds it is looked for more,
+    and for the file that follows it when the log is rotated (`RotatedLog`). A line counts when its end is
+    there.
     """
 
     def __init__(
@@ -51,7 +47,11 @@ class FileFeed:
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
         """Decode what is behind the cursor, up to the end."""
-        begin = _read_cursor(cursor) if cursor else None
+        begin = read_cursor(cursor) if cursor else None
+        if self._follow is not None:
+            log = RotatedLog(self.source, self._follow, replayable=self._form.replayable)
+            yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
+            return
         with self._open() as stream:
             lines = self._skip(stream, begin) if begin else self._lines(stream, Line("", 0))
             if lines is not None:
@@ -65,45 +65,31 @@ class FileFeed:
         """Say that a file of changes has no whole state."""
         return None
 
-    def _open(self) -> AbstractContextManager[BinaryIO]:
-        return open_bytes(self._given) if isinstance(self._given, str) else nullcontext(self._given)
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        with ExitStack() as opened:
+            if not isinstance(self._given, str):
+                stream = self._given
+            else:
+                try:
+                    stream = opened.enter_context(open_bytes(self._given))
+                except OSError as error:
+                    raise unreadable(self.source, error) from error
+            yield stream
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
         """Decode what comes behind a line."""
-        content = stream if self._follow is None else self._growing(stream, self._follow)
-        return to_lines(content, self.source, number=last.number, end=last.end, check=last.check)
-
-    def _growing(self, stream: BinaryIO, every: float) -> Iterator[bytes]:
-        line = b""
-        while True:
-            line += stream.readline()
-            if line.endswith(b"\n"):
-                yield line
-                line = b""
-                continue
-            here, there = os.fstat(stream.fileno()), os.stat(self.source)
-            if here.st_size < stream.tell():
-                raise ResyncNeeded(self.source, "was cut while it was followed")
-            if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
-                raise ResyncNeeded(self.source, "was replaced while it was followed")
-            time.sleep(every)
+        pieces = to_pieces(stream)
+        return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
         """Pass over what was read before; None where it is gone and the format can do without."""
         start = stream.tell() if stream.seekable() else None
-        left, check = begin.end, 0
-        try:
-            while left and (block := stream.read(min(left, _BLOCK))):
-                left -= len(block)
-                check = zlib.crc32(block, check)
-        except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
-            check = ~begin.check
-        if not left and check == begin.check:
+        reason = passes(stream, begin)
+        if reason is None:
             return self._lines(stream, begin)
         if self._form.replayable and not self.is_stream:
             return None
-        fault = f"ends before byte {begin.end}" if left else f"has changed before byte {begin.end}"
-        reason = f"{fault}, up to where it was read the last time"
         if self.is_stream:
             if start is None:
                 raise RdfliveError(
@@ -112,15 +98,6 @@ class FileFeed:
                 )
             stream.seek(start)
         raise ResyncNeeded(self.source, reason)
-
-
-def _read_cursor(cursor: str) -> Line:
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise RdfliveError(
-            f"{cursor!r} is no cursor of a file: it would be byte:line:check, as mirror gives it"
-        )
-    return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
 
 
 def _is_pipe(path: str) -> bool:

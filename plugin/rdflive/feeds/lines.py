@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import errno
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import BinaryIO, Final, NamedTuple, cast
 
 from rdflive.errors import FeedError
 
-__all__ = ["STDIN", "Line", "open_bytes", "open_lines", "to_lines"]
+__all__ = ["LONGEST", "STDIN", "Line", "open_bytes", "open_lines", "to_lines", "to_pieces", "unreadable"]
 
 STDIN: Final = "-"
 """The path that stands for standard input."""
+LONGEST: Final = 64 << 20
+"""The most bytes that a line may have, with its end: a small packed file can hold a line of any length."""
+_PIECE: Final = 1 << 20
+_PART: Final = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Line(NamedTuple):
@@ -53,7 +59,17 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
 def open_lines(path: str) -> Iterator[Iterator[Line]]:
     """Open a feed as lines of text."""
     with open_bytes(path) as stream:
-        yield to_lines(stream, "standard input" if path == STDIN else path)
+        yield to_lines(to_pieces(stream), "standard input" if path == STDIN else path)
+
+
+def unreadable(source: str, error: OSError) -> FeedError:
+    """Say that a feed cannot be opened, and why."""
+    return FeedError(source, 0, f"cannot be opened: {error.strerror or error}; give the path of a file")
+
+
+def to_pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """Read a stream in pieces that end where a line does, or are a part of a long one."""
+    return iter(partial(stream.readline, _PIECE), b"")
 
 
 def to_lines(
@@ -61,35 +77,53 @@ def to_lines(
 ) -> Iterator[Line]:
     """Decode UTF-8 line by line (ended by LF, CR or CRLF), each as soon as the stream has it.
 
-    A line that is not UTF-8 has a `fault`; a stream that cannot be read raises `FeedError`. `number`,
-    `end` and `check` are those of the last line read before, where the stream goes on from there.
+    A piece of the stream may hold at most one LF, at its end. A line that is not UTF-8, or longer than
+    `LONGEST` bytes, has a `fault`; a stream that cannot be read raises `FeedError`. `number`, `end` and
+    `check` are those of the last line read before, where the stream goes on from there.
 
-    >>> [line.text for line in to_lines([b"one\\r\\n", b"two"], "feed")]
+    >>> [line.text for line in to_lines([b"one\\r\\n", b"t", b"wo"], "feed")]
     ['one', 'two']
     """
-    chunks = iter(stream)
+    pieces = iter(stream)
+    parts: list[bytes] = []
+    start, before, rest = end, check, b""
     while True:
         try:
-            chunk = next(chunks, None)
+            piece = next(pieces, None)
         except (OSError, EOFError, zlib.error) as error:
             raise FeedError(source, number + 1, f"cannot be read: {error}", offset=end) from error
-        if chunk is None:
-            return
+        if piece is not None and piece.endswith(b"\r"):
+            rest += piece  # an LF may follow
+            continue
+        whole = rest + (piece or b"") if rest else piece or b""
         # splitlines would also split at characters that a literal may hold, such as U+2028
-        *inner, last = chunk.split(b"\r") if b"\r" in chunk else (chunk,)
-        if last == b"\n" and inner:
-            inner, last = inner[:-1], inner[-1] + b"\r\n"
-        parts = [part + b"\r" for part in inner]
-        if last:
-            parts.append(last)
-        for part in parts:
-            number, start, end = number + 1, end, end + len(part)
-            before, check = check, zlib.crc32(part, check)
-            line = part.removesuffix(b"\n").removesuffix(b"\r")
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield Line(line.decode(), number, start, end, check, before=before)
-            except UnicodeDecodeError as error:
-                fault = f"not UTF-8: byte {line[error.start]:#04x} at place {error.start + 1}"
-                yield Line("", number, start, end, check, fault, before)
+        for part in _PART.findall(whole) if b"\r" in whole else (whole,):
+            end += len(part)
+            check = zlib.crc32(part, check)
+            if end - start <= LONGEST:
+                parts.append(part)
+            else:
+                parts.clear()
+            if part.endswith((b"\n", b"\r")) or (piece is None and end > start):
+                number += 1
+                yield _to_line(parts, number, start, end, check, before)
+                parts, start, before = [], end, check
+        rest = b""
+        if piece is None:
+            return
+
+
+def _to_line(parts: list[bytes], number: int, start: int, end: int, check: int, before: int) -> Line:
+    if end - start > LONGEST:
+        fault = f"longer than {LONGEST:,} bytes, the most that a line may have"
+        return Line("", number, start, end, check, fault, before)
+    parts[-1] = parts[-1].removesuffix(b"\n").removesuffix(b"\r")
+    line = parts[0] if len(parts) == 1 else b"".join(parts)
+    parts.clear()  # for a long line is held often enough
+    if number == 1:
+        line = line.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return Line(line.decode(), number, start, end, check, before=before)
+    except UnicodeDecodeError as error:
+        fault = f"not UTF-8: byte {line[error.start]:#04x} at place {error.start + 1}"
+        return Line("", number, start, end, check, fault, before)

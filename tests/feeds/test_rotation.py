@@ -1,0 +1,404 @@
+"""Logs that are rotated while they are followed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rdflib import Dataset, Literal, URIRef
+
+import rdflive
+from rdflive import Change, FeedError, Quad, RdfliveError, ResyncNeeded
+from rdflive.feeds import Decoded, Entry, FeedFormat, Frame, StatelessDecoder, rotation
+from rdflive.feeds.files import FileFeed
+from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.target import GraphTarget
+from support.effort import drawn_from, rounds
+
+pytestmark = pytest.mark.posix("renames or deletes a file that is open")
+
+Action = Callable[[], object]
+
+
+class Log:
+    """A log and whoever writes it; transaction n adds the number n."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "log.rdfp"
+        self.path.touch()
+        self.stream = self.path.open("ab")
+        self.count = 0
+
+    def write(self, number: int = 1) -> None:
+        """Write the next transactions."""
+        for _ in range(number):
+            self.stream.write(f'TX .\nA <urn:s> <urn:n> "{self.count}" .\nTC .\n'.encode())
+            self.count += 1
+        self.stream.flush()
+
+    def reopen(self) -> None:
+        self.stream.close()
+        self.stream = self.path.open("ab")
+
+    def rename(self, name: str = "") -> None:
+        """Rename the log as logrotate does: each file to the next number, or to a name."""
+        if name:
+            self.path.rename(self.path.parent / name)
+            return
+        for number in range(9, 0, -1):
+            for ending in ("", ".gz"):
+                former = Path(f"{self.path}.{number}{ending}")
+                if former.exists():
+                    former.rename(f"{self.path}.{number + 1}{ending}")
+        self.path.rename(f"{self.path}.1")
+
+    def rotate(self, name: str = "") -> None:
+        """Rename and create."""
+        self.rename(name)
+        self.reopen()
+
+    def pack(self, name: str = "log.rdfp.1") -> None:
+        """Compress a former file."""
+        former = self.path.with_name(name)
+        packed = Path(f"{former}.gz")
+        packed.write_bytes(gzip.compress(former.read_bytes()))
+        os.utime(packed, ns=(former.stat().st_atime_ns, former.stat().st_mtime_ns))
+        former.unlink()
+
+    def copy_and_cut(self) -> None:
+        shutil.copy(self.path, f"{self.path}.1")
+        os.truncate(self.path, 0)
+
+
+class _EndError(Exception):
+    """Nothing more is done."""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    log = Log(tmp_path)
+    yield log
+    log.stream.close()
+
+
+def followed(
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    *actions: Action,
+    cursor: str | None = None,
+    form: FeedFormat = RDF_PATCH,
+) -> list[Entry]:
+    """Follow a log, and do the next thing each time that it waits; raises what ends it before the last."""
+    left = list(actions)
+
+    def wait(_: float) -> None:
+        if not left:
+            raise _EndError
+        left.pop(0)()
+
+    monkeypatch.setattr(rotation, "time", SimpleNamespace(sleep=wait))
+    found: list[Entry] = []
+    feed = FileFeed(log.path, form, follow=1)
+    with suppress(_EndError):
+        for entry in feed.entries(cursor, {}, GraphTarget(Dataset())):
+            if entry.error is not None:
+                raise entry.error
+            found.append(entry)
+    return found
+
+
+def numbers(entries: Sequence[Entry]) -> list[int]:
+    return [int(change.quad.object) for entry in entries for change in entry.batch.changes]
+
+
+def does(*steps: Callable[[Log], object]) -> tuple[Callable[[Log], object], ...]:
+    return steps
+
+
+def at_once(*steps: Callable[[Log], object]) -> Callable[[Log], object]:
+    return lambda log: [step(log) for step in steps]
+
+
+def nothing(log: Log) -> None:
+    """Let the log be looked at."""
+
+
+def half(log: Log) -> None:
+    """Write the first half of a transaction, without the end of its last line."""
+    log.stream.write(b'TX .\nA <urn:s> <urn:n> "-1" .\nA <urn:s>')
+    log.stream.flush()
+
+
+def rest(log: Log) -> None:
+    log.stream.write(b' <urn:n> "-2" .\nTC .\n')
+    log.stream.flush()
+
+
+WAYS: dict[str, tuple[Callable[[Log], object], ...]] = {
+    "rename and create": does(Log.write, at_once(Log.rotate, Log.write), Log.write),
+    "what is written to the renamed file comes first": does(
+        Log.rename, Log.write, at_once(lambda log: log.path.touch(), Log.write), Log.reopen, Log.write
+    ),
+    "created late": does(Log.write, Log.rename, Log.write, nothing, at_once(Log.reopen, Log.write)),
+    "created empty": does(Log.rotate, nothing, nothing, Log.write),
+    "deleted and made anew": does(
+        at_once(Log.write, lambda log: log.path.unlink(), Log.reopen, Log.write), Log.write
+    ),
+    "deleted, made anew late": does(lambda log: log.path.unlink(), Log.write, nothing, Log.reopen, Log.write),
+    "twice between two looks": does(
+        at_once(Log.write, Log.rotate, Log.write, Log.rotate, Log.write), Log.write
+    ),
+    "three times, and packed": does(
+        at_once(Log.write, Log.rotate, Log.write, Log.pack, Log.rotate, Log.write, Log.pack, Log.rotate),
+        Log.write,
+        Log.rotate,
+        Log.write,
+    ),
+    "by dates": does(
+        at_once(lambda log: log.rotate("log.rdfp-20261123"), Log.write),
+        at_once(lambda log: log.rotate("log.rdfp-20261124-1"), Log.write),
+        at_once(
+            lambda log: log.rotate("log.rdfp-20261124-2"),
+            Log.write,
+            lambda log: log.rotate("log.rdfp-20261125"),
+            Log.write,
+        ),
+    ),
+    "the ending stays": does(
+        at_once(
+            lambda log: log.rotate("log-20261123.rdfp"),
+            Log.write,
+            lambda log: log.rotate("log-20261124.rdfp"),
+            Log.write,
+        ),
+        Log.write,
+    ),
+    "moved to another folder": does(
+        at_once(lambda log: (log.path.parent / "old").mkdir(), lambda log: log.rotate("old/log"), Log.write),
+    ),
+    "packed at once": does(at_once(Log.write, Log.rotate, Log.pack, Log.write)),
+    "copied and deleted": does(
+        at_once(
+            Log.write,
+            lambda log: shutil.copy2(log.path, f"{log.path}.1"),
+            lambda log: log.path.unlink(),
+            Log.reopen,
+            Log.write,
+        )
+    ),
+    "a bystander": does(
+        lambda log: Path(f"{log.path}.bad").write_text("# 1"), at_once(Log.rotate, Log.write)
+    ),
+}
+
+
+GONE = {"deleted and made anew", "deleted, made anew late", "moved to another folder"}
+"""Ways after which nobody who has not held the file open can find it."""
+
+
+def steps_of(log: Log, way: str) -> list[Action]:
+    return [partial(step, log) for step in WAYS[way]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_transaction_comes_once(log: Log, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """Whatever the log is renamed to, each file is read to its end before the next one."""
+    log.write(2)
+    entries = followed(log, monkeypatch, *steps_of(log, way), partial(nothing, log))
+    assert numbers(entries) == list(range(log.count))
+
+
+@pytest.mark.parametrize("way", sorted(WAYS.keys() - GONE))
+def test_a_follower_that_is_stopped_goes_on_in_its_file(
+    log: Log, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Behind each entry the rest of a rotated log is found, by the bytes that were read."""
+    log.write(2)
+    entries = followed(log, monkeypatch, *steps_of(log, way), partial(nothing, log))
+    for number, entry in enumerate(entries, start=1):
+        assert numbers(followed(log, monkeypatch, cursor=entry.cursor)) == list(range(number, log.count))
+
+
+def test_a_transaction_may_go_on_in_the_next_file(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that was begun waits for its end in the file that it was begun in."""
+    actions = [half, Log.rename, rest, at_once(Log.reopen, Log.write)]
+    entries = followed(log, monkeypatch, *(partial(step, log) for step in actions))
+    assert [len(entry.batch.changes) for entry in entries] == [2, 1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 900])
+def test_a_log_that_is_cut_needs_a_resync(log: Log, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Shorter, as long as before or longer: what was in it between two looks is not known."""
+    log.write(2)
+
+    def cut() -> None:
+        log.write()
+        log.copy_and_cut()
+        log.write(size)
+
+    with pytest.raises(ResyncNeeded, match=r"while it was followed, and what came .* by renaming"):
+        followed(log, monkeypatch, partial(nothing, log), cut)
+
+
+@pytest.mark.parametrize("number", [0, 199])
+def test_what_was_read_is_compared(log: Log, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """A change in place, at the beginning or right in front of the place reached, is noticed."""
+    log.write(200)
+
+    def edit() -> None:
+        place = log.path.read_bytes().index(f'"{number}"'.encode())
+        with log.path.open("r+b") as stream:
+            stream.seek(place + 1)
+            stream.write(b"7")
+
+    with pytest.raises(ResyncNeeded, match="has changed before byte"):
+        followed(log, monkeypatch, edit, log.write)
+
+
+def test_a_log_that_is_cut_while_it_is_read(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read behind the cut is not taken for what follows on what was read before."""
+    log.write(2)
+    read = rotation._File._compare
+
+    def cut(file: Any) -> None:
+        if file.reached.end:
+            log.copy_and_cut()
+            log.count = 50
+            log.write(20)
+        read(file)
+
+    monkeypatch.setattr(rotation._File, "_compare", cut)
+    with pytest.raises(ResyncNeeded):
+        followed(log, monkeypatch, log.write)
+
+
+def test_a_file_that_is_missing_among_the_former_ones(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, as it may be being renamed, but not for ever."""
+    log.write(2)
+    first = Path(f"{log.path}.1")
+
+    def rotate() -> None:
+        log.rotate()
+        log.write()
+        log.rotate()
+        log.write()
+        first.rename(f"{log.path}.away")
+
+    back = [partial(nothing, log)] * 5 + [lambda: Path(f"{log.path}.away").rename(first)]
+    assert numbers(followed(log, monkeypatch, rotate, *back, partial(nothing, log))) == list(range(log.count))
+    with pytest.raises(ResyncNeeded, match="file number 1 is gone"):
+        followed(log, monkeypatch, *[partial(nothing, log)] * 30, rotate, *[partial(nothing, log)] * 30)
+
+
+def test_files_that_came_and_went_are_noticed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer file of the rotation beside one that is gone may be what followed on it."""
+    log.write(2)
+
+    def rotate() -> None:
+        log.path.unlink()
+        log.reopen()
+        log.write()
+        os.utime(log.path, ns=(1 << 62, 1 << 62))
+        log.rotate()
+        log.write()
+
+    with pytest.raises(ResyncNeeded, match="replaced more than once"):
+        followed(log, monkeypatch, rotate, partial(nothing, log))
+
+
+def test_a_cursor_in_a_file_that_is_gone(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the file, and without the bytes in any other, a snapshot is needed."""
+    log.write(2)
+    (_, last) = followed(log, monkeypatch)
+    log.path.unlink()
+    with pytest.raises(ResyncNeeded, match="is not there, nor is a file that it was renamed to"):
+        followed(log, monkeypatch, cursor=last.cursor)
+    log.reopen()
+    log.write()
+    with pytest.raises(ResyncNeeded, match="ends before byte"):
+        followed(log, monkeypatch, cursor=last.cursor)
+    log.write(4)
+    with pytest.raises(ResyncNeeded, match="has changed before byte"):
+        followed(log, monkeypatch, cursor=last.cursor)
+    with pytest.raises(FeedError, match=r"nowhere\.rdfp: cannot be opened"):
+        rdflive.mirror(Dataset(), log.path.with_name("nowhere.rdfp"), follow=1)
+
+
+def test_a_format_with_numbers_begins_anew(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a log is another one than was read, a decoder that passes over what it knows reads it whole."""
+
+    class Numbers(StatelessDecoder):
+        def decode(self, frame: Frame) -> Decoded:
+            return Decoded((Change(1, Quad(URIRef("urn:s"), URIRef("urn:n"), Literal(frame[0].text))),))
+
+    form = FeedFormat("numbers", (), Numbers, replayable=True)
+    log.path.write_text("1\n2\n")
+    assert numbers(followed(log, monkeypatch, form=form, cursor="2:4:2:00000000")) == [1, 2]
+
+
+CURSORS = {
+    "form 1, which did not say so": "68:6:afe9209f",
+    "form 2": "2:68:6:afe9209f",
+}
+"""What versions of rdflive have written behind the same two transactions."""
+
+
+@pytest.mark.parametrize("form", CURSORS)
+def test_cursors_of_earlier_versions_are_read(log: Log, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """What a version of rdflive has kept leads on; one of a form to come is refused with the way out."""
+    log.write(3)
+    assert followed(log, monkeypatch)[1].cursor == CURSORS["form 2"]
+    assert numbers(followed(log, monkeypatch, cursor=CURSORS[form])) == [2]
+    with pytest.raises(
+        RdfliveError, match=r"is a cursor of form 3, .*use the version that made it, or begin"
+    ):
+        followed(log, monkeypatch, cursor=f"3:{CURSORS[form]}")
+
+
+def _random_action(log: Log, random: Random) -> None:
+    """Do what a rotation by renaming may do; the writer writes on as it likes."""
+    for _ in range(random.randint(1, 5)):
+        roll = random.random()
+        is_there = log.path.exists()
+        if roll < 0.5:
+            log.write(random.randint(1, 3))
+        elif roll < 0.7 and is_there:
+            log.rename()
+        elif roll < 0.9 and not is_there:
+            log.reopen()
+        elif Path(f"{log.path}.1").exists() and is_there and log.path.stat().st_size:
+            log.pack()
+
+
+def test_random_rotations_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With looks at any moment between, and stops at any entry, each transaction comes once, in order."""
+    for number in range(rounds(2000)):
+        random = drawn_from("rotations", number)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        log = Log(folder)
+        log.write()
+        found: list[Entry] = []
+        for _ in range(random.randint(1, 3)):
+            actions = [partial(_random_action, log, random) for _ in range(random.randint(1, 6))]
+            cursor = found[-1].cursor if found else None
+            entries = followed(log, monkeypatch, *actions, cursor=cursor)
+            found += entries[: random.randint(1, len(entries))] if entries else []
+        if not log.path.exists():
+            log.reopen()
+        log.write()
+        found += followed(
+            log, monkeypatch, partial(nothing, log), partial(nothing, log), cursor=found[-1].cursor
+        )
+        log.stream.close()
+        assert numbers(found) == list(range(log.count)), number
+        shutil.rmtree(folder)
