@@ -23,6 +23,7 @@ from rdflib import BNode, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, Quad
+from rdflive.feeds.cursors import read_cursor
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.target import GraphTarget
 
@@ -92,7 +93,7 @@ class Model:
         dataset.open(str(store))
         target = GraphTarget(dataset)
         cursor = target.kept(str(feed)).get("cursor", "0:0:0")
-        count = bisect.bisect_right(self.ends, int(cursor.split(":")[0]))
+        count = bisect.bisect_right(self.ends, read_cursor(cursor).end)
         assert count >= self.done, f"the cursor went back from batch {self.done} to {count}"
         for changes in self.batches[self.done : count]:
             for sign, quad in changes:
