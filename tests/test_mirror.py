@@ -337,6 +337,23 @@ def test_a_growing_file_is_followed(tmp_path: Path, dataset: Any) -> None:
     assert "was cut while it was followed" in str(followed.failure)
 
 
+def test_a_feed_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """A missing file, a folder and a missing snapshot are errors of the feed, with what to give."""
+    log = append(tmp_path / "log.nq", f"+ {row('1')}\n")
+    missing = tmp_path / "missing.nq"
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        (missing, {}),
+        (missing, {"follow": 1.0}),
+        (tmp_path, {"format": "nquads"}),
+        (log, {"snapshot": missing}),
+    ]
+    for source, given_ in cases:
+        with pytest.raises(FeedError, match=r": cannot be opened: .*; give the path of a file") as raised:
+            rdflive.mirror(Graph(), source, **given_)
+        assert raised.value.source == str(missing if source == log else source)
+        assert isinstance(raised.value.__cause__, OSError)
+
+
 def test_hooked_formats_are_mirrored(tmp_path: Path) -> None:
     """A format given as a value needs no registration, and one that knows its place is read again whole."""
 

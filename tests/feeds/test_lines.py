@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import io
+import tracemalloc
 import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rdflib import Graph
 
+import rdflive
 from rdflive import FeedError
 from rdflive.feeds import Line, decode, open_lines, to_lines
+from rdflive.feeds.lines import LONGEST, to_pieces
 from rdflive.feeds.nquads import NQUADS
 
 
@@ -48,6 +52,46 @@ def test_places_of_lines_are_those_of_their_bytes(content: bytes) -> None:
     assert [line.start for line in lines] == [0, *(line.end for line in lines)][: len(lines)]
     assert [line.check for line in lines] == [zlib.crc32(content[: line.end]) for line in lines]
     assert not lines or lines[-1].end == len(content)
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\xc3\xa9", b"\xff"]), max_size=30).map(b"".join),
+    st.integers(1, 4),
+    st.integers(1, 9),
+)
+def test_pieces_make_no_difference(content: bytes, size: int, longest: int) -> None:
+    """However a stream is cut, its lines are the same; one that is too long has a fault and its place."""
+    whole = list(to_lines(io.BytesIO(content), "x"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rdflive.feeds.lines._PIECE", size)
+        assert list(to_lines(to_pieces(io.BytesIO(content)), "x")) == whole
+        patch.setattr("rdflive.feeds.lines.LONGEST", longest)
+        expected = [
+            line._replace(text="", fault=f"longer than {longest} bytes, the most that a line may have")
+            if line.end - line.start > longest
+            else line
+            for line in whole
+        ]
+        assert list(to_lines(to_pieces(io.BytesIO(content)), "x")) == expected
+
+
+def test_a_line_that_is_too_long_is_not_held(tmp_path: Path) -> None:
+    """A small packed file cannot fill the memory, and the record behind it is read."""
+    path = tmp_path / "x.nq.gz"
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(b'+ <urn:s> <urn:p> "')
+        for _ in range(1 + (LONGEST >> 20)):
+            stream.write(b"x" * (1 << 20))
+        stream.write(b'" .\n+ <urn:s> <urn:p> "1" .\n')
+    tracemalloc.start()
+    try:
+        done = rdflive.mirror(Graph(), path, on_bad="skip", dead_letters=tmp_path / "bad")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (done.entries, done.skipped) == (1, 1)
+    assert peak < 1.5 * LONGEST
+    assert f"longer than {LONGEST:,} bytes" in (tmp_path / "bad").read_text()
 
 
 def test_gzip_is_read_by_its_ending(tmp_path: Path) -> None:

@@ -50,16 +50,21 @@ class Log:
         self.stream = self.path.open("ab")
 
     def rename(self, name: str = "") -> None:
-        """Rename the log as logrotate does: each file to the next number, or to a name."""
+        """Rename the log to a name, or as logrotate does."""
         if name:
             self.path.rename(self.path.parent / name)
-            return
-        for number in range(9, 0, -1):
+        else:
+            for step in self.renamings():
+                step()
+
+    def renamings(self) -> Iterator[Action]:
+        """Give the steps of a rotation: each file gets the next number, the oldest first."""
+        for number in range(30, 0, -1):
             for ending in ("", ".gz"):
                 former = Path(f"{self.path}.{number}{ending}")
                 if former.exists():
-                    former.rename(f"{self.path}.{number + 1}{ending}")
-        self.path.rename(f"{self.path}.1")
+                    yield partial(former.rename, f"{self.path}.{number + 1}{ending}")
+        yield partial(self.path.rename, f"{self.path}.1")
 
     def rotate(self, name: str = "") -> None:
         """Rename and create."""
@@ -295,7 +300,7 @@ def test_a_file_that_is_missing_among_the_former_ones(log: Log, monkeypatch: pyt
 
     back = [partial(nothing, log)] * 5 + [lambda: Path(f"{log.path}.away").rename(first)]
     assert numbers(followed(log, monkeypatch, rotate, *back, partial(nothing, log))) == list(range(log.count))
-    with pytest.raises(ResyncNeeded, match="file number 1 is gone"):
+    with pytest.raises(ResyncNeeded, match="its file number 1 is gone"):
         followed(log, monkeypatch, *[partial(nothing, log)] * 30, rotate, *[partial(nothing, log)] * 30)
 
 
@@ -311,8 +316,8 @@ def test_files_that_came_and_went_are_noticed(log: Log, monkeypatch: pytest.Monk
         log.rotate()
         log.write()
 
-    with pytest.raises(ResyncNeeded, match="replaced more than once"):
-        followed(log, monkeypatch, rotate, partial(nothing, log))
+    with pytest.raises(ResyncNeeded, match=r"and .*\.1 came when the file that was read had gone"):
+        followed(log, monkeypatch, rotate, *[partial(nothing, log)] * 30)
 
 
 def test_a_cursor_in_a_file_that_is_gone(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,41 +369,75 @@ def test_cursors_of_earlier_versions_are_read(log: Log, monkeypatch: pytest.Monk
         followed(log, monkeypatch, cursor=f"3:{CURSORS[form]}")
 
 
-def _random_action(log: Log, random: Random) -> None:
-    """Do what a rotation by renaming may do; the writer writes on as it likes."""
-    for _ in range(random.randint(1, 5)):
-        roll = random.random()
-        is_there = log.path.exists()
-        if roll < 0.5:
-            log.write(random.randint(1, 3))
-        elif roll < 0.7 and is_there:
-            log.rename()
+class _Rotation:
+    """Whoever writes and rotates a log, one step after the other, in any order that can be."""
+
+    def __init__(self, log: Log, random: Random) -> None:
+        self.log = log
+        self.random = random
+        self.steps: Iterator[Action] = iter(())
+
+    def act(self) -> None:
+        for _ in range(self.random.randint(1, 5)):
+            self.step()
+
+    def step(self) -> None:
+        """Go on with the rotation, write, or begin another rotation."""
+        step = next(self.steps, None)
+        is_there = self.log.path.exists()
+        if step is not None:
+            step()
+        elif (roll := self.random.random()) < 0.5:
+            self.log.write(self.random.randint(1, 3))
+        elif (
+            roll < 0.7
+            and is_there
+            and self.log.path.stat().st_ino == os.fstat(self.log.stream.fileno()).st_ino
+        ):
+            self.steps = self.log.renamings()
         elif roll < 0.9 and not is_there:
-            log.reopen()
-        elif Path(f"{log.path}.1").exists() and is_there and log.path.stat().st_size:
-            log.pack()
+            self.log.reopen()
+        elif Path(f"{self.log.path}.1").exists() and is_there and self.log.path.stat().st_size:
+            self.log.pack()
+
+    def end(self) -> None:
+        """Come to an end that shows how far it goes."""
+        for step in self.steps:
+            step()
+        if not self.log.path.exists():
+            self.log.reopen()
+        self.log.write()
 
 
 def test_random_rotations_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With looks at any moment between, and stops at any entry, each transaction comes once, in order."""
+    """Looked at between any two steps, and stopped at any entry, each transaction comes once, in order."""
+    find = rotation._find
     for number in range(rounds(2000)):
         random = drawn_from("rotations", number)
         folder = tmp_path / str(number)
         folder.mkdir()
         log = Log(folder)
         log.write()
+        rotated = _Rotation(log, random)
+        left = iter(range(random.randint(0, 30)))
+
+        def looked(path: str, rotated: _Rotation = rotated, left: Iterator[int] = left) -> Any:
+            if rotated.random.random() < 0.3 and next(left, None) is not None:
+                rotated.step()  # while it is being looked at
+            return find(path)
+
+        monkeypatch.setattr(rotation, "_find", looked)
         found: list[Entry] = []
         for _ in range(random.randint(1, 3)):
-            actions = [partial(_random_action, log, random) for _ in range(random.randint(1, 6))]
+            actions = [rotated.act] * random.randint(1, 6)
             cursor = found[-1].cursor if found else None
             entries = followed(log, monkeypatch, *actions, cursor=cursor)
             found += entries[: random.randint(1, len(entries))] if entries else []
-        if not log.path.exists():
-            log.reopen()
-        log.write()
-        found += followed(
-            log, monkeypatch, partial(nothing, log), partial(nothing, log), cursor=found[-1].cursor
-        )
+        for _ in left:
+            pass
+        rotated.end()
+        looks = [partial(nothing, log)] * 5
+        found += followed(log, monkeypatch, *looks, cursor=found[-1].cursor if found else None)
         log.stream.close()
         assert numbers(found) == list(range(log.count)), number
         shutil.rmtree(folder)

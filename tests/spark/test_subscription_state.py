@@ -90,6 +90,22 @@ def test_other_prefixes_make_another_query(tmp_path: Path) -> None:
     assert tasks.signature(filtered[0], 2) != tasks.signature(filtered[1], 2)
 
 
+def test_the_state_of_earlier_versions_is_read(tmp_path: Path) -> None:
+    """`written/` holds what a version of rdflive has written; another format is refused with the way out."""
+    folder = tmp_path / "state"
+    shutil.copytree(Path(__file__).parent / "written" / "state-1", folder)
+    mine = tasks.signature(plan_query(QUERY), 1)
+    tasks.check(str(folder), mine)
+    bucket = Bucket.of(Moment(str(folder), 3), matching.LIVE, 0, matching.LAYOUT)
+    held = [(row["v0"], row["weight"]) for run in bucket.before(3) for row in run.table.to_pylist()]
+    assert held == [("<urn:1>", 1), ("<urn:2>", 1), ("<urn:1>", -1)]
+    for other in (0, 2):
+        with pytest.raises(
+            StateError, match=r"is of format 1, .* use the version that made it, or start anew"
+        ):
+            tasks.check(str(folder), mine | {"format": other})
+
+
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     """Bytes that are no table end the micro-batch with the path of the file."""
     bucket = Bucket.of(Moment(str(tmp_path), 0), "live", 0, matching.LAYOUT)

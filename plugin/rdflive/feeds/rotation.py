@@ -26,7 +26,8 @@ _BLOCK: Final = 1 << 20
 _ENDS: Final = 1024
 """So many bytes at the beginning and in front of the place reached are compared at every look."""
 _LOOKS: Final = 20
-"""A file that is missing among those of a rotation may come in so many looks."""
+_PATIENCE: Final = 10.0
+"""What is doubtful may be the middle of a rotation: for so many looks, and so many seconds of looking."""
 _NUMBER: Final = r"[._-](\d[\d._T:-]*?)"
 _COUNTED: Final = 5
 """A number of more digits is a time."""
@@ -162,10 +163,8 @@ class RotatedLog:
             if fault is None:
                 return file
             self._close(file)
-        if begin is not None and (found := self._same(begin, self._former())) is not None:
-            file = self._opened(found.path)
-            if passes(file, begin) is None:
-                return file
+        if begin is not None and (found := self._found(begin)) is not None:
+            return found
         if self._replayable and os.path.exists(self._path):
             return self._opened(self._path)
         raise ResyncNeeded(self._path, fault or "")
@@ -187,45 +186,56 @@ class RotatedLog:
         if new is not None and new.place == file.place:
             return None
         former = self._former()
-        here = next((other for other in former if other.place == file.place), None)
         has_begun = new is not None and new.size > 0
+        here = next((other for other in former if other.place == file.place), None)
         if here is None and has_begun:
             here = self._same(file.reached, former)  # it was compressed, or copied and deleted
-        between = [] if here is None else self._behind(here, former)
-        if between is None or not (has_begun or any(other.size for other in between)):
-            return None
-        if here is None and any(
-            other.changed > os.fstat(file.stream.fileno()).st_mtime_ns for other in former
-        ):
-            raise ResyncNeeded(
-                self._path,
-                "was replaced more than once since it was looked at, and the file that was read is gone",
-            )
+        if here is None:
+            between: list[_Found] = []
+            written = os.fstat(file.stream.fileno()).st_mtime_ns
+            newer = [other.path for other in former if other.changed > written] if has_begun else []
+            doubt = f"{newer[-1]} came when the file that was read had gone" if newer else ""
+        else:
+            between = [
+                other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
+            ]
+            missing = set() if here.time else _gaps({other.number for other in between}, here.number)
+            doubt = f"its file number {max(missing)} is gone" if missing else ""
         found = next(iter(between), new)
-        if found is None or self._former() != former:
+        if found is None or not (has_begun or any(other.size for other in between)):
+            return None
+        if self._former() != former or _find(found.path) is None:
             return None  # it is being rotated at this moment
+        if doubt:
+            self._doubts += 1
+            if self._doubts > max(_LOOKS, _PATIENCE / self._every):
+                raise ResyncNeeded(self._path, f"was rotated while it was followed, and {doubt}")
+            return None
+        self._doubts = 0
+        return self._opened_as(found)
+
+    def _opened_as(self, found: _Found) -> _File | None:
+        """Open a file that was found, unless another one has its name meanwhile."""
         try:
-            successor = self._opened(found.path)
+            file = self._opened(found.path)
         except FileNotFoundError:
             return None
-        if successor.place != found.place:
-            self._close(successor)
-            return None
-        return successor
+        if file.place == found.place:
+            return file
+        self._close(file)
+        return None
 
-    def _behind(self, here: _Found, former: list[_Found]) -> list[_Found] | None:
-        """List the files between a former file and the one at the path; None while one is missing."""
-        behind = [
-            other for other in former if bool(other.time) == bool(here.time) and other.order > here.order
-        ]
-        numbers = {other.number for other in behind}
-        missing = set() if here.time else set(range(min(numbers, default=1), here.number)) - numbers
-        self._doubts = self._doubts + 1 if missing else 0
-        if self._doubts > _LOOKS:
-            raise ResyncNeeded(
-                self._path, f"was rotated while it was followed, and the file number {max(missing)} is gone"
-            )
-        return None if missing else behind
+    def _found(self, place: Line) -> _File | None:
+        """Open the former file that has what was read up to a place, and pass over it."""
+        while True:
+            former = self._former()
+            found = self._same(place, former)
+            if found is not None and (file := self._opened_as(found)) is not None:
+                if passes(file, place) is None:
+                    return file
+                self._close(file)
+            elif self._former() == former:
+                return None
 
     def _same(self, place: Line, former: list[_Found]) -> _Found | None:
         """Find the former file that has what was read up to a place."""
@@ -268,3 +278,8 @@ def _find(path: str) -> _Found | None:
         found = os.stat(path)
         return _Found(path, (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
     return None
+
+
+def _gaps(numbers: set[int], last: int) -> set[int]:
+    """Tell which numbers are missing from 1, or a lower one that is there, to the one before the last."""
+    return set(range(min(1, *numbers, 1), last)) - numbers

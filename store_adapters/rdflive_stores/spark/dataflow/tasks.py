@@ -106,6 +106,11 @@ def check(folder: str, mine: dict[str, Any]) -> None:
             f"the state of the query should be in {folder}, and is not: it was removed, its first "
             f"micro-batch was never read, or the checkpoint is that of another program; {_ANEW}"
         ) from error
+    if theirs.get("format") != mine["format"]:
+        raise StateError(
+            f"the state in {folder} is of format {theirs.get('format')!r}, and this rdflive knows "
+            f"{mine['format']}: use the version that made it, or {_ANEW}"
+        )
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise StateError(

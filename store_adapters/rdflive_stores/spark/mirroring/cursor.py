@@ -23,6 +23,8 @@ Offsets: TypeAlias = Sequence[Any]
 StillHas: TypeAlias = Callable[[str, int, int], bool]
 """Tells whether a file, by its path, has at least so many bytes, and the last of them a checksum."""
 
+_FORM: Final = 2
+"""Of what a graph keeps."""
 _DELTA: Final = "reservoirId"
 """Is in the offsets of Delta Lake's own source, which name a version of a table."""
 _MOVED: Final = " (if the checkpoint was moved, give the name= that it had, by default its former path)"
@@ -45,19 +47,27 @@ class Cursor:
         """Write it as it is kept."""
         more = {"ahead": dict(self.ahead)} if self.ahead else {}
         flag = {"repeats": True} if self.repeats else {}
-        return json.dumps(
-            {"query": self.query, "batch": self.batch, "offsets": list(self.offsets), **more, **flag}
-        )
+        place = {"query": self.query, "batch": self.batch, "offsets": list(self.offsets)}
+        return json.dumps({"form": _FORM, **place, **more, **flag})
 
     @classmethod
     def from_text(cls, text: str, name: str) -> Cursor:
-        """Read what is kept under a name; raises `RdfliveError` where something else has kept it.
+        """Read what is kept under a name, also in form 1, which did not say its form.
+
+        Raises `RdfliveError` for a later form, and where something else has kept it.
 
         >>> Cursor.from_text(Cursor("a", 3, [{"log": 5}]).to_text(), "spark").batch
         3
         """
         try:
-            return cls(**json.loads(text))
+            kept = dict(json.loads(text))
+            if (form := kept.pop("form", 1)) not in (1, _FORM):
+                raise RdfliveError(
+                    f"the graph keeps under {name!r} a cursor of form {form!r}, and this rdflive knows "
+                    f"{_FORM} and before: use the version that made it, or mirror the source from its "
+                    "beginning with a new checkpoint and another name into an empty graph"
+                )
+            return cls(**kept)
         except (ValueError, TypeError) as error:
             raise RdfliveError(
                 f"the graph keeps under {name!r} the cursor of a feed that is not mirrored through Spark: "
