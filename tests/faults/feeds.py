@@ -6,6 +6,7 @@ from faults.planting import Fault
 
 RDF_PATCH = ("feeds/test_rdf_patch.py",)
 LINES = ("feeds/test_lines.py",)
+ROTATION = ("feeds/test_rotation.py",)
 GOLDEN = ("feeds/test_golden.py",)
 SPARQL_UPDATE = ("feeds/test_sparql_update.py",)
 DEBEZIUM = ("feeds/tables/test_debezium.py",)
@@ -17,8 +18,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the two bytes of a line's end are two ends",
         "rdflive/feeds/lines.py",
-        'if last == b"\\n" and inner:',
-        'if last == b"\\n" and not inner:',
+        '_PART: Final = re.compile(rb"[^\\r\\n]*(?:\\r\\n|\\r|\\n)|[^\\r\\n]+")',
+        '_PART: Final = re.compile(rb"[^\\r\\n]*(?:\\r|\\n)|[^\\r\\n]+")',
         LINES,
     ),
     Fault(
@@ -31,22 +32,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the check of a line is that of its own bytes",
         "rdflive/feeds/lines.py",
-        "before, check = check, zlib.crc32(part, check)",
-        "before, check = check, zlib.crc32(part)",
+        "check = zlib.crc32(part, check)",
+        "check = zlib.crc32(part)",
         LINES,
     ),
     Fault(
         "a line counts characters in place of bytes",
         "rdflive/feeds/lines.py",
-        "number, start, end = number + 1, end, end + len(part)",
-        'number, start, end = number + 1, end, end + len(part.decode(errors="replace"))',
+        "end += len(part)",
+        'end += len(part.decode(errors="replace"))',
         LINES,
     ),
     Fault(
         "the cursor of a transaction stands behind its first line",
         "rdflive/feeds/entries.py",
-        "last = frame[-1]",
-        "last = frame[0]",
+        "cursor = write_cursor(frame[-1])",
+        "cursor = write_cursor(frame[0])",
         GOLDEN,
     ),
     Fault(
@@ -72,17 +73,38 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a file that changed before its cursor is gone on with",
-        "rdflive/feeds/files.py",
+        "rdflive/feeds/rotation.py",
         "if not left and check == begin.check:",
         "if not left:",
         MIRROR,
     ),
     Fault(
         "a line that is followed loses what came of it first",
-        "rdflive/feeds/files.py",
-        "line += stream.readline()",
-        "line = stream.readline()",
+        "rdflive/feeds/lines.py",
+        "parts.append(part)",
+        "parts[:] = [part]",
         MIRROR,
+    ),
+    Fault(
+        "a file is left before its successor has begun",
+        "rdflive/feeds/rotation.py",
+        "has_begun = new is not None and new.size > 0",
+        "has_begun = new is not None",
+        ROTATION,
+    ),
+    Fault(
+        "files between the one that was read and the one at the path are passed over",
+        "rdflive/feeds/rotation.py",
+        "found = next((other for other in between if other.size), new if has_begun else None)",
+        "found = new if has_begun else None",
+        ROTATION,
+    ),
+    Fault(
+        "a log that was cut and has grown is read on",
+        "rdflive/feeds/rotation.py",
+        "if self.stream.read(len(known)) != known:",
+        "if len(self.stream.read(len(known))) != len(known):",
+        ROTATION,
     ),
     Fault(
         "an escape may stand for no character",

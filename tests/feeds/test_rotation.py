@@ -412,7 +412,7 @@ class _Rotation:
 def test_random_rotations_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at between any two steps, and stopped at any entry, each transaction comes once, in order."""
     find = rotation._find
-    for number in range(rounds(2000)):
+    for number in range(rounds(3000)):
         random = drawn_from("rotations", number)
         folder = tmp_path / str(number)
         folder.mkdir()

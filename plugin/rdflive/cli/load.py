@@ -25,6 +25,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import Line, read_nquads, to_lines
+from rdflive.feeds.lines import to_pieces
 from rdflive.feeds.terms import normal
 
 __all__ = ["STORES", "load", "open_dataset"]
@@ -104,7 +105,7 @@ def _load_lines(
 
     def lines() -> Iterator[Line]:
         nonlocal here
-        for line in to_lines(stream, path):
+        for line in to_lines(to_pieces(stream), path):
             here = line
             yield line
 

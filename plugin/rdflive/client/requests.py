@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from rdflive.client.address import Address
@@ -42,7 +43,9 @@ class Stream:
         Raises `ServerError` where the connection is lost, or silent for too long, and `MalformedEvent`.
         """
         try:
-            yield from read_messages(to_lines(self._response, self._url), last)
+            # an answer is one line, however large it is
+            lines = to_lines(self._response, self._url, longest=inf)
+            yield from read_messages(lines, last)
         except (FeedError, HTTPException, OSError, ValueError) as error:
             raise ServerError(f"{self._url}: the connection was lost: {_text(error)}") from error
 

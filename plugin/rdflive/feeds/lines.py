@@ -73,17 +73,24 @@ def to_pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def to_lines(
-    stream: Iterable[bytes], source: str, *, number: int = 0, end: int = 0, check: int = 0
+    stream: Iterable[bytes],
+    source: str,
+    *,
+    number: int = 0,
+    end: int = 0,
+    check: int = 0,
+    longest: float | None = None,
 ) -> Iterator[Line]:
     """Decode UTF-8 line by line (ended by LF, CR or CRLF), each as soon as the stream has it.
 
-    A piece of the stream may hold at most one LF, at its end. A line that is not UTF-8, or longer than
-    `LONGEST` bytes, has a `fault`; a stream that cannot be read raises `FeedError`. `number`, `end` and
-    `check` are those of the last line read before, where the stream goes on from there.
+    A piece of the stream may hold at most one LF, at its end. A line that is not UTF-8, or has more bytes
+    than `longest` (by default `LONGEST`), has a `fault`; a stream that cannot be read raises `FeedError`.
+    `number`, `end` and `check` are those of the last line read before, where the stream goes on from there.
 
     >>> [line.text for line in to_lines([b"one\\r\\n", b"t", b"wo"], "feed")]
     ['one', 'two']
     """
+    longest = LONGEST if longest is None else longest
     pieces = iter(stream)
     parts: list[bytes] = []
     start, before, rest = end, check, b""
@@ -100,7 +107,7 @@ def to_lines(
         for part in _PART.findall(whole) if b"\r" in whole else (whole,):
             end += len(part)
             check = zlib.crc32(part, check)
-            if end - start <= LONGEST:
+            if end - start <= longest:
                 parts.append(part)
             else:
                 parts.clear()
@@ -114,7 +121,7 @@ def to_lines(
 
 
 def _to_line(parts: list[bytes], number: int, start: int, end: int, check: int, before: int) -> Line:
-    if end - start > LONGEST:
+    if not parts:
         fault = f"longer than {LONGEST:,} bytes, the most that a line may have"
         return Line("", number, start, end, check, fault, before)
     parts[-1] = parts[-1].removesuffix(b"\n").removesuffix(b"\r")

@@ -187,22 +187,10 @@ class RotatedLog:
             return None
         former = self._former()
         has_begun = new is not None and new.size > 0
-        here = next((other for other in former if other.place == file.place), None)
-        if here is None and has_begun:
-            here = self._same(file.reached, former)  # it was compressed, or copied and deleted
-        if here is None:
-            between: list[_Found] = []
-            written = os.fstat(file.stream.fileno()).st_mtime_ns
-            newer = [other.path for other in former if other.changed > written] if has_begun else []
-            doubt = f"{newer[-1]} came when the file that was read had gone" if newer else ""
-        else:
-            between = [
-                other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
-            ]
-            missing = set() if here.time else _gaps({other.number for other in between}, here.number)
-            doubt = f"its file number {max(missing)} is gone" if missing else ""
-        found = next(iter(between), new)
-        if found is None or not (has_begun or any(other.size for other in between)):
+        between, doubt = self._between(file, former, has_begun=has_begun)
+        # an empty one is passed over, for it could not be known again
+        found = next((other for other in between if other.size), new if has_begun else None)
+        if found is None:
             return None
         if self._former() != former or _find(found.path) is None:
             return None  # it is being rotated at this moment
@@ -213,6 +201,21 @@ class RotatedLog:
             return None
         self._doubts = 0
         return self._opened_as(found)
+
+    def _between(self, file: _File, former: list[_Found], *, has_begun: bool) -> tuple[list[_Found], str]:
+        """List the former files behind one, and say what may be missing among them."""
+        here = next((other for other in former if other.place == file.place), None)
+        if here is None and has_begun:
+            here = self._same(file.reached, former)  # it was compressed, or copied and deleted
+        if here is None:
+            written = os.fstat(file.stream.fileno()).st_mtime_ns
+            newer = [other.path for other in former if other.changed > written]
+            return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
+        between = [
+            other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
+        ]
+        missing = set() if here.time else _gaps({other.number for other in between}, here.number)
+        return between, f"its file number {max(missing)} is gone" if missing else ""
 
     def _opened_as(self, found: _Found) -> _File | None:
         """Open a file that was found, unless another one has its name meanwhile."""
@@ -238,8 +241,8 @@ class RotatedLog:
                 return None
 
     def _same(self, place: Line, former: list[_Found]) -> _Found | None:
-        """Find the former file that has what was read up to a place."""
-        for other in reversed(former):
+        """Find the former file that has what was read up to a place; any could be one that was empty."""
+        for other in reversed(former if place.end else []):
             if other.size >= place.end or other.path.endswith(".gz"):
                 with suppress(FileNotFoundError), open_bytes(other.path) as stream:
                     if passes(stream, place) is None:

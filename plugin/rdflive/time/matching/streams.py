@@ -13,7 +13,7 @@ from rdflib import Dataset, Graph
 
 from rdflive.errors import FeedError
 from rdflive.feeds.decoder import meaningful
-from rdflive.feeds.lines import STDIN, open_bytes, to_lines
+from rdflive.feeds.lines import STDIN, open_bytes, to_lines, to_pieces
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.time.matching.events import Event, EventError
 from rdflive.time.matching.libraries import plain, pyoxigraph
@@ -75,7 +75,7 @@ def _numbered(number: Callable[[], int]) -> Iterator[None]:
 
 
 def _rdflib_quads(stream: BinaryIO, source: str) -> Iterator[tuple[Any, Any]]:
-    for line in meaningful(to_lines(stream, source)):
+    for line in meaningful(to_lines(to_pieces(stream), source)):
         try:
             if line.fault:
                 raise RowError(line.fault)
