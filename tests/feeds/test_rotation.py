@@ -151,7 +151,7 @@ def rest(log: Log) -> None:
 WAYS: dict[str, tuple[Callable[[Log], object], ...]] = {
     "rename and create": does(Log.write, at_once(Log.rotate, Log.write), Log.write),
     "what is written to the renamed file comes first": does(
-        Log.rename, Log.write, at_once(lambda log: log.path.touch(), Log.write), Log.reopen, Log.write
+        Log.rename, Log.write, lambda log: log.path.touch(), Log.write, at_once(Log.reopen, Log.write)
     ),
     "created late": does(Log.write, Log.rename, Log.write, nothing, at_once(Log.reopen, Log.write)),
     "created empty": does(Log.rotate, nothing, nothing, Log.write),
@@ -383,29 +383,28 @@ class _Rotation:
 
     def step(self) -> None:
         """Go on with the rotation, write, or begin another rotation."""
-        step = next(self.steps, None)
-        is_there = self.log.path.exists()
+        step, path = next(self.steps, None), self.log.path
+        is_there = path.exists()
+        is_written = is_there and path.stat().st_ino == os.fstat(self.log.stream.fileno()).st_ino
+        roll = self.random.random()
         if step is not None:
             step()
-        elif (roll := self.random.random()) < 0.5:
+        elif roll < 0.5:
             self.log.write(self.random.randint(1, 3))
-        elif (
-            roll < 0.7
-            and is_there
-            and self.log.path.stat().st_ino == os.fstat(self.log.stream.fileno()).st_ino
-        ):
+        elif roll < 0.7 and is_written:
             self.steps = self.log.renamings()
-        elif roll < 0.9 and not is_there:
+        elif roll < 0.7 and not is_there:
+            path.touch()
+        elif roll < 0.9 and not is_written:
             self.log.reopen()
-        elif Path(f"{self.log.path}.1").exists() and is_there and self.log.path.stat().st_size:
+        elif is_written and path.stat().st_size and Path(f"{path}.1").exists():
             self.log.pack()
 
     def end(self) -> None:
         """Come to an end that shows how far it goes."""
         for step in self.steps:
             step()
-        if not self.log.path.exists():
-            self.log.reopen()
+        self.log.reopen()
         self.log.write()
 
 
