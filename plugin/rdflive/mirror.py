@@ -70,9 +70,9 @@ def mirror(
     The first bad record raises `FeedError`; the entries in front of it stay applied. With
     `on_bad="skip"` the unit it is in (a transaction, a line) is appended to the file `dead_letters`.
     `follow` goes on at the end of a file, which is looked at for more every so many seconds, and in the
-    file that takes its place when the log is rotated by renaming; the call ends with an exception, such as that of Ctrl-C, which waits for the commit that is under way. `on_entry` is
-    called after each commit, `on_resync` after one that replaced all. Also raises `ResyncNeeded`, and
-    `UnsupportedStoreError`.
+    file that takes its place when the log is rotated by renaming; the call ends with an exception, such as
+    that of Ctrl-C, which waits for the commit that is under way. `on_entry` is called after each commit,
+    `on_resync` after one that replaced all. Also raises `ResyncNeeded`, and `UnsupportedStoreError`.
 
     >>> import io, rdflib
     >>> graph = rdflib.Graph()
