@@ -16,7 +16,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
-from rdflive.store import NAMED, Adapter, GraphKey
+from rdflive.store import NAMED, Adapter, GraphKey, value_of
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
 
@@ -139,7 +139,7 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
 def _state(adapter: Adapter) -> StoreState:
     """Give what is maintained on a store, or make it."""
     known = next(_states(adapter), None)
-    return StoreState(adapter.to_native, adapter.to_rdflib()) if known is None else known
+    return StoreState(adapter.to_native, value_of(adapter)) if known is None else known
 
 
 def _states(adapter: Adapter) -> Iterator[StoreState]:

@@ -22,6 +22,7 @@ from rdflive.capture import (
     Triple,
 )
 from rdflive.errors import RdfliveError
+from rdflive.model import Foreign
 
 __all__ = [
     "NAMED",
@@ -35,11 +36,13 @@ __all__ = [
     "Listener",
     "NamedGraphs",
     "QuadTerms",
+    "Rdf12Terms",
     "Snapshottable",
     "Triple",
     "Watchable",
     "Writable",
     "WriteRefusedError",
+    "value_of",
 ]
 
 
@@ -96,6 +99,17 @@ class Adapter(Watchable, Snapshottable, NamedGraphs, Protocol):
 
 
 @runtime_checkable
+class Rdf12Terms(Protocol):
+    """An adapter whose store holds terms of RDF 1.2 that rdflib lacks; its `to_native` also takes values."""
+
+    def to_value(self) -> Callable[[Any], Any] | None:
+        """Give what `to_rdflib` does, but for expressions, which compute with more than rdflib can hold.
+
+        The function makes of such terms a `DirectionalString` or a `TripleTerm` of `rdflive.model`.
+        """
+
+
+@runtime_checkable
 class Writable(Protocol):
     """An adapter that can apply an entry of a feed and keep the feed's cursor with it, as `mirror` needs.
 
@@ -129,3 +143,21 @@ class Writable(Protocol):
 
 class WriteRefusedError(RdfliveError, ValueError):
     """What is to be written is not what the store can hold, or may be told to."""
+
+
+def value_of(adapter: Snapshottable) -> Callable[[Any], Any] | None:
+    """Give the function that makes values for expressions of a store's terms; None where they are the same.
+
+    A term that nobody can convert becomes a value that no function of SPARQL knows.
+    """
+    convert = adapter.to_value() if isinstance(adapter, Rdf12Terms) else adapter.to_rdflib()
+    if convert is None:
+        return None
+
+    def value(term: Any) -> Any:
+        try:
+            return convert(term)
+        except ValueError:
+            return Foreign(term)
+
+    return value

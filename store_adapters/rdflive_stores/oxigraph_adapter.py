@@ -15,7 +15,7 @@ from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
 from rdflive_stores.oxigraph_kept import has_kept
 from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib
+from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     capture_of,
@@ -121,6 +121,10 @@ class LiveStoreAdapter:
     def to_rdflib(self) -> Callable[[Any], Any] | None:
         """Give the exact conversion to rdflib's terms."""
         return to_rdflib
+
+    def to_value(self) -> Callable[[Any], Any] | None:
+        """Give the conversion that knows strings with a direction, and triples."""
+        return to_value
 
     def write(
         self,

@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import rdflib.term
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, Store, Triple
 
-__all__ = ["Term", "canonical", "is_possible", "to_native", "to_rdflib"]
+from rdflive.model import DirectionalString, TripleTerm
+
+__all__ = ["Term", "canonical", "is_possible", "to_native", "to_rdflib", "to_value"]
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 
@@ -69,7 +71,7 @@ _ANY: Final = NamedNode("urn:x-rdflive:any")
 
 
 def to_native(term: Any) -> Any:
-    """Turn a term of rdflib or pyoxigraph into the store's canonical term.
+    """Turn a term of rdflib or pyoxigraph, or one that `to_value` gave, into the store's canonical term.
 
     A term that no Oxigraph store can hold, such as a variable or a relative IRI, raises ValueError.
 
@@ -82,6 +84,10 @@ def to_native(term: Any) -> Any:
         return NamedNode(term)
     if isinstance(term, rdflib.term.BNode):
         return BlankNode(term)
+    if isinstance(term, DirectionalString):
+        return Literal(term, language=term.language, direction=BaseDirection(term.direction))
+    if isinstance(term, TripleTerm):
+        return canonical(Triple(*map(to_native, term.parts)))
     if isinstance(term, rdflib.term.Literal):
         datatype = NamedNode(term.datatype) if term.datatype else None
         spelling = _SPECIAL.get(term, term) if datatype in _BINARY else term
@@ -121,6 +127,22 @@ def to_rdflib(term: Any) -> Any:
     literal = rdflib.term.Literal(term.value)
     literal.__setstate__((None, {"language": None, "datatype": datatype}))
     return literal
+
+
+def to_value(term: Any) -> Any:
+    """Turn a store's term into one that expressions compute with: one of rdflib, or one that it lacks.
+
+    >>> to_value(Literal("hi", language="en", direction=BaseDirection.LTR)).n3()
+    '"hi"@en--ltr'
+    """
+    try:
+        return to_rdflib(term)
+    except ValueError:
+        if isinstance(term, Triple):
+            return TripleTerm(*map(to_value, (term.subject, term.predicate, term.object)))
+        if isinstance(term, Literal) and term.direction is not None and term.language is not None:
+            return DirectionalString(term.value, term.language, term.direction.value)
+        raise
 
 
 def is_possible(s: Any, p: Any, o: Any) -> bool:

@@ -11,7 +11,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable
+from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable, value_of
 from rdflive_stores.rdflib_graphs import ADAPTER, default_graph, in_batch, reduce_as
 from rdflive_stores.rdflib_writes import updatable
 
@@ -75,6 +75,10 @@ class AuditableAdapter:
     def to_rdflib(self) -> Callable[[Any], Any] | None:
         """Convert as the inner adapter does."""
         return self.inner.to_rdflib()
+
+    def to_value(self) -> Callable[[Any], Any] | None:
+        """Convert as the inner adapter does."""
+        return value_of(self.inner)
 
     def write(
         self,

@@ -34,10 +34,10 @@ class StoreState:
     Its views share one dictionary, so that rows of several graphs can be joined.
     """
 
-    def __init__(self, to_native: Callable[[Any], Any], to_rdflib: Callable[[Any], Any] | None) -> None:
+    def __init__(self, to_native: Callable[[Any], Any], to_value: Callable[[Any], Any] | None) -> None:
         self.to_native = to_native
         self.dictionary = Dictionary()
-        self.terms = TermTable(self.dictionary, to_native, to_rdflib)
+        self.terms = TermTable(self.dictionary, to_native, to_value)
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
         self._emits: dict[QueryState, Emit] = {}

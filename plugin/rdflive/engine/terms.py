@@ -6,38 +6,37 @@ from collections.abc import Callable
 from typing import Any
 
 from rdflive.dictionary import UNBOUND, Dictionary
-from rdflive.query.terms import FALSE, TRUE, blank_node, foreign, is_foreign, is_triple, to_text
+from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 
 __all__ = ["TermTable"]
 
 
 class TermTable:
-    """Looks ids up as rdflib terms, and interns rdflib terms as the store's own."""
+    """Looks ids up as the terms that expressions compute with, and interns those as the store's own."""
 
     __slots__ = ("_dictionary", "_to_native", "value")
 
     value: Callable[[int], Any]
-    """The rdflib term of an id, None for an unbound one."""
+    """The term of an id for expressions, None for an unbound one."""
 
     def __init__(
         self,
         dictionary: Dictionary,
         to_native: Callable[[Any], Any],
-        to_rdflib: Callable[[Any], Any] | None,
+        to_value: Callable[[Any], Any] | None,
     ) -> None:
         self._dictionary = dictionary
         self._to_native = to_native
-        if to_rdflib is None:
+        if to_value is None:
             self.value = dictionary.terms.__getitem__
         else:
-            self.value = _converted(dictionary, to_rdflib)
+            self.value = _converted(dictionary, to_value)
 
     def intern(self, term: Any) -> int:
         """Give the id of a computed term; unbound where the store can hold no such term."""
-        if is_foreign(term):
-            return UNBOUND
         try:
-            return self._dictionary.intern(self._to_native(term))
+            native = term.native if isinstance(term, Foreign) else self._to_native(term)
+            return self._dictionary.intern(native)
         except ValueError:
             return UNBOUND
 
@@ -59,14 +58,11 @@ class TermTable:
         return to_text(self.value(number))
 
 
-def _converted(dictionary: Dictionary, to_rdflib: Callable[[Any], Any]) -> Callable[[int], Any]:
+def _converted(dictionary: Dictionary, to_value: Callable[[Any], Any]) -> Callable[[int], Any]:
     terms = dictionary.terms
 
     def value(number: int) -> Any:
         term = terms[number]
-        try:
-            return None if term is None else to_rdflib(term)
-        except ValueError:
-            return foreign(term)
+        return None if term is None else to_value(term)
 
     return value

@@ -3,5 +3,18 @@
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Delta
 from rdflive.model.solution import Header, Origin, Solution, Terms
+from rdflive.model.terms import DirectionalString, Foreign, TripleTerm
 
-__all__ = ["Batch", "Change", "Delta", "Header", "Origin", "Quad", "Solution", "Terms"]
+__all__ = [
+    "Batch",
+    "Change",
+    "Delta",
+    "DirectionalString",
+    "Foreign",
+    "Header",
+    "Origin",
+    "Quad",
+    "Solution",
+    "Terms",
+    "TripleTerm",
+]

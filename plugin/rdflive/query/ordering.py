@@ -12,6 +12,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from rdflib.term import Node
 from rdflib.xsd_datetime import Duration
 
+from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number
 from rdflive.query.expressions.values import moment
 
@@ -29,10 +30,11 @@ _MONTH: Final = timedelta(days=30, hours=10, minutes=29, seconds=6)
 def term_key(term: Node | None) -> Any:
     """Give the sort key of a term: equal for equal terms only, comparable with every other key.
 
-    Unbound < blank nodes < IRIs < literals (SPARQL 1.1, 15.1), and `<` where SPARQL defines it:
+    Unbound < blank nodes < IRIs < literals < triples (SPARQL 1.2, 15.1), and `<` where SPARQL defines it:
     numbers exactly and across types, NaN after them; strings; booleans; dates and times, without
     a timezone as if in UTC. Literals that `<` cannot compare sort by datatype IRI as in rdflib
-    (ill-typed after well-typed), then by language, lexical form and datatype.
+    (ill-typed after well-typed), then by language, lexical form and
+    datatype or direction. Triples sort by subject, predicate and object.
 
     >>> sorted([Literal("a"), Literal(2.5), URIRef("urn:x"), Literal(2), None], key=term_key)[:3]
     [None, rdflib.term.URIRef('urn:x'), rdflib.term.Literal('2', datatype=\
@@ -46,7 +48,9 @@ rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))]
         return (1, str(term))
     if term is None:
         return (0,)
-    return (4, type(term).__name__, str(term))
+    if isinstance(term, TripleTerm):
+        return (4, *map(term_key, term.parts))
+    return (5, type(term).__name__, str(term))
 
 
 @total_ordering
@@ -83,7 +87,8 @@ def descending(key: Any) -> Descending:
 def _literal_key(literal: Literal) -> tuple[Any, ...]:
     datatype = literal.datatype
     if datatype is None:
-        return (3, _STRING, 0, (literal.language or "").lower(), str(literal), 0)
+        direction = literal.direction if isinstance(literal, DirectionalString) else ""
+        return (3, _STRING, 0, (literal.language or "").lower(), str(literal), 0, direction)
     iri = str(datatype)
     lexical = str(literal)
     if iri == _STRING:

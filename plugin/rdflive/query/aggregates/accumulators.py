@@ -215,7 +215,7 @@ class _Sample:
 
 
 class _GroupConcat:
-    """GROUP_CONCAT: the strings of the terms, in their order; a blank node has none and is an error."""
+    """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
     __slots__ = ("_changed", "_joined", "_separator", "_terms")
 
@@ -237,8 +237,9 @@ class _GroupConcat:
 
     def _join(self) -> Node | None:
         terms = self._terms
-        # blank nodes come first in the order
-        if terms.errors or (terms.order and isinstance(terms.order[0][1], rdflib.BNode)):
+        # blank nodes come first in the order, triples last
+        ends = (terms.order[0][1], terms.order[-1][1]) if terms.order else ()
+        if terms.errors or not all(isinstance(end, rdflib.Literal | rdflib.URIRef) for end in ends):
             return None
         counts = terms.counts
         strings = (str(term) for _, term in terms.order for _ in range(counts[term]))

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from rdflib.namespace import XSD
-from rdflib.term import BNode, Literal, Node, URIRef
+from rdflib.term import Literal, Node, URIRef
 from rdflib.xsd_datetime import parse_datetime  # type: ignore[attr-defined]  # rdflib imports it itself
 
 from rdflive.query.expressions.numbers import DECIMAL, DOUBLE, INTEGER, Number, number
@@ -78,7 +78,7 @@ def to_boolean(term: Node) -> Node | None:
 
 def to_string(term: Node) -> Node | None:
     """Cast to xsd:string; numbers and booleans in XPath's canonical form."""
-    if isinstance(term, BNode):
+    if not isinstance(term, Literal | URIRef):
         return None
     if isinstance(term, Literal) and term.datatype == XSD.boolean and not term.ill_typed:
         return Literal("true" if term.value else "false", datatype=XSD.string)

@@ -13,12 +13,13 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
-from rdflib.namespace import XSD
+from rdflib.namespace import RDF, XSD
 from rdflib.term import BNode, Literal, Node, URIRef
 
+from rdflive.model import DirectionalString
 from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, plus, round_, rounded
 from rdflive.query.expressions.numbers import number
-from rdflive.query.expressions.values import known, text
+from rdflive.query.expressions.values import known, tag_of, text
 
 __all__ = ["FUNCTIONS", "PREDICATES", "to_python"]
 
@@ -32,15 +33,18 @@ def _string(term: Node) -> Literal | None:
 
 def _like(characters: str, model: Literal) -> Literal:
     """Make a string literal of the kind of another."""
+    if isinstance(model, DirectionalString):
+        return DirectionalString(characters, str(model.language), model.direction)
     return Literal(characters, lang=model.language, datatype=model.datatype)
 
 
 def _compatible(one: Node, other: Node) -> tuple[Literal, Literal] | None:
-    """Give two arguments that are compatible (Section 17.4.3.1.2): the second has no other language."""
+    """Give two arguments that are compatible (Section 17.4.3.1.2): the second has no other language.
+
+    A base direction belongs to the language, as in SPARQL 1.2.
+    """
     left, right = _string(one), _string(other)
-    if left is None or right is None:
-        return None
-    if right.language and (left.language or "").lower() != right.language.lower():
+    if left is None or right is None or (right.language and tag_of(left) != tag_of(right)):
         return None
     return left, right
 
@@ -175,7 +179,27 @@ def strlang(lexical: Node, tag: Node) -> Node | None:
 
 def string(term: Node) -> Node | None:
     """Give the characters of a literal or an IRI (STR)."""
-    return None if isinstance(term, BNode) else Literal(str(term))
+    return Literal(str(term)) if isinstance(term, Literal | URIRef) else None
+
+
+def datatype(term: Node) -> Node | None:
+    """Give the datatype of a literal (DATATYPE)."""
+    if not isinstance(term, Literal):
+        return None
+    if term.language:
+        return RDF.langString if not isinstance(term, DirectionalString) else _DIRECTIONAL
+    return term.datatype or XSD.string
+
+
+_DIRECTIONAL: Final = URIRef(f"{RDF}dirLangString")  # rdflib's namespace does not know it
+
+
+def _in_case(change: Callable[[str], str]) -> Callable[[Node], Node | None]:
+    def changed(term: Node) -> Node | None:
+        characters = _string(term)
+        return None if characters is None else _like(change(str(characters)), characters)
+
+    return changed
 
 
 def _hash(name: str) -> Callable[[Node], Node | None]:
@@ -202,15 +226,17 @@ def timezone(moment: Node) -> Node | None:
 
 
 def concat(*parts: Node) -> Node | None:
-    """Join strings; their language or datatype stays where all have the same (CONCAT)."""
+    """Join strings; their language, direction or datatype stays where all have the same (CONCAT)."""
     strings = [string for part in parts if (string := _string(part)) is not None]
     if len(strings) < len(parts):
         return None
-    languages = {string.language and string.language.lower() for string in strings}
-    datatypes = {string.datatype for string in strings}
-    language = languages.pop() if len(languages) == 1 else None
-    datatype = datatypes.pop() if len(datatypes) == 1 else None
-    return Literal("".join(strings), lang=language, datatype=datatype)
+    joined = "".join(strings)
+    if len({(tag_of(string), string.datatype) for string in strings}) != 1:
+        return Literal(joined)
+    model = strings[0]
+    if model.language and not isinstance(model, DirectionalString):
+        return Literal(joined, lang=model.language.lower())
+    return _like(joined, model)
 
 
 def langmatches(tag: Node, range_: Node) -> bool | None:
@@ -225,6 +251,9 @@ def langmatches(tag: Node, range_: Node) -> bool | None:
 
 FUNCTIONS: Final[dict[str, Callable[..., Node | None]]] = {
     "Builtin_STR": string,
+    "Builtin_DATATYPE": datatype,
+    "Builtin_LCASE": _in_case(str.lower),
+    "Builtin_UCASE": _in_case(str.upper),
     "Builtin_STRDT": strdt,
     "Builtin_STRLANG": strlang,
     "Builtin_STRBEFORE": strbefore,

@@ -15,6 +15,7 @@ from rdflib.namespace import XSD
 from rdflib.term import Literal, Node
 from rdflib.xsd_datetime import Duration
 
+from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.numbers import (
     DECIMALS,
     NUMERIC,
@@ -33,6 +34,7 @@ __all__ = [
     "moment",
     "no_value",
     "read_again",
+    "tag_of",
     "text",
 ]
 
@@ -60,6 +62,12 @@ def text(term: Node) -> str | None:
     return str(term)
 
 
+def tag_of(literal: Literal) -> str:
+    """Give the language in lower case, with the base direction where there is one; empty without any."""
+    language = (literal.language or "").lower()
+    return f"{language}--{literal.direction}" if isinstance(literal, DirectionalString) else language
+
+
 def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
     """Make an exception an error of SPARQL, `otherwise`; raises MemoryError again, which is none.
 
@@ -73,9 +81,10 @@ def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
 def effective_boolean(term: Node) -> bool | None:
     """Give the effective boolean value (Section 17.2.2).
 
-    An ill-formed boolean is false, as the section says; an ill-formed number is an error, as in all engines.
+    An ill-formed boolean is false, as the section says; an ill-formed number is an error, as in all engines,
+    and so is a string with a direction, as in SPARQL 1.2.
     """
-    if not isinstance(term, Literal):
+    if not isinstance(term, Literal) or isinstance(term, DirectionalString):
         return None
     datatype = term.datatype
     if datatype == XSD.boolean:
@@ -87,7 +96,12 @@ def effective_boolean(term: Node) -> bool | None:
 
 
 def equal(one: Node, other: Node) -> bool | None:
-    """Compare by `=`: values where both are known, else terms, of which only literals may be an error."""
+    """Compare by `=`: values where both are known, else terms, of which only literals may be an error.
+
+    Triples are equal where their parts are (SPARQL 1.2).
+    """
+    if isinstance(one, TripleTerm) and isinstance(other, TripleTerm):
+        return one.parts[:2] == other.parts[:2] and equal(one.parts[2], other.parts[2])
     if not isinstance(one, Literal) or not isinstance(other, Literal) or one.language or other.language:
         return one == other
     left, right = known(one), known(other)
@@ -106,6 +120,10 @@ def compare(operator: str, one: Node, other: Node) -> bool | None:
     if operator in ("=", "!="):
         same = equal(one, other)
         return None if same is None else same is (operator == "=")
+    while isinstance(one, TripleTerm) and isinstance(other, TripleTerm):  # as Oxigraph, by the objects
+        if one.parts[:2] != other.parts[:2]:
+            return None
+        one, other = one.parts[2], other.parts[2]
     if not isinstance(one, Literal) or not isinstance(other, Literal):
         return None
     left, right = known(one), known(other)
@@ -133,7 +151,7 @@ def known(literal: Literal) -> Known | None:
     """Give the value of a literal and its space; None for unknown datatypes and ill-formed literals."""
     datatype = literal.datatype
     if datatype is None:
-        return ("lang " + literal.language.lower() if literal.language else "string", str(literal))
+        return (f"lang {tag_of(literal)}" if literal.language else "string", str(literal))
     space = _SPACE_OF.get(str(datatype))
     if space is None:
         return None

@@ -118,7 +118,7 @@ class _Operated:
 
     def __init__(self, plan: Plan, library: Library) -> None:
         self._dictionary = Dictionary()
-        table = TermTable(self._dictionary, library.to_native, library.to_rdflib)
+        table = TermTable(self._dictionary, library.to_native, library.value)
         self._state = QueryState(plan, self._dictionary, table, library.to_native)
         self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
 

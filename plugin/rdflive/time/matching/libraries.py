@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from rdflib import XSD, BNode, Literal, URIRef
 
 from rdflive import manager
-from rdflive.query.terms import foreign
+from rdflive.store import value_of
 
 __all__ = ["PLAIN", "RDFLIB", "Library", "Table", "library_of", "plain", "pyoxigraph"]
 
@@ -33,7 +33,7 @@ class Library:
     to_rdflib: Callable[[Any], Any] | None
     """Turns a term of the library into rdflib's; None where they are the same."""
     value: Callable[[Any], Any]
-    """As `to_rdflib`, for expressions: what rdflib cannot hold gets a stand-in."""
+    """As `to_rdflib`, for expressions, which compute with more than rdflib can hold."""
 
     @property
     def has_parts(self) -> bool:
@@ -128,13 +128,7 @@ def pyoxigraph(*, parts: bool) -> Library:
     live = manager.plugin_manager().hook.rdflive_wrap(store=Store())
     with manager.locked(live) as adapter:  # it knows how terms are spelled
         to_native, to_rdflib = adapter.to_native, adapter.to_rdflib() or _same
-
-    @lru_cache(_MEMORY)
-    def value(term: Any) -> Any:
-        try:
-            return to_rdflib(term)
-        except ValueError:
-            return foreign(term)
+        value = lru_cache(_MEMORY)(value_of(adapter) or _same)
 
     resources = frozenset({NamedNode, BlankNode})
     return Library(
