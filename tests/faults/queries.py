@@ -19,8 +19,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "UCASE loses the direction of a string",
         "rdflive/query/expressions/functions.py",
-        "if isinstance(model, DirectionalString):\n        return DirectionalString(characters",
-        "if False:\n        return DirectionalString(characters",
+        "return DirectionalString(characters, str(model.language), model.direction)",
+        "return Literal(characters, lang=model.language)",
         RDF12,
     ),
     Fault(
