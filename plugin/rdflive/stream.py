@@ -103,7 +103,7 @@ class Stream:
         self._check_open()
         at = self._instant(instant)
         with self._locked() as adapter:
-            self.timeline.advance(at)
+            self.timeline.advance(at, closes=self._wall is None)
         adapter.capture.deliver()
         self._wake()
 
@@ -220,7 +220,7 @@ class Stream:
             if not self.timeline.groups or self._closed:
                 self._timer = None
                 return None
-            self.timeline.advance(self._instant(None))
+            self.timeline.advance(self._instant(None), closes=False)  # what comes now may be of this instant
             due = self.timeline.next_due()
         adapter.capture.deliver()
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))

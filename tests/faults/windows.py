@@ -35,9 +35,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an element at the edge of lateness is dropped",
         "rdflive/time/timeline.py",
-        "if self._closed is not None and instant < self._closed - self.lateness:",
-        "if self._closed is not None and instant <= self._closed - self.lateness:",
+        "if self._first_taken is not None and instant < self._first_taken:",
+        "if self._first_taken is not None and instant <= self._first_taken:",
         STREAM,
+    ),
+    Fault(
+        "what changes beside a stream before its first instant waits for a change after it",
+        "rdflive/time/pane.py",
+        "self._is_early = True",
+        "pass",
+        CORNERS,
+    ),
+    Fault(
+        "a change beside a window of counted elements waits for the next one",
+        "rdflive/time/windows.py",
+        'return self.step is None or (self.step == 1 and self.axis != "time")',
+        "return self.step is None",
+        CORNERS,
+    ),
+    Fault(
+        "an element of the instant that all has come of is taken",
+        "rdflive/time/timeline.py",
+        "self._close(instant - self.lateness if self.lateness or not closes else instant + 1)",
+        "self._close(instant - self.lateness)",
+        CORNERS,
     ),
     Fault(
         "a late removal takes away a triple that came behind it",

@@ -120,6 +120,11 @@ class Pane:
     def lag(self) -> int:
         return self.window.cadence.lag
 
+    @property
+    def shows_at_once(self) -> bool:
+        """Tell whether a change of the graph beside it waits for no report."""
+        return self.step is None or (self.axis != "time" and self.step == 1)
+
     def content(self, begin: int, end: int) -> dict[Triple, int]:
         """Give the living arrivals from `begin` to `end`, both included."""
         facts = [fact for fact in self.course.facts[self.since :] if fact.at[self.axis][0] <= end]
@@ -287,6 +292,8 @@ class Course:
         self.views = views
         self.delay, self.lateness = delay, lateness
         self.done: int | None = None
+        self.first_taken = -ALWAYS
+        """The first instant of which elements are not too late."""
         self.latest: int | None = None
         self.late = 0
         self.facts: list[Fact] = []
@@ -320,18 +327,20 @@ class Course:
 
     def put(self, sign: int, triples: Iterable[Triple], at: int) -> bool:
         """Take an element."""
-        if self.done is not None and at < self.done - self.lateness:
+        if at < self.first_taken:
             self.late += 1
             return False
         self._number += 1
         self._waiting.append(Waiting(at, self._number, sign, tuple(triples)))
         self.latest = at if self.latest is None else max(at, self.latest)
         complete = self.latest - self.delay
+        self.first_taken = max(complete - self.lateness, self.first_taken)
         self._run(complete if self.done is None else max(complete, self.done), complete - 1)
         return True
 
     def advance(self, at: int) -> None:
-        """Be told that all up to an instant has come."""
+        """Be told that all up to an instant has come, it included."""
+        self.first_taken = max(at - self.lateness if self.lateness else at + 1, self.first_taken)
         self._run(at, at)
 
     def _run(self, released: int, complete: int) -> None:
@@ -348,7 +357,7 @@ class Course:
             if pane.axis == "time" and pane.step is not None and pane.last is None:
                 start = pane.window.cadence.start
                 past = min(complete, self.facts[0].at["time"][0] - 1 if self.facts else complete)
-                pane.last = start + ((past + pane.lag - start) // pane.step - 3) * pane.step
+                pane.last = start + ((past + pane.lag - start) // pane.step - 1) * pane.step
         while True:
             dues = [(due, view, pane) for view, pane in self.panes() if (due := pane.due()) is not None]
             first = min((due for due, _, _ in dues), default=None)

@@ -41,10 +41,11 @@ def make_operations(
 
 
 def play(world: World, operations: Iterable[Any], *, merged: bool = False, **options: Any) -> None:
-    """Have operations happen."""
+    """Have operations happen, first some that need no instant: streams have none for a while."""
     latest = [5] * world.streams
-    for stream in range(world.streams) if world.beside else ():
-        world.advance(3, stream=stream)  # before the first instant windows have no reports, and no background
+    operations = list(operations)
+    timeless = [each for each in operations if each[0] in ("open", "write")][:3]
+    operations = [*timeless, *(each for each in operations if each not in timeless)]
     for kind, stream, triples, after, writes, number in operations:
         at = max(0, latest[stream] + after)
         if kind in ("add", "remove", "advance"):

@@ -159,7 +159,7 @@ class World:
             for course in self.courses:
                 course.background = now
             for view in self.views:
-                if view.beside and all(pane.window.cadence.step is None for pane in view.panes):
+                if view.beside and all(pane.shows_at_once for pane in view.panes):
                     view.commit([], 0, None, now)
         self.check(exact=not puts)
 

@@ -260,3 +260,91 @@ def test_a_text_with_windows_is_for_register() -> None:
     """A stream that is subscribed to with such a text points there."""
     with pytest.raises(rdflive.QuerySyntaxError, match=r"rdflive\.register"):
         rdflive.subscribe(rdflive.Stream(), "ASK FROM STREAM <u:s> [RANGE 1s] { ?s ?p ?o }")
+
+
+STEPPED = (
+    rdflive.Sliding(10, 2),
+    rdflive.Tumbling(10),
+    rdflive.Tumbling(10, closed="right"),
+    rdflive.Landmark(0, step=5),
+)
+
+
+@pytest.mark.parametrize("expiry", WAYS)
+@pytest.mark.parametrize("first", ["element", "advance"])
+@pytest.mark.parametrize("delay", [None, 3])
+@pytest.mark.parametrize("window", STEPPED, ids=repr)
+def test_what_changed_before_the_first_instant_is_in_the_last_report_up_to_it(
+    window: Any, delay: int | None, first: str, expiry: Any
+) -> None:
+    """A change of the graph beside a stream that has no time yet waits for no element after it."""
+    graph = Graph()
+    stream = rdflive.Stream(graph, delay=delay)
+    told: list[tuple[float, int]] = []
+    options: dict[str, Any] = {"window": window, "rules": TRANSITIVE, "expiry": expiry}
+    with rdflive.subscribe(
+        stream, QUERY, lambda delta: told.append((delta.time, len(delta.added))), **options
+    ) as held:
+        graph.add(fact("a", "b"))
+        assert held.answers() == []
+        if first == "element":
+            stream.add((EX.x, EX.other, EX.y), at=105)
+        else:
+            stream.advance_to(105)
+        complete = 105 if first == "advance" else 105 - (delay or 0) - NANOSECOND
+        step, lag = window.cadence.step / 1e9, window.cadence.lag * NANOSECOND
+        assert told[-1:] == [((complete + lag) // step * step, 1)]
+        assert len(held.answers()) == 1
+        graph.add(fact("b", "c"))
+        stream.advance_to(200)
+        assert len(held.answers()) == 3
+
+
+@pytest.mark.parametrize("expiry", WAYS)
+@pytest.mark.parametrize("window", [rdflive.Count(2), rdflive.Count(2, of="triples")], ids=repr)
+def test_a_change_of_the_graph_shows_at_once_with_windows_that_report_each_element(
+    window: Any, expiry: Any
+) -> None:
+    """Before the first element, between two, and after some have left."""
+    graph = Graph()
+    stream = rdflive.Stream(graph)
+    with rdflive.subscribe(stream, QUERY, window=window, rules=TRANSITIVE, expiry=expiry) as held:
+        graph.add(fact("a", "b"))
+        assert len(held.answers()) == 1
+        stream.add(fact("b", "c"), at=1)
+        assert len(held.answers()) == 3
+        graph.remove(fact("a", "b"))
+        assert len(held.answers()) == 1
+        stream.add([fact("x", "y")], at=2)
+        stream.add([fact("y", "z")], at=2)
+        assert len(held.answers()) == 3
+        graph.add(fact("z", "a"))
+        assert len(held.answers()) == 6
+
+
+def test_what_comes_at_the_instant_that_was_advanced_to_is_late() -> None:
+    """All up to there has come, it included; a lateness lets it correct the last report."""
+    for lateness, answers in ((None, 0), (2, 1)):
+        stream = rdflive.Stream(lateness=lateness)
+        held = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 5))
+        stream.advance_to(10)
+        assert stream.add(fact("a", "b"), at=10) is bool(answers)
+        assert (stream.late, len(held.answers())) == (1 - answers, answers)
+        assert stream.add(fact("a", "c"), at=10 + NANOSECOND)
+        assert stream.add(fact("a", "d"), at=10 + NANOSECOND)
+        assert not stream.remove(fact("a", "b"), at=7)
+
+
+def test_an_rstream_is_not_ahead_of_its_reports() -> None:
+    """After reports at which nothing was held it does not show an element that came after its window."""
+    stream = rdflive.Stream()
+    rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(3))
+    told: list[Any] = []
+    rdflive.subscribe(stream, QUERY, told.append, window=rdflive.Tumbling(2), output="rstream")
+    stream.add(fact("a", "b"), at=57)
+    stream.add([], at=69)
+    del told[:]
+    stream.add(fact("b", "c"), at=72)
+    assert told == []
+    stream.advance_to(80)
+    assert [(delta.time, len(delta.added)) for delta in told] == [(74, 1)]

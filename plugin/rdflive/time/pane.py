@@ -50,6 +50,8 @@ class Pane:
         """The last report."""
         self.pending: int | None = None
         """The position of the first change since the last report."""
+        self._is_early = False
+        """True where something changed beside the stream before its first instant."""
         self._due: int | None = None
         self._knows_due = False
         self._first = ahead()
@@ -84,8 +86,20 @@ class Pane:
     def note_now(self) -> None:
         """Remember that something changed beside the stream."""
         ahead = self.ahead()
-        if ahead is not None:
+        if ahead is None:
+            self._is_early = True
+        else:
             self.note(ahead if self.taken is None else max(ahead, self.taken + 1))
+
+    def begin_time(self, complete: int) -> None:
+        """Be told how far the stream's time has come when it is first known.
+
+        What changed beside the stream before that is in the last report up to there.
+        """
+        if self._is_early:
+            self._is_early = False
+            assert self.cadence.step is not None  # noqa: S101 - other windows show it at once
+            self.note(self.cadence.next_report(complete) - self.cadence.step - self.cadence.lag)
 
     def due(self) -> int | None:
         """Give the position that must be complete for the next report that changes anything."""
@@ -196,7 +210,8 @@ class Pane:
             if self.scope.reach is not None:
                 reports.append(self._report(first + self.scope.reach + 1))
             if self.every and self.report is not None and not self.is_continuous:
-                reports.append(self._report(self.report + 1))
+                # not before it holds anything: labels may be ahead of reports that nothing was due at
+                reports.append(self._report(max(self.report + 1, first + self.cadence.lag)))
         return min(reports) - self.cadence.lag if reports else None
 
     def _label(self, triple: IdTriple) -> int | None:

@@ -29,8 +29,8 @@ class Timeline:
         self.groups: dict[Hashable, Group] = {}
         self.done: Instant | None = None
         """All up to here has come."""
-        self._closed: Instant | None = None
-        """What comes now and is of before this is late; at the instant itself elements may still come."""
+        self._first_taken: Instant | None = None
+        """The first instant of which elements are still taken; None for any."""
         self.latest: Instant | None = None
         """The last instant of any element."""
         self.current: Instant | None = None
@@ -80,20 +80,20 @@ class Timeline:
 
     def insert(self, sign: Sign, triples: tuple[Triple, ...], instant: Instant) -> bool:
         """Take an element; false where it is too late."""
-        if self._closed is not None and instant < self._closed - self.lateness:
+        if self._first_taken is not None and instant < self._first_taken:
             self.late += 1
             return False
         self._number += 1
         heappush(self._waiting, Element(instant, self._number, sign, triples))
         self.latest = instant if self.latest is None else max(instant, self.latest)
         complete = self.latest - self.delay
-        self._closed = complete if self._closed is None else max(complete, self._closed)
+        self._close(complete - self.lateness)
         self._run(complete if self.done is None else max(complete, self.done), complete - 1)
         return True
 
-    def advance(self, instant: Instant) -> None:
-        """Let all up to an instant be complete."""
-        self._closed = instant if self._closed is None else max(instant, self._closed)
+    def advance(self, instant: Instant, *, closes: bool = True) -> None:
+        """Let all up to an instant be complete; if it `closes`, what comes of the instant itself is late."""
+        self._close(instant - self.lateness if self.lateness or not closes else instant + 1)
         self._run(instant, instant)
 
     def next_due(self) -> Instant | None:
@@ -104,7 +104,14 @@ class Timeline:
         waiting = [self._waiting[0].position] if self._waiting else []
         return min(dues + waiting, default=None)
 
+    def _close(self, first: Instant) -> None:
+        self._first_taken = first if self._first_taken is None else max(first, self._first_taken)
+
     def _run(self, released: Instant, complete: Instant) -> None:
+        if self.done is None:
+            for group in self.groups.values():
+                for pane in group.panes:
+                    pane.begin_time(complete)
         while self._waiting and self._waiting[0].position <= released:
             element = self._waiting[0]
             self._report(element.position - 1)

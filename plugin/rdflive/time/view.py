@@ -39,19 +39,19 @@ class WindowView(View):
     def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
         """Take one exact change of the graph beside the windows.
 
-        Windows that report every change take it with the commit; others do at their next report.
+        Windows that report every change or element take it with the commit; others do at their next report.
         """
         s, p, o = change
         self.content.touch((s, p, o))
         if not self.content.concerns((s, p, o)):
             return False
         self.content.note(sign, (s, p, o))
+        if all(pane.cadence.reports_each for pane in self.content.panes):
+            self.state.await_flush(self)
+            return True
         for pane in self.content.panes:
             if not pane.is_continuous:
                 pane.note_now()
-        if all(pane.is_continuous for pane in self.content.panes):
-            self.state.await_flush(self)
-            return True
         return False
 
     def flush(self) -> None:

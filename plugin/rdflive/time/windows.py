@@ -43,6 +43,11 @@ class Cadence:
     lag: int = 0
     """How far before a report lies the last position that it takes in: 0, or 1 where the end is open."""
 
+    @property
+    def reports_each(self) -> bool:
+        """True where every change is reported, or every element: nothing waits for a later report."""
+        return self.step is None or (self.step == 1 and self.axis != "time")
+
     def next_report(self, taken: int) -> int:
         """Give the first report that takes in more than what stands at `taken` and before; with a step.
 
