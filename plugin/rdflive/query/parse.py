@@ -20,7 +20,7 @@ from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.rdflib_algebra import algebra_of
-from rdflive.query.refusals import misplaced_aggregate, refused
+from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
 from rdflive.query.scope import Dataset, Merge, Scope
 from rdflive.query.translate import Translator
 from rdflive.tokens import Token, tokenize
@@ -48,6 +48,7 @@ class ParsedQuery:
     false for none."""
 
 
+@depth_limited()
 def parse_query(
     text: str,
     *,
@@ -62,7 +63,7 @@ def parse_query(
     are windows in the default graph, beside what FROM names.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
-    clause that cannot be maintained, both with line and column.
+    clause that cannot be maintained, both with line and column, or without for one that is too deep.
 
     >>> parse_query("SELECT ?s { ?s a ?type }").names
     ('s',)

@@ -10,6 +10,7 @@ from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Columns, Node
 from rdflive.query.bgp import Term, Variable
 from rdflive.query.parse import ParsedQuery
+from rdflive.query.refusals import depth_limited
 from rdflive.query.segment import Algorithm, BasicPlan, plan_basic
 
 __all__ = ["Plan", "Step", "make_plan"]
@@ -55,6 +56,7 @@ class Plan:
         yield from self.query.preset.values()
 
 
+@depth_limited()
 def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     """Plan a query; a forced algorithm applies to each of its basic graph patterns."""
     order = (name for condition in query.order for name in condition.expression.variables)

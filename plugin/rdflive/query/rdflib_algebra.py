@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -34,17 +35,26 @@ _WRAPPERS: Final = (
     "MultiplicativeExpression",
 )  # fmt: skip
 """What rdflib puts around an expression, whether it has the operator or not."""
+_LONG_UNION: Final = 64
+_WRAPPING: Final = frozenset({"BIND", "GRAPH", "MINUS", "OPTIONAL", "VALUES"})
 _MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
 
 
 def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
-    """Give rdflib's algebra of a query; raises `QuerySyntaxError` with its place."""
+    """Give rdflib's algebra of a query; raises `QuerySyntaxError` with its place.
+
+    Raises RecursionError for a query that is too deep for rdflib, as one with many OPTIONAL is: each wraps
+    what its group has before. Such a one is found before it is parsed, which would take long.
+    """
+    if _longest_chain(tokens) >= sys.getrecursionlimit():
+        raise RecursionError
     try:
         parsed = parse_query(text)  # first as it stands, so that errors quote what was written
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parse_query(spelled)
         plain = traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=_never)
+        plain = traverse(plain, visitPost=_in_groups)
         _hide(traverse(plain, visitPost=partial(_numbered, {})))
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
@@ -56,8 +66,8 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
             line=error.lineno,
             column=column,
         ) from error
-    except RecursionError as error:
-        raise QuerySyntaxError("the query is nested too deeply for rdflib's parser") from error
+    except (RecursionError, MemoryError):
+        raise
     except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
         place = _unknown_prefix(tokens, init_ns)
         where = f" (line {place.line}, column {place.column})" if place else ""
@@ -108,6 +118,17 @@ def _never(node: Any) -> Any:
     return None
 
 
+def _in_groups(node: Any) -> None:
+    """Put the branches of a long UNION into groups of groups: rdflib makes it as deep as it is long."""
+    if isinstance(node, CompValue) and node.name == "GroupOrUnionGraphPattern":
+        branches = list(node.graph)
+        while len(branches) > _LONG_UNION:
+            chunks = (branches[at : at + _LONG_UNION] for at in range(0, len(branches), _LONG_UNION))
+            unions = (CompValue("GroupOrUnionGraphPattern", graph=chunk) for chunk in chunks)
+            branches = [CompValue("GroupGraphPatternSub", part=[union]) for union in unions]
+        node["graph"] = branches
+
+
 def _numbered(labels: dict[BNode, BNode], node: Any) -> Any:
     """Call blank nodes by their order in the text.
 
@@ -145,6 +166,20 @@ def _show(prologue: Prologue) -> Callable[[Any], None]:
             node["graph"] = translateGroupGraphPattern(traverse(pattern, visitPost=translatePath))
 
     return show
+
+
+def _longest_chain(tokens: list[Token]) -> int:
+    """Count the clauses of a group that wrap what is before them, in the group that has most."""
+    longest, counts = 0, [0]
+    for token in tokens:
+        if token.kind == "word" and token.text.upper() in _WRAPPING:
+            counts[-1] += 1
+            longest = max(longest, counts[-1])
+        elif token.text == "{":
+            counts.append(0)
+        elif token.text == "}" and len(counts) > 1:
+            counts.pop()
+    return longest
 
 
 def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -9,7 +12,7 @@ from typing import Final
 from rdflive.errors import UnsupportedQueryError
 from rdflive.tokens import Token
 
-__all__ = ["misplaced_aggregate", "refused"]
+__all__ = ["depth_limited", "misplaced_aggregate", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,21 @@ _REFUSALS: Final = {
         "aggregate in a subquery, or filter groups with HAVING",
     ),
 }
+
+
+@contextmanager
+def depth_limited() -> Iterator[None]:
+    """Refuse a query for which Python has too little room for calls within calls."""
+    try:
+        yield
+    except RecursionError as error:
+        raise UnsupportedQueryError(
+            "the query is too long or nested too deeply: rdflib's parser and the planner call themselves for "
+            "each OPTIONAL, bracket and triple of a group, and Python allows "
+            f"{sys.getrecursionlimit()} calls within calls. Instead: split it, or raise the limit with "
+            "sys.setrecursionlimit() first.",
+            construct="nesting",
+        ) from error
 
 
 def refused(construct: str, assigned: str = "", *, tokens: list[Token]) -> UnsupportedQueryError:
