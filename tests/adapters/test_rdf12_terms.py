@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
+import pyoxigraph
 from oxrdflib import OxigraphStore
 from pyoxigraph import BaseDirection, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 from rdflib.plugins.stores.auditable import AuditableStore
@@ -29,6 +30,10 @@ from support import expressions as e
 from support.effort import examples
 from support.oxigraph import node, typed
 
+compares = pytest.mark.skipif(
+    tuple(map(int, pyoxigraph.__version__.split(".")[:3])) < (0, 5, 12),
+    reason="= between two strings with a direction ends the process in Oxigraph before 0.5.12",
+)
 LTR, RTL = BaseDirection.LTR, BaseDirection.RTL
 
 
@@ -139,6 +144,7 @@ def check(live: LiveStore, query: str, names: str = "s x") -> None:
         subscription.close()
 
 
+@compares
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=examples(400))
 @given(st.data())
@@ -165,6 +171,7 @@ def test_an_expression_has_the_value_that_oxigraph_gives(kind: str, data: st.Dat
         assert not +told
 
 
+@compares
 def test_each_function_has_the_values_that_oxigraph_gives() -> None:
     """Of every pair of terms of RDF 1.2."""
     terms = [*DIRECTED, *TRIPLES[:3], TRIPLES[9]]
@@ -175,6 +182,7 @@ def test_each_function_has_the_values_that_oxigraph_gives() -> None:
         check(live, f"PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> {query}")
 
 
+@compares
 @pytest.mark.parametrize("operator", ["<", ">", "<=", ">="])
 def test_order_is_that_of_oxigraph(operator: str) -> None:
     """Strings of one language and direction are ordered, and triples that differ in the object alone."""
