@@ -118,7 +118,8 @@ class _Operated:
 
     def __init__(self, plan: Plan, library: Library) -> None:
         self._dictionary = Dictionary()
-        table = TermTable(self._dictionary, library.to_native, library.value)
+        to_value = None if library.to_rdflib is None else library.value
+        table = TermTable(self._dictionary, library.to_native, to_value)
         self._state = QueryState(plan, self._dictionary, table, library.to_native)
         self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
 
