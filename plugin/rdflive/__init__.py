@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from rdflive.budget import Budget
 from rdflive.client import ServerError, connect
 from rdflive.continuous import register
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules import RuleError
 from rdflive.errors import (
+    BudgetError,
     ClosedError,
     FeedError,
     PlanError,
@@ -39,6 +41,8 @@ from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 __all__ = [
     "ALGORITHMS",
     "Batch",
+    "Budget",
+    "BudgetError",
     "Change",
     "ClosedError",
     "Count",

@@ -87,6 +87,7 @@ def register(
         on_error=on_error,
         regime=regime_of(entailment, rules, strategy, None),
         provenance=False,
+        budget=None,
     )
 
 

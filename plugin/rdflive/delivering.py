@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from rdflive.model import Delta
 
-__all__ = ["Delivering"]
+__all__ = ["Delivering", "Ending"]
 
 Step = Callable[[], object]
 
@@ -33,4 +33,19 @@ class Delivering:
         while self._left:
             self._left[0]()
             self._left.popleft()
+        self.has_run = True
+
+
+class Ending:
+    """The end of a subscription, in its turn behind the deltas."""
+
+    __slots__ = ("_end", "has_run")
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        self._end = end
+        self.has_run = False
+
+    def __call__(self) -> None:
+        """Bring it about; again after an interruption."""
+        self._end()
         self.has_run = True

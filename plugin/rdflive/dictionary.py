@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Final, TypeAlias
 
+from rdflive.budget import Meter
+
 __all__ = ["UNBOUND", "Dictionary"]
 
 Id: TypeAlias = int
@@ -26,7 +28,7 @@ class Dictionary:
     1
     """
 
-    __slots__ = ("_free", "_loose", "_references", "ids", "terms")
+    __slots__ = ("_free", "_loose", "_references", "ids", "meter", "terms")
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, Id] = {}
@@ -34,6 +36,8 @@ class Dictionary:
         self._references: list[int] = [1]
         self._free: list[Id] = []
         self._loose: list[Id] = []
+        self.meter: Meter | None = None
+        """Counts what those cost who keep rows of these ids; None where nobody does."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -83,3 +87,29 @@ class Dictionary:
                 self.terms[i] = None
                 self._free.append(i)
         self._loose.clear()
+
+    def metered(self, meter: Meter) -> Dictionary:
+        """Give the same dictionary for the use of one subscription, whose rows are counted."""
+        return _Metered(self, meter)
+
+
+class _Metered(Dictionary):
+    """Counts every row that is held. It has the lists of the dictionary that it stands for."""
+
+    __slots__ = ()
+    meter: Meter
+
+    def __init__(self, shared: Dictionary, meter: Meter) -> None:
+        for name in Dictionary.__slots__:
+            setattr(self, name, getattr(shared, name))
+        self.meter = meter
+
+    def hold(self, ids: Iterable[Id]) -> None:
+        """Add one reference to each id of a row."""
+        super().hold(ids)
+        self.meter.keep(1)
+
+    def drop(self, ids: Iterable[Id]) -> None:
+        """Take one reference from each id of a row."""
+        super().drop(ids)
+        self.meter.keep(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
     "ClosedError",
     "FeedError",
     "PlanError",
@@ -50,6 +51,10 @@ class UnsupportedStoreError(RdfliveError, TypeError):
 
 class ClosedError(RdfliveError, RuntimeError):
     """The subscription was closed."""
+
+
+class BudgetError(ClosedError):
+    """The subscription would have taken more than its budget allows, so it has ended."""
 
 
 class FeedError(RdfliveError, ValueError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rdflib
 
 from rdflive import manager
+from rdflive.budget import Budget
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
@@ -53,6 +54,7 @@ def subscribe(
     expiry: Expiry = "auto",
     output: Output = "delta",
     expires: bool = False,
+    budget: Budget | None = None,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -84,9 +86,13 @@ def subscribe(
     `expiry` says how what the window entails is taken back: "labels", "keep-all", "dred" or "recompute";
     answers are the same. With `expires` each solution that comes tells when it will go: `solution.expires`.
 
+    With a `budget` a commit, or opening, that would take more time or memory than it allows ends the
+    subscription in place of that: `on_error` is given the `BudgetError`, iterators end, and the write stands.
+    Regular expressions must be constants then, and need google-re2.
+
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
-    or `RuleError`, before anything is changed, and `ResumeError` when the file is not one of this query and
-    name.
+    or `RuleError`, before anything is changed, `BudgetError`, and `ResumeError` when the file is not one of
+    this query and name.
 
     >>> graph = rdflib.Graph()
     >>> subscription = subscribe(graph, "SELECT ?s { ?s a <http://e/Train> }", initial=False)
@@ -123,6 +129,7 @@ def subscribe(
         on_error=on_error,
         regime=regime,
         provenance=provenance,
+        budget=budget,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
+from rdflive.budget import Meter
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import Emit, StoreState
 from rdflive.engine.view import QuadView, View
@@ -61,6 +62,7 @@ def join(
     emit: Emit,
     regime: Regime | None = None,
     windowing: Windowing | None = None,
+    meter: Meter | None = None,
 ) -> tuple[StoreState, QueryState, TermWeights | None]:
     """Let the store's engine maintain a plan on a graph or windows, or on what they entail by a regime.
 
@@ -71,7 +73,8 @@ def join(
     state = _state(adapter)
     try:
         view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
-        query, answer = state.add(plan, view_of, emit, every=windowing is not None and windowing.every)
+        every = windowing is not None and windowing.every
+        query, answer = state.add(plan, view_of, emit, every=every, meter=meter)
         try:
             for view in state.watched(query):
                 view.check(query.states)

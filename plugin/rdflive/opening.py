@@ -13,6 +13,7 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive import manager
+from rdflive.budget import Budget
 from rdflive.calling import check_callback
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
@@ -107,6 +108,7 @@ def open_subscription(
     on_error: OnError,
     regime: Regime | None,
     provenance: bool,
+    budget: Budget | None,
 ) -> Subscription:
     """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
     check_callback(callback, on_error)
@@ -135,6 +137,7 @@ def open_subscription(
                 regime=regime,
                 provenance=provenance,
                 windowed=windows.windowed(plan, adapter),
+                budget=budget,
             )
             undo.callback(subscription.close)
             for stream in windows.streams:

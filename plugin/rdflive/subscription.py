@@ -10,15 +10,16 @@ from typing import Any, Literal, TypeAlias
 from rdflib import RDF, Graph
 
 from rdflive import manager, membership
+from rdflive.budget import Budget, Meter
 from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
-from rdflive.delivering import Delivering
+from rdflive.delivering import Delivering, Ending
 from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
-from rdflive.errors import ClosedError
+from rdflive.errors import BudgetError, ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
 from rdflive.query.explain import Explanation
@@ -55,10 +56,12 @@ class Subscription:
         regime: Regime | None = None,
         provenance: bool = False,
         windowed: Windowed | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
-        """What the callback raised last, or what stopped a resumed subscription."""
+        """What the callback raised last, or what ended the subscription."""
+        self._exceeded: BudgetError | None = None
         self._adapter = adapter
         self._capture = adapter.capture
         self._plan = plan
@@ -87,8 +90,9 @@ class Subscription:
         """The last delta that the callback was called with."""
         self._state: StoreState | None
         windowing = None if windowed is None else windowed.windowing
+        meter = None if budget is None else Meter(budget, lambda: self._capture.sequence, self._exceed)
         self._state, self._query, answer = membership.join(
-            adapter, graph, plan, self._emit, regime, windowing
+            adapter, graph, plan, self._emit, regime, windowing, meter
         )
         self._begin()
         try:
@@ -225,7 +229,9 @@ class Subscription:
         self._hits = self._query.hits()
 
     def _live(self) -> StoreState:
-        if self._state is None:
+        if self._state is None or self._exceeded is not None:
+            if self._exceeded is not None:
+                raise self._exceeded
             raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
         return self._state
 
@@ -300,6 +306,16 @@ class Subscription:
         state = self._state
         if state is not None and self._outbox is None:
             state.owe(self._query)
+
+    def _exceed(self, error: BudgetError) -> None:
+        """Note that the budget is used up, and queue the end behind the deltas; under the store's lock."""
+        self._exceeded = error.with_traceback(None)  # whose frames hold what was to be made
+        self._capture.enqueue(Ending(partial(self._end, error)))
+
+    def _end(self, error: BudgetError) -> None:
+        if not self.closed:
+            self._calling.failed(error, "subscription %r has ended")
+            self.close()
 
     def _count(self) -> None:
         self._delivered += 1

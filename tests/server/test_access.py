@@ -88,6 +88,8 @@ def test_without_tokens_everybody_on_the_machine_may_do_everything() -> None:
         ("localhost:8000", "null", False),
         ("localhost:8000", "http://[x", False),
         ("localhost:8000", "http://user@localhost:8000", False),
+        ("localhost:8000", "https://localhost:8000", False),
+        ("localhost:8000", "localhost:8000", False),
     ],
 )
 def test_other_sites_cannot_ask(host: str, origin: str | None, good: bool) -> None:
@@ -102,28 +104,48 @@ def test_other_sites_cannot_ask(host: str, origin: str | None, good: bool) -> No
     assert caught.value.status == 403
 
 
+@pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
+@pytest.mark.parametrize("forwarded", [False, True])
+def test_scheme_of_a_page_is_that_of_its_requests(scheme: str, forwarded: bool) -> None:
+    """The page of the other scheme may be anybody's; a proxy says which one the browser has asked."""
+    page = {"ws": "http", "wss": "https"}.get(scheme, scheme)
+    access = Access(None, "127.0.0.1")
+    told = {"x-forwarded-proto": scheme} if forwarded else {}
+    for origin in ("http", "https"):
+        headers = Headers({"host": "localhost", "origin": f"{origin}://localhost"} | told)
+        if origin == page:
+            access.check_site(headers, scheme="http" if forwarded else scheme)
+            continue
+        with pytest.raises(Problem):
+            access.check_site(headers, scheme="http" if forwarded else scheme)
+
+
 @pytest.mark.parametrize(
-    ("site", "mode", "target", "good"),
+    ("site", "mode", "target", "method", "good"),
     [
-        ("same-origin", "cors", "empty", True),
-        ("none", "navigate", "document", True),
-        ("cross-site", "navigate", "document", True),
-        ("same-site", "navigate", "document", True),
-        ("cross-site", "no-cors", "image", False),
-        ("same-site", "no-cors", "image", False),
-        ("cross-site", "navigate", "iframe", False),
-        ("same-site", "navigate", "iframe", False),
+        ("same-origin", "cors", "empty", "POST", True),
+        ("none", "navigate", "document", "POST", True),
+        ("cross-site", "navigate", "document", "GET", True),
+        ("same-site", "navigate", "document", "HEAD", True),
+        ("cross-site", "navigate", "document", "POST", False),
+        ("same-site", "navigate", "document", "POST", False),
+        ("cross-site", "no-cors", "image", "GET", False),
+        ("same-site", "no-cors", "image", "GET", False),
+        ("cross-site", "navigate", "iframe", "GET", False),
+        ("same-site", "navigate", "iframe", "GET", False),
     ],
 )
-def test_what_other_sites_show_is_not_asked_for(site: str, mode: str, target: str, good: bool) -> None:
+def test_what_other_sites_show_is_not_asked_for(
+    site: str, mode: str, target: str, method: str, good: bool
+) -> None:
     """Other hosts of the site are others too; a link that is followed shows only what is asked."""
     sent = {"host": "localhost", "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": target}
     access = Access(None, "127.0.0.1")
     if good:
-        access.check_site(Headers(sent))
+        access.check_site(Headers(sent), method=method)
         return
     with pytest.raises(Problem, match="another site"):
-        access.check_site(Headers(sent))
+        access.check_site(Headers(sent), method=method)
 
 
 @pytest.mark.parametrize(

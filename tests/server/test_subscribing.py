@@ -207,6 +207,21 @@ def test_other_sites_reach_nothing_by_pictures_and_scripts(
     assert ask(server, "GET", "/subscriptions", **headers)[0] == status
 
 
+def test_other_sites_cannot_send_forms(server: Serving) -> None:
+    """A form is sent as a navigation, and some browsers send no Origin with it; nothing is changed."""
+    headers = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    form = urlencode({"update": "INSERT DATA { <urn:forged> <urn:p> 1 }"})
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+        connection.request("POST", "/update", form, headers)
+        assert connection.getresponse().status == 403
+    assert not list(server.dataset.quads((rdflib.URIRef("urn:forged"), None, None, None)))
+
+
 def test_a_query_is_explained(server: Serving) -> None:
     """The plan comes as text and as a picture."""
     status, plan = ask(server, "GET", f"/explain?{urlencode({'query': QUERY})}")

@@ -20,6 +20,8 @@ PREFIXES = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX ex: <http://e
 class Numbers:
     """Terms by number, as a dictionary gives them; 0 is no term."""
 
+    meter = None
+
     def __init__(self) -> None:
         self.terms: list[Node | None] = [None]
 

@@ -61,6 +61,19 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--request-bytes", type=_positive, metavar="N", help="size of a request (default: 1,000,000)")
     add("--subscriptions", type=_positive, metavar="N", help="open subscriptions (default: 1,000)")
     add("--rows", type=_positive, metavar="N", help="answer of one subscription (default: 1,000,000)")
+    add(
+        "--commit-seconds",
+        type=_positive,
+        metavar="N",
+        help="processor time of one subscription for one commit (default: 2); what takes more is ended",
+    )
+    for option, what, most in (
+        ("--commit-rows", "rows that one subscription may make or compare for one commit", 1_000_000),
+        ("--commit-characters", "strings that its functions may make for one commit", 20_000_000),
+        ("--kept-rows", "rows that it may keep", 4_000_000),
+        ("--kept-characters", "strings that its functions have made and it keeps", 100_000_000),
+    ):
+        add(option, type=_positive, metavar="N", help=f"{what} (default: {most:,})")
 
 
 def check_serve_options(args: argparse.Namespace) -> None:

@@ -164,7 +164,12 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
     aggregates = [
         (
             None if a.expression is None else a.expression.term(places, build.terms),
-            make_accumulator(a.name, distinct=a.distinct and a.expression is not None, separator=a.separator),
+            make_accumulator(
+                a.name,
+                distinct=a.distinct and a.expression is not None,
+                separator=a.separator,
+                meter=build.terms.meter,
+            ),
             a.distinct and a.expression is None,
         )
         for a in node.aggregates

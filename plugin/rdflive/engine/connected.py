@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rdflive.budget import Meter
 from rdflive.engine.pattern import ARGUMENTS, PatternState, Walk, each
 from rdflive.engine.source import Source
 from rdflive.query.bgp import TriplePattern, Variable
@@ -36,6 +37,8 @@ class WalkPlan:
     Definition 3.2)."""
     path: Callable[[int, tuple[int, ...]], Any]
     """Give the access path of a pattern from some of its slots, making it where it is new."""
+    meter: Meter | None = None
+    """Is told of every row that a walk looks at."""
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -84,6 +87,7 @@ class _Writer:
                 self.names.setdefault(term, argument)
 
     def write(self, once: bool) -> Walk:
+        self._count()
         self._demand_full((None,) if None in self.plan.masks else tuple(self.names))
         for j in self.array.checks:
             self._check(j)
@@ -135,6 +139,11 @@ class _Writer:
     def _loop(self, target: str, values: str) -> None:
         self.source.enter(f"for {target} in {values}:")
         self.fail = "continue"
+        self._count()
+
+    def _count(self) -> None:
+        if self.plan.meter is not None:
+            self.source.line(f"{self.source.name(self.plan.meter.spend)}()")
 
     def _scan(self, j: int) -> None:
         slots = self._slots(j)

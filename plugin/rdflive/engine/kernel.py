@@ -7,6 +7,7 @@ tested by the same suite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from rdflive.engine.connected import WalkPlan, compile_walk
@@ -141,8 +142,13 @@ class Kernel:
         conditions = [
             ([segment.variables[slot] for slot in test.slots], test.passes) for test in segment.conditions
         ]
-        state.plan = WalkPlan(segment.patterns, state.patterns, masks, segment.projection, conditions, path)
+        meter = segment.meter
+        state.plan = WalkPlan(
+            segment.patterns, state.patterns, masks, segment.projection, conditions, path, meter
+        )
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
+        if meter is not None:  # the walks of others come after it, so nothing must leave it
+            walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
             pattern_state.walks.append((walk, state))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Multiset, Row, Weights, add_rows
-from rdflive.engine.product import advance, combine
+from rdflive.engine.product import Combine, advance, combine, combine_within
 from rdflive.query.segment import BasicPlan, Segment
 
 __all__ = ["Leaf"]
@@ -22,12 +23,14 @@ class Leaf:
     segments keep their answers, which the product needs.
     """
 
-    __slots__ = ("_distinct", "answers", "plan", "states")
+    __slots__ = ("_combine", "_distinct", "answers", "plan", "states")
 
     def __init__(self, plan: BasicPlan, dictionary: Dictionary) -> None:
         self.plan = plan
         self.states: list[SegmentState] = []
         self._distinct = plan.distinct
+        meter = dictionary.meter
+        self._combine: Combine = combine if meter is None else partial(combine_within, meter)
         self.answers: tuple[Multiset, ...] = ()
         """The answers kept per segment; empty where none are needed."""
         if len(plan.segments) > 1 or (plan.distinct and any(map(_repeats, plan.segments))):
@@ -37,7 +40,7 @@ class Leaf:
         """Take what the segments found since the last commit and give the pattern's delta."""
         deltas = [_net(state) for state in self.states]
         if len(deltas) > 1:
-            return _flat(advance(self.answers, deltas, distinct=self._distinct).items())
+            return _flat(advance(self.answers, deltas, self._combine, distinct=self._distinct).items())
         return self.answers[0].update(deltas[0]) if self.answers else deltas[0]
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> Weights:
@@ -52,7 +55,7 @@ class Leaf:
             else:
                 add_rows(weights, solutions(state), 1)
             factors.append(dict.fromkeys(weights, 1) if self._distinct else weights)
-        return _flat(combine(factors)) if len(factors) > 1 else dict(factors[0])
+        return _flat(self._combine(factors)) if len(factors) > 1 else dict(factors[0])
 
     def containers(self) -> list[Any]:
         """List the containers that cache something for this pattern, for measuring."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from rdflive.budget import Meter
 from rdflive.engine.multiset import Multiset, Row, Weights
 
-__all__ = ["Combined", "advance", "combine"]
+__all__ = ["Combine", "Combined", "advance", "combine", "combine_within"]
 
 Combined: TypeAlias = dict[tuple[Row, ...], int]
 """Weights of combined rows: one row per factor."""
+Combine: TypeAlias = Callable[[Sequence[Weights]], Iterator[tuple[tuple[Row, ...], int]]]
+"""Lists a product."""
 
 
 def combine(factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]:
@@ -25,7 +28,15 @@ def combine(factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]
         yield tuple(row for row, _ in entries), prod(weight for _, weight in entries)
 
 
-def advance(answers: Sequence[Multiset], deltas: Sequence[Weights], *, distinct: bool) -> Combined:
+def combine_within(meter: Meter, factors: Sequence[Weights]) -> Iterator[tuple[tuple[Row, ...], int]]:
+    """List a product as `combine` does, if the budget allows for so many rows."""
+    meter.spend(prod(map(len, factors)))
+    return combine(factors)
+
+
+def advance(
+    answers: Sequence[Multiset], deltas: Sequence[Weights], combine: Combine = combine, *, distinct: bool
+) -> Combined:
     """Bring the factors' answers up to date and give the delta of their product.
 
     Telescoped: the delta of a factor meets the factors before it as they are now and those after it as

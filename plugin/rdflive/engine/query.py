@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.kernel import SegmentState
@@ -45,13 +46,16 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan."""
 
     __slots__ = (
-        "_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "operators", "plan",
+        "_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "meter",
+        "operators", "plan",
     )  # fmt: skip
 
     def __init__(
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
     ) -> None:
         self.plan = plan
+        self.meter: Meter | None = None
+        """Counts what the query costs, where it has a budget."""
         self._dictionary = dictionary
         self._terms = terms
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
@@ -76,6 +80,10 @@ class QueryState:
     def states(self) -> list[SegmentState]:
         """The segments of all leaves."""
         return [state for leaf in self.leaves if leaf is not None for state in leaf.states]
+
+    def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
+        """Begin, by a function that gives what it can tell of the answer."""
+        return fill()
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give that of the query."""

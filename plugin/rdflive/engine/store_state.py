@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.query import QueryState, Terms, TermWeights, add_up, common_losses
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
+from rdflive.errors import BudgetError
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.plan import Plan
 
@@ -141,6 +145,9 @@ class StoreState:
         if moved:
             self._untimed = self._deltas()
             interrupt = self._each(moved, lambda view: view.expire()) or interrupt
+        for query in tuple(self._owed):
+            if query.meter is not None and query.meter.error is not None:
+                self._end(query, query.meter.error)
         if self._broken or missed:
             self._mend(sequence, missed)
         if interrupt is not None:
@@ -178,7 +185,7 @@ class StoreState:
         for query in queries:
             if self._untimed is not None:
                 self._untimed.pop(query, None)
-            self._tell(query, sequence, (self._restart(query), True), {})
+            self._tell_anew(query, sequence)
         self._broken.clear()
 
     def _reload(self, view: View) -> None:
@@ -195,16 +202,39 @@ class StoreState:
         """
         try:
             return query.drain(), False
+        except BudgetError as error:
+            self._end(query, error)
+            return {}, False
         except Exception:
             log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
         self._stop(query)
-        return self._restart(query), True
+        answer = self._restart(query)
+        return answer, query in self._emits
+
+    def _tell_anew(self, query: QueryState, sequence: int) -> None:
+        """Start a stopped query again and hand on its whole answer."""
+        answer = self._restart(query)
+        if query in self._emits:
+            self._tell(query, sequence, (answer, True), {})
+
+    def _end(self, query: QueryState, error: BudgetError) -> None:
+        """Stop a query that would exceed its budget, and say so; it stays here until it is removed."""
+        assert query.meter is not None  # noqa: S101 - who else would raise that
+        self._emits.pop(query)
+        self._every.discard(query)
+        self._owed.pop(query, None)
+        self._stop(query)
+        self._views[query] = []
+        query.meter.fail(error)
 
     def _restart(self, query: QueryState) -> TermWeights:
         """Start a stopped query again and give its answer; none where that fails."""
         try:
             answer = self._start(query)
             return self.answer(query) if answer is None else answer
+        except BudgetError as error:
+            self._end(query, error)
+            return {}
         except Exception:
             log.exception("a query failed for good: %s", query.plan.query.text)
             self._stop(query)
@@ -212,14 +242,18 @@ class StoreState:
             return {}
 
     def add(
-        self, plan: Plan, view_of: ViewOf, emit: Emit, *, every: bool = False
+        self, plan: Plan, view_of: ViewOf, emit: Emit, *, every: bool = False, meter: Meter | None = None
     ) -> tuple[QueryState, TermWeights | None]:
         """Start maintaining a query on what the store holds now.
 
         Also gives the answer where starting had to work it out. With `every` each report of its windows is
-        handed on, also one that changes nothing.
+        handed on, also one that changes nothing. With a meter the query ends where it costs too much.
         """
-        query = QueryState(plan, self.dictionary, self.terms, self.to_native)
+        if meter is None:
+            query = QueryState(plan, self.dictionary, self.terms, self.to_native)
+        else:
+            query = MeteredQuery(plan, self.dictionary, self.terms, self.to_native, meter)
+            meter.owe = partial(self.owe, query)
         self._view_of[query] = view_of
         try:
             answer = self._start(query)
@@ -247,7 +281,8 @@ class StoreState:
         try:
             self._stop(query)
         finally:
-            del self._emits[query], self._view_of[query]
+            self._emits.pop(query, None)
+            del self._view_of[query]
             self._every.discard(query)
             self._owed.pop(query, None)
 
@@ -258,8 +293,8 @@ class StoreState:
             self._stop(query)
         for view in self.views.values():
             self._reload(view)
-        for query in self._emits:
-            self._tell(query, sequence, (self._restart(query), True), {})
+        for query in tuple(self._emits):
+            self._tell_anew(query, sequence)
 
     def renew(self, sequence: int) -> None:
         """Begin anew with everything, and hand every query its whole answer.
@@ -277,8 +312,8 @@ class StoreState:
             query.renew()
         for view in self.views.values():
             self._reload(view)
-        for query in self._emits:
-            self._tell(query, sequence, (self._restart(query), True), {})
+        for query in tuple(self._emits):
+            self._tell_anew(query, sequence)
         self.dictionary.sweep()
 
     def watched(self, query: QueryState) -> list[View]:
@@ -299,6 +334,9 @@ class StoreState:
             yield from ((keys[view], pattern) for view, pattern in self.located(query))
 
     def _start(self, query: QueryState) -> TermWeights | None:
+        return query.open(partial(self._fill, query))
+
+    def _fill(self, query: QueryState) -> TermWeights | None:
         views: dict[View, None] = {}
         self._views[query] = []
         for leaf in query.leaves:

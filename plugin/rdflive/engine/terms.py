@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
+from rdflive.budget import Meter
 from rdflive.dictionary import UNBOUND, Dictionary
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 
@@ -14,7 +16,7 @@ __all__ = ["TermTable"]
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns those as the store's own."""
 
-    __slots__ = ("_dictionary", "_to_native", "value")
+    __slots__ = ("_dictionary", "_to_native", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -27,6 +29,8 @@ class TermTable:
     ) -> None:
         self._dictionary = dictionary
         self._to_native = to_native
+        self.meter: Meter | None = None
+        """Counts what expressions over these terms cost; None where nobody does."""
         if to_value is None:
             self.value = dictionary.terms.__getitem__
         else:
@@ -39,6 +43,12 @@ class TermTable:
             return self._dictionary.intern(native)
         except ValueError:
             return UNBOUND
+
+    def metered(self, meter: Meter) -> TermTable:
+        """Give the same table for the use of one subscription, whose expressions are counted."""
+        table = copy(self)
+        table.meter = meter
+        return table
 
     @property
     def marks(self) -> tuple[int, int]:

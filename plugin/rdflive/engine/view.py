@@ -8,6 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
 
+from rdflive.budget import Meter
 from rdflive.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
@@ -190,10 +191,13 @@ class View:
         """Replace constants by ids and conditions by tests."""
         patterns = tuple(map(self._bind_pattern, segment.patterns))
         tests = tuple(
-            self._extra(pattern) + tuple(self._test(condition, pattern.variables) for condition in filters)
+            self._extra(pattern)
+            + tuple(self._filter(condition, pattern.variables, segment.meter) for condition in filters)
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
-        conditions = tuple(self._test(condition, segment.variables) for condition in segment.conditions)
+        conditions = tuple(
+            self._test(condition, segment.variables, segment.meter) for condition in segment.conditions
+        )
         return replace(segment, patterns=patterns, filters=tests, conditions=conditions)
 
     def _bind_pattern(self, pattern: TriplePattern) -> TriplePattern:
@@ -204,11 +208,24 @@ class View:
             number(pattern.subject), number(pattern.predicate), number(pattern.object), pattern.graph
         )
 
-    def _test(self, condition: Condition, variables: tuple[Variable, ...]) -> RowTest:
+    def _filter(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
+        """Compile a condition of one pattern.
+
+        A pattern is shared with others, so its tests must be the same for all: one that a budget could
+        cut short makes the pattern that of its subscription alone.
+        """
+        if meter is None or condition.is_plain:
+            return self._test(condition, variables, None)
+        test = self._test(condition, variables, meter)
+        attempt, passes = meter.attempt, test.passes
+        return replace(test, text=f"{test.text} # {id(meter)}", passes=lambda row: bool(attempt(passes, row)))
+
+    def _test(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
         """Compile a condition to a test of the values of those variables that it reads."""
+        terms = self.state.terms if meter is None else self.state.terms.metered(meter)
         slots = [i for i, v in enumerate(variables) if v.readable and v.name in condition.variables]
         columns = {variables[slot].name: place for place, slot in enumerate(slots)}
-        return RowTest(condition.text, tuple(slots), condition.condition(columns, self.state.terms))
+        return RowTest(condition.text, tuple(slots), condition.condition(columns, terms))
 
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from rdflive.budget import Meter
 from rdflive.errors import PlanError
 from rdflive.query.algebra import Basic, Condition, Graph, reads
 from rdflive.query.bgp import BGP, PatternClass, TriplePattern, Variable, classify
@@ -43,6 +44,8 @@ class Segment:
     The engine puts its tests in their place when it starts to maintain the segment."""
     conditions: tuple[Any, ...]
     """The other conditions: each runs where the last of its variables is bound."""
+    meter: Meter | None = None
+    """Counts what the segment costs, where its subscription has a budget."""
 
 
 @dataclass(frozen=True, slots=True)

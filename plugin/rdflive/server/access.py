@@ -25,6 +25,8 @@ RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
 """Where the page keeps its token: a browser sends it by itself, and no script can read it."""
 
+_PAGES: Final = {"ws": "http", "wss": "https"}
+"""The schemes of the pages that open WebSockets."""
 _SHORTEST: Final = 16
 """Characters of the shortest token that a file may hold."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -71,17 +73,23 @@ class Access:
             raise _unknown("the token is not known to this server", error="invalid_token")
         return found
 
-    def check_site(self, headers: Headers) -> None:
-        """Refuse what a page of another site has asked for, or by another name; raises `Problem` 403."""
+    def check_site(self, headers: Headers, *, scheme: str = "http", method: str = "GET") -> None:
+        """Refuse what a page of another site has asked for, or by another name; raises `Problem` 403.
+
+        `scheme` and `method` are those of the request: another scheme is another site, and a link is
+        followed by GET. A proxy says in `X-Forwarded-Proto` which scheme the browser sees; no page can have a
+        browser send that.
+        """
         host = headers.get("host", "")
         name = hostname(host)
         if is_loopback(self._host) and not (name == self._host or (name and is_loopback(name))):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # a browser says so also where it sends no Origin: for pictures, scripts and links
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(headers):
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(headers, method):
             raise Problem(403, "a page of another site may not ask this server")
         origin = headers.get("origin")
-        if origin is not None and _origin_location(origin) != host.lower():
+        seen = headers.get("x-forwarded-proto", scheme).lower()
+        if origin is not None and _origin(origin) != (_PAGES.get(seen, seen), host.lower()):
             raise Problem(403, f"a page of {origin!r} may not ask this server")
 
 
@@ -131,17 +139,26 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _is_visit(headers: Headers) -> bool:
-    """Tell whether somebody follows a link: what comes is shown by itself, and no page can read it."""
-    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+def _is_visit(headers: Headers, method: str) -> bool:
+    """Tell whether somebody follows a link: what comes is shown by itself, and no page can read it.
+
+    A form is sent by POST as a navigation too.
+    """
+    is_read = method in ("GET", "HEAD")
+    return (
+        is_read
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
 
 
-def _origin_location(origin: str) -> str | None:
-    """Give the host and port of an origin, in lower case; None for one that has none."""
+def _origin(origin: str) -> tuple[str, str] | None:
+    """Give the scheme of an origin, and its host and port, in lower case; None for what is no origin."""
     try:
-        return urlsplit(origin).netloc.lower() or None
+        parts = urlsplit(origin)
     except ValueError:
         return None
+    return parts.scheme, parts.netloc.lower()
 
 
 def _bearer(header: str) -> str | None:

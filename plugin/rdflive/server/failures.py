@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError
 
 __all__ = ["Problem", "answer_fault", "answer_problem", "problem_of"]
 
@@ -66,6 +66,8 @@ def problem_of(error: RdfliveError) -> Problem:
     if isinstance(error, QuerySyntaxError | UnsupportedQueryError):
         construct = error.construct if isinstance(error, UnsupportedQueryError) else ""
         return Problem(400, str(error), line=error.line, column=error.column, construct=construct)
+    if isinstance(error, BudgetError):
+        return Problem(403, f"the subscription is not within the limits of this server: {error}")
     return Problem(400, str(error))
 
 

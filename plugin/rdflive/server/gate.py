@@ -67,7 +67,8 @@ class Gate:
 
     def _client(self, connection: HTTPConnection) -> Client | None:
         address = connection.client.host if connection.client else "unknown"
-        self._access.check_site(connection.headers)
+        scope = connection.scope  # a WebSocket, which has no method, is opened by GET
+        self._access.check_site(connection.headers, scheme=scope["scheme"], method=scope.get("method", "GET"))
         if connection.scope["path"] in _OPEN:
             return None
         try:

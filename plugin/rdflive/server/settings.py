@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from rdflive.budget import Budget
+
 __all__ = ["Limits"]
 
 
@@ -27,6 +29,16 @@ class Limits:
     """Open subscriptions."""
     rows: int = 1_000_000
     """Solutions in the answer of a subscription."""
+    commit_seconds: float = 2.0
+    """Processor time of a subscription for one commit."""
+    commit_rows: int = 1_000_000
+    """Rows that a subscription may make or compare for one commit."""
+    commit_characters: int = 20_000_000
+    """Characters of the strings that a subscription may make for one commit."""
+    kept_rows: int = 4_000_000
+    """Rows that a subscription may keep, those of the graph left out."""
+    kept_characters: int = 100_000_000
+    """Characters of the strings that a subscription has made and keeps."""
     header_seconds: float = 10.0
     """Time for the head of a request."""
     body_seconds: float = 30.0
@@ -37,3 +49,15 @@ class Limits:
             value = getattr(self, field.name)
             if value <= 0:
                 raise ValueError(f"{field.name} must be above zero, got {value!r}")
+
+    @property
+    def budget(self) -> Budget:
+        """What a subscription may take and keep."""
+        return Budget(
+            seconds=self.commit_seconds,
+            rows=self.commit_rows,
+            characters=self.commit_characters,
+            opening_seconds=self.query_seconds,
+            kept_rows=self.kept_rows,
+            kept_characters=self.kept_characters,
+        )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rdflib
 
+from rdflive.budget import Budget
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.live import subscribe
 from rdflive.model import Delta
@@ -21,7 +22,6 @@ from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower
 from rdflive.server.frames import Frames
 from rdflive.server.pace import Pace
-from rdflive.server.patterns import refuse_slow_patterns
 from rdflive.server.small import is_small
 from rdflive.sinks.events import EventLog
 from rdflive.subscription import Subscription
@@ -44,11 +44,13 @@ class Opening:
     query: str
     entailment: str | None
     rows: int
+    budget: Budget
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Raise `Problem` if it cannot."""
-        refuse_slow_patterns(self.query, dict(dataset.namespaces()))
-        with subscribe(dataset, self.query, entailment=self.entailment, initial=False) as subscription:
+        with subscribe(
+            dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
+        ) as subscription:
             rows = len(subscription.answers())
         if rows > self.rows:
             raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
@@ -66,6 +68,7 @@ class Topic:
         pace: Pace,
         *,
         rows: int,
+        budget: Budget,
         on_end: Callable[[Topic], None],
     ) -> None:
         self.id = name
@@ -77,6 +80,7 @@ class Topic:
         self._loop = asyncio.get_running_loop()
         self._pace = pace
         self._rows = rows
+        self._budget = budget
         self._on_end = on_end
         self._subscription: Subscription | None = None
         self._is_asked = False
@@ -85,7 +89,12 @@ class Topic:
     def open(self, dataset: Any) -> None:
         """Subscribe, which may take long."""
         self._subscription = subscribe(
-            dataset, self.query, self._take, entailment=self.entailment, on_error=self._failed
+            dataset,
+            self.query,
+            self._take,
+            entailment=self.entailment,
+            on_error=self._failed,
+            budget=self._budget,
         )
 
     def close(self) -> None:
@@ -235,11 +244,11 @@ class Topics:
 
     async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
         service = self._service
-        rows = service.limits.rows
+        rows, budget = service.limits.rows, service.limits.budget
         if entailment or not await service.work(partial(is_small, service.dataset, query, rows)):
-            opening = Opening(query, entailment, rows)
+            opening = Opening(query, entailment, rows, budget)
             await service.children.rehearse(client.name, opening, "opening of the subscription")
-        topic = Topic(name, query, entailment, self._pace, rows=rows, on_end=self._forget)
+        topic = Topic(name, query, entailment, self._pace, rows=rows, budget=budget, on_end=self._forget)
         await service.work(partial(topic.open, service.dataset))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone

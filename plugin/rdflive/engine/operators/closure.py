@@ -7,7 +7,7 @@ from typing import Any
 
 from rdflive.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.reach import Reach, Step
+from rdflive.engine.operators.reach import MeteredReach, Reach, Step
 
 __all__ = ["Closure"]
 
@@ -28,7 +28,7 @@ class Closure:
     {(3, 1): 1, (3, 2): 1, (1, 3): -1, (2, 3): -1}
     """
 
-    __slots__ = ("_context", "_dictionary", "_reflexive", "_relations", "_seeded")
+    __slots__ = ("_context", "_dictionary", "_pending", "_reflexive", "_relations", "_seeded")
 
     def __init__(self, dictionary: Dictionary, *, context: int = 0, reflexive: bool, seeded: bool) -> None:
         self._dictionary = dictionary
@@ -36,10 +36,13 @@ class Closure:
         self._reflexive = reflexive
         self._seeded = seeded
         self._relations: dict[Row, Reach] = {}
+        self._pending: tuple[Weights, ...] = ()
+        """The deltas that are being applied: their rows are held already, or dropped."""
 
     def update(self, *deltas: Weights) -> Weights:
         """Apply changes of the edges (and of the seeds); return the pairs that came (+1) and went (-1)."""
         k = self._context
+        self._pending = deltas
         steps: dict[Row, list[tuple[Step, int]]] = {}
         for delta in deltas:
             for row, sign in delta.items():
@@ -49,7 +52,7 @@ class Closure:
         for context, changes in steps.items():
             reach = self._relations.get(context)
             if reach is None:
-                reach = self._relations[context] = Reach(seeded=self._seeded)
+                reach = self._relations[context] = self._reach()
             reach.update(changes)
             self._add(rows, context, reach.changes.gained, 1)
             self._add(rows, context, reach.changes.lost, -1)
@@ -58,6 +61,7 @@ class Closure:
             reach.settle()
             if not reach.is_used():
                 del self._relations[context]
+        self._pending = ()
         return rows
 
     def rows(self) -> Weights:
@@ -71,15 +75,26 @@ class Closure:
 
     def clear(self) -> None:
         """Forget everything, and drop the terms of every edge and seed."""
+        held: set[Row] = set()
         for context, reach in self._relations.items():
-            for held in (*reach.graph.edges(), *((x,) for x in reach.seeds if reach.seeded)):
-                self._dictionary.drop((*context, *held))
+            held.update((*context, *edge) for edge in reach.graph.edges())
+            held.update((*context, x) for x in reach.seeds if reach.seeded)
+        for delta in self._pending:
+            for row, sign in delta.items():
+                (held.add if sign > 0 else held.discard)(row)
+        for row in held:
+            self._dictionary.drop(row)
         self._relations.clear()
+        self._pending = ()
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets kept."""
         kept = [container for reach in self._relations.values() for container in reach.containers()]
         return [self._relations, *kept]
+
+    def _reach(self) -> Reach:
+        meter = self._dictionary.meter
+        return Reach(seeded=self._seeded) if meter is None else MeteredReach(meter, seeded=self._seeded)
 
     def _add(self, rows: Weights, context: Row, changes: dict[int, set[int]], sign: int) -> None:
         for end, starts in changes.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.places import key_at, mask_at
@@ -118,6 +119,10 @@ class Index:
 
         With `overlapping` a row fits only if some `maybe` column is bound on both sides.
         """
+        probe = self._prober(keys, maybe, overlapping)
+        return probe if self._dictionary.meter is None else _metered(probe, self._dictionary.meter)
+
+    def _prober(self, keys: Sequence[int], maybe: Sequence[int], overlapping: bool) -> Probe:
         if not self._plain:
             return self._part_prober(tuple(keys), tuple(maybe), overlapping)
         if overlapping:
@@ -174,6 +179,17 @@ class Index:
 
     def _own_tables(self) -> list[Table]:
         return [self._plain] if self._plain else [tables[mask] for mask, tables in self._parts.items()]
+
+
+def _metered(probe: Probe, meter: Meter) -> Probe:
+    """Count the rows that a search finds before anybody takes them."""
+
+    def metered(row: Row) -> Sequence[Entries]:
+        found = probe(row)
+        meter.spend(1 + sum(map(len, found)))
+        return found
+
+    return metered
 
 
 def _none(_: Row) -> Sequence[Entries]:

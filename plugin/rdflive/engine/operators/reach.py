@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from rdflive.budget import Meter
 from rdflive.engine.operators.changes import Changes
 from rdflive.engine.operators.digraph import Digraph, is_connected, strong_components, walk
 
-__all__ = ["Reach", "Step"]
+__all__ = ["MeteredReach", "Reach", "Step"]
 
 Step = tuple[int, ...]
 """An edge (u, v) or a seed (x,)."""
@@ -293,6 +294,49 @@ class Reach:
                 (self.seeds.add if sign > 0 else self.seeds.remove)(*step)
         if not self.seeded:
             self.seeds = set(self.graph.succ).union(self.graph.pred)
+
+
+class MeteredReach(Reach):
+    """A relation whose pairs are counted, before they are made and while they are kept."""
+
+    __slots__ = ("_meter",)
+
+    def __init__(self, meter: Meter, *, seeded: bool) -> None:
+        super().__init__(seeded=seeded)
+        self._meter = meter
+        self.changes = _MeteredChanges(meter)
+
+    def insert(self, u: int, v: int) -> None:
+        """Add an edge."""
+        self._meter.spend()
+        super().insert(u, v)
+
+    def delete(self, u: int, v: int) -> None:
+        """Take away an edge."""
+        self._meter.spend()
+        super().delete(u, v)
+
+    def _keep(self, component: set[int], starts: set[int]) -> None:
+        self._meter.spend(len(component) + len(starts))
+        super()._keep(component, starts)
+
+
+class _MeteredChanges(Changes):
+    __slots__ = ("_meter",)
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def gain(self, node: int, starts: set[int]) -> None:
+        self._meter.keep(len(starts))
+        self._meter.spend(len(starts))
+        super().gain(node, starts)
+
+    def lose(self, node: int, starts: set[int]) -> None:
+        self._meter.keep(-len(starts))
+        self._meter.spend(len(starts))
+        super().lose(node, starts)
 
 
 def _by_sign(step: tuple[Step, int]) -> int:

@@ -12,6 +12,7 @@ from rdflib import XSD
 from rdflib.term import Node
 from sortedcontainers import SortedList
 
+from rdflive.budget import Meter
 from rdflive.query.aggregates.exact_sum import ExactSum
 from rdflive.query.expressions.numbers import DECIMALS, number
 from rdflive.query.ordering import term_key
@@ -33,7 +34,9 @@ class Accumulator(Protocol):
         """Give the function's value now; None is an error."""
 
 
-def make_accumulator(name: SetFunction, *, distinct: bool, separator: str = " ") -> Callable[[], Accumulator]:
+def make_accumulator(
+    name: SetFunction, *, distinct: bool, separator: str = " ", meter: Meter | None = None
+) -> Callable[[], Accumulator]:
     """Give a factory of accumulators for a set function.
 
     COUNT skips errors and SAMPLE takes the least term that is none; an error among the values is an
@@ -52,14 +55,32 @@ def make_accumulator(name: SetFunction, *, distinct: bool, separator: str = " ")
         "MIN": partial(_Extremum, 0),
         "MAX": partial(_Extremum, -1),
         "SAMPLE": _Sample,
-        "GROUP_CONCAT": partial(_GroupConcat, separator),
+        "GROUP_CONCAT": partial(_GroupConcat, separator, meter),
     }
     if name not in functions:
         raise ValueError(f"set function {name!r} is unknown: use one of {', '.join(functions)}")
     make = functions[name]
     if distinct and name not in ("MIN", "MAX", "SAMPLE"):  # where repetition changes nothing
-        return lambda: _Distinct(make())
+        made = make
+        make = lambda: _Distinct(made())  # noqa: E731 - as the others are
+    if meter is not None and (distinct or name not in ("COUNT", "SUM", "AVG")):
+        return lambda: _Metered(make(), meter)
     return make
+
+
+class _Metered:
+    """Counts the values that another accumulator keeps, equal ones too."""
+
+    __slots__ = ("_inner", "_meter", "result")
+
+    def __init__(self, inner: Accumulator, meter: Meter) -> None:
+        self._inner = inner
+        self._meter = meter
+        self.result = inner.result
+
+    def add(self, value: Node | None, weight: int) -> None:
+        self._meter.keep(weight, len(value) * weight if isinstance(value, str) else 0)
+        self._inner.add(value, weight)
 
 
 class _Count:
@@ -217,10 +238,11 @@ class _Sample:
 class _GroupConcat:
     """GROUP_CONCAT: the strings of the terms, in their order; what has none is an error."""
 
-    __slots__ = ("_changed", "_joined", "_separator", "_terms")
+    __slots__ = ("_changed", "_joined", "_meter", "_separator", "_terms")
 
-    def __init__(self, separator: str) -> None:
+    def __init__(self, separator: str, meter: Meter | None) -> None:
         self._separator = separator
+        self._meter = meter
         self._terms = _SortedTerms()
         self._changed = True
         self._joined: Node | None = None
@@ -242,5 +264,8 @@ class _GroupConcat:
         if terms.errors or not all(isinstance(end, rdflib.Literal | rdflib.URIRef) for end in ends):
             return None
         counts = terms.counts
+        if self._meter is not None:
+            between = len(self._separator)
+            self._meter.make(sum((len(str(term)) + between) * count for term, count in counts.items()))
         strings = (str(term) for _, term in terms.order for _ in range(counts[term]))
         return rdflib.Literal(self._separator.join(strings))

@@ -24,6 +24,10 @@ class Condition(Protocol):
     def text(self) -> str:
         """Its canonical text: equal conditions have equal texts."""
 
+    @property
+    def is_plain(self) -> bool:
+        """True where a test of one row takes little time and memory, whatever its terms are."""
+
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
         """Make the test of a row whose variables stand at these places."""
 
@@ -44,6 +48,11 @@ class SameTerm:
     def text(self) -> str:
         """Write it as SPARQL does."""
         return f"sameTerm(?{self.one}, ?{self.other})"
+
+    @property
+    def is_plain(self) -> bool:
+        """It is."""
+        return True
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:  # noqa: ARG002
         """Compare ids: equal terms have equal ids."""
@@ -66,6 +75,11 @@ class AllOf:
     def text(self) -> str:
         """Write it as SPARQL does."""
         return " && ".join(part.text for part in self.parts)
+
+    @property
+    def is_plain(self) -> bool:
+        """True where all parts are."""
+        return all(part.is_plain for part in self.parts)
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
         """Ask the parts in order."""
@@ -90,6 +104,11 @@ class OneOf:
     def text(self) -> str:
         """Write it as SPARQL does."""
         return f"?{self.name} {'NOT ' * self.negated}IN ({', '.join(sorted(map(to_text, self.terms)))})"
+
+    @property
+    def is_plain(self) -> bool:
+        """It is: there is one look-up."""
+        return True
 
     def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[Row], bool]:
         """Look the term up."""

@@ -15,6 +15,7 @@ from rdflib.term import Literal, Node, URIRef, Variable
 from rdflive.query.expressions.arithmetic import calculate
 from rdflive.query.expressions.casts import CASTS
 from rdflive.query.expressions.functions import FUNCTIONS, PREDICATES
+from rdflive.query.expressions.metered import metered
 from rdflive.query.expressions.nodes import arguments, elements, operands
 from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.rdflib_evaluation import (
@@ -89,6 +90,8 @@ class Compiler:
 
     def call(self, node: CompValue, function: Callable[..., Any]) -> Callable[[Row], Any]:
         """Compile a function that is an error where one of its arguments is."""
+        if self.terms.meter is not None:
+            function = metered(self.terms.meter, node, function)
         return _strict(function, [self.term(part) for part in arguments(node)])
 
 
@@ -109,7 +112,7 @@ def _strict(function: Callable[..., Any], parts: list[TermOf]) -> Callable[[Row]
 
 
 def guarded(function: Callable[[Row], Any], otherwise: Any = None) -> Callable[[Row], Any]:
-    """Let no exception but MemoryError leave an expression; RecursionError may come from any part of it."""
+    """Let no exception leave an expression but those of `no_value`; RecursionError may come from any part."""
 
     def attempt(row: Row) -> Any:
         try:
@@ -250,6 +253,8 @@ def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
     """Compile a chain of operations, from left to right."""
     first, *others = (compiler.term(part) for part in operands(node))
     steps = list(zip(map(str, node.op), others, strict=True))
+    meter = compiler.terms.meter
+    apply = calculate if meter is None else metered(meter, node, calculate)
 
     def calculation(row: Row) -> Node | None:
         try:
@@ -257,7 +262,7 @@ def _calculation(compiler: Compiler, node: CompValue) -> TermOf:
             for operator, part in steps:
                 if result is None or (value := part(row)) is None:
                     return None
-                result = calculate(operator, result, value)
+                result = apply(operator, result, value)
             return result
         except Exception as error:  # noqa: BLE001 - as in `_strict`
             return no_value(error, None)

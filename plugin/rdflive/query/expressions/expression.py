@@ -20,6 +20,14 @@ from rdflive.query.expressions.text import to_text
 __all__ = ["Expression", "Terms", "conjuncts", "exists_parts", "replace", "volatile"]
 
 _VOLATILE = frozenset({"RAND", "UUID", "STRUUID", "BNODE", "NOW"})
+_PLAIN = frozenset({
+    "Builtin_BOUND", "Builtin_DATATYPE", "Builtin_LANG", "Builtin_isBLANK", "Builtin_isIRI",
+    "Builtin_isLITERAL", "Builtin_isNUMERIC", "Builtin_isURI", "Builtin_sameTerm",
+    "ConditionalAndExpression", "ConditionalOrExpression", "RelationalExpression", "TrueFilter", "UnaryNot",
+})  # fmt: skip
+"""What compares terms and makes none."""
+_FEW = 100
+"""Parts of an expression that is evaluated in no time."""
 
 
 class Expression:
@@ -66,12 +74,20 @@ class Expression:
         plain = all(isinstance(side, Node) and not isinstance(side, CompValue) for side in sides[::2])
         return sides if plain and sides[1] in ("<", "<=", ">", ">=") else None
 
+    @property
+    def is_plain(self) -> bool:
+        """True where evaluation takes little time and memory, whatever the terms are."""
+        parts = list(_parts(self._node))
+        return len(parts) <= _FEW and all(
+            not isinstance(part, CompValue) or part.name in _PLAIN for part in parts
+        )
+
     def term(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], Node | None]:
         """Compile to the rdflib term of a row; None where SPARQL raises an error.
 
         A variable without a column is unbound.
         """
-        return guarded(Compiler(columns, terms, self._base).term(self._node))
+        return _evaluated(Compiler(columns, terms, self._base).term(self._node), terms)
 
     def value(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], int]:
         """Compile to the id of the value of a row; 0 where SPARQL raises an error."""
@@ -85,12 +101,25 @@ class Expression:
             term = evaluate(row)
             return 0 if term is None else intern(term)
 
-        return guarded(value, 0)
+        return _evaluated(value, terms, 0)
 
     def condition(self, columns: Mapping[str, int], terms: Terms) -> Callable[[Row], bool]:
         """Compile to the effective boolean value of a row; false where SPARQL raises an error."""
         truth = Compiler(columns, terms, self._base).truth(self._node)
-        return guarded(lambda row: truth(row) is True, False)
+        return _evaluated(lambda row: truth(row) is True, terms, False)
+
+
+def _evaluated(function: Callable[[Row], Any], terms: Terms, otherwise: Any = None) -> Callable[[Row], Any]:
+    """Guard an expression, and count the rows that it is evaluated on."""
+    attempt, meter = guarded(function, otherwise), terms.meter
+    if meter is None:
+        return attempt
+
+    def counted(row: Row) -> Any:
+        meter.spend(0)
+        return attempt(row)
+
+    return counted
 
 
 def _made(frozen: Any, base: str | None) -> Expression:

@@ -21,17 +21,20 @@ from rdflive.query.expressions.arithmetic import ceil, floor, magnitude, minus, 
 from rdflive.query.expressions.numbers import number
 from rdflive.query.expressions.values import known, tag_of, text
 
-__all__ = ["FUNCTIONS", "PREDICATES", "to_python"]
+__all__ = [
+    "FUNCTIONS", "PREDICATES", "expand", "like", "python_pattern", "replacement_pieces", "string_literal",
+    "to_python",
+]  # fmt: skip
 
 
-def _string(term: Node) -> Literal | None:
+def string_literal(term: Node) -> Literal | None:
     """Give a string literal: simple, xsd:string or with a language."""
     if isinstance(term, Literal) and (term.datatype is None or term.datatype == XSD.string):
         return term
     return None
 
 
-def _like(characters: str, model: Literal) -> Literal:
+def like(characters: str, model: Literal) -> Literal:
     """Make a string literal of the kind of another."""
     if isinstance(model, DirectionalString):
         return DirectionalString(characters, str(model.language), model.direction)
@@ -43,7 +46,7 @@ def _compatible(one: Node, other: Node) -> tuple[Literal, Literal] | None:
 
     A base direction belongs to the language, as in SPARQL 1.2.
     """
-    left, right = _string(one), _string(other)
+    left, right = string_literal(one), string_literal(other)
     if left is None or right is None or (right.language and tag_of(left) != tag_of(right)):
         return None
     return left, right
@@ -58,7 +61,7 @@ def _test(test: Callable[[str, str], bool]) -> Callable[[Node, Node], bool | Non
 
 
 @lru_cache(maxsize=256)
-def _pattern(pattern: str, flags: str) -> re.Pattern[str]:
+def python_pattern(pattern: str, flags: str) -> re.Pattern[str]:
     """Compile a regular expression; raises for what Python's or XPath's rules forbid."""
     options = re.NOFLAG
     for flag in flags:
@@ -97,31 +100,35 @@ _FLAGS: Final = {
 
 def regex(subject: Node, pattern: Node, flags: Node | None = None) -> bool | None:
     """Tell whether a pattern matches anywhere (REGEX)."""
-    string, expression = _string(subject), text(pattern)
+    string, expression = string_literal(subject), text(pattern)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or options is None:
         return None
-    return _pattern(expression, options).search(string) is not None
+    return python_pattern(expression, options).search(string) is not None
 
 
 def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None = None) -> Node | None:
     """Replace every match; `$1` is a group, `\\$` and `\\\\` stand for themselves (REPLACE)."""
-    string, expression, new = _string(subject), text(pattern), text(replacement)
+    string, expression, new = string_literal(subject), text(pattern), text(replacement)
     options = "" if flags is None else text(flags)
     if string is None or expression is None or new is None or options is None:
         return None
-    compiled = _pattern(expression, options)
+    compiled = python_pattern(expression, options)
     if "q" in options:
-        return _like(compiled.sub(lambda _: new, string), string)
-    pieces = re.findall(r"\\[\\$]|\$\d+|[^\\$]", new, re.DOTALL)
-    if "".join(pieces) != new:
-        return None  # a lone backslash or dollar (XPath's FORX0004)
-    return _like(
-        compiled.sub(lambda match: "".join(_expand(piece, match) for piece in pieces), string), string
-    )
+        return like(compiled.sub(lambda _: new, string), string)
+    pieces = replacement_pieces(new)
+    if pieces is None:
+        return None
+    return like(compiled.sub(lambda match: "".join(expand(piece, match) for piece in pieces), string), string)
 
 
-def _expand(piece: str, match: re.Match[str]) -> str:
+def replacement_pieces(new: str) -> list[str] | None:
+    """Cut a replacement into texts, groups and escapes; None for a lone backslash or dollar (FORX0004)."""
+    pieces = re.findall(r"\\[\\$]|\$\d+|[^\\$]+", new)
+    return pieces if "".join(pieces) == new else None
+
+
+def expand(piece: str, match: re.Match[str]) -> str:
     """Expand a piece of a replacement; the longest number that is a group counts."""
     if piece[0] == "\\":
         return piece[1]
@@ -136,13 +143,13 @@ def _expand(piece: str, match: re.Match[str]) -> str:
 
 def substr(source: Node, start: Node, length: Node | None = None) -> Node | None:
     """Take the characters at the rounded places from `start`, counted from 1 (SUBSTR)."""
-    string, first = _string(source), number(start)
+    string, first = string_literal(source), number(start)
     size = None if length is None else number(length)
     if string is None or first is None or (length is not None and size is None):
         return None
     begin = rounded(first)
     end = len(string) + 1 if size is None else begin + rounded(size)
-    return _like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
+    return like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
 
 
 def strbefore(one: Node, other: Node) -> Node | None:
@@ -151,7 +158,7 @@ def strbefore(one: Node, other: Node) -> Node | None:
     if pair is None:
         return None
     before, found, _ = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, "")
-    return _like(before, pair[0]) if found else Literal("")
+    return like(before, pair[0]) if found else Literal("")
 
 
 def strafter(one: Node, other: Node) -> Node | None:
@@ -160,7 +167,7 @@ def strafter(one: Node, other: Node) -> Node | None:
     if pair is None:
         return None
     _, found, after = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, str(pair[0]))
-    return _like(after, pair[0]) if found else Literal("")
+    return like(after, pair[0]) if found else Literal("")
 
 
 def strdt(lexical: Node, datatype: Node) -> Node | None:
@@ -196,8 +203,8 @@ _DIRECTIONAL: Final = URIRef(f"{RDF}dirLangString")  # rdflib's namespace does n
 
 def _in_case(change: Callable[[str], str]) -> Callable[[Node], Node | None]:
     def changed(term: Node) -> Node | None:
-        characters = _string(term)
-        return None if characters is None else _like(change(str(characters)), characters)
+        characters = string_literal(term)
+        return None if characters is None else like(change(str(characters)), characters)
 
     return changed
 
@@ -227,7 +234,7 @@ def timezone(moment: Node) -> Node | None:
 
 def concat(*parts: Node) -> Node | None:
     """Join strings; their language, direction or datatype stays where all have the same (CONCAT)."""
-    strings = [string for part in parts if (string := _string(part)) is not None]
+    strings = [string for part in parts if (string := string_literal(part)) is not None]
     if len(strings) < len(parts):
         return None
     joined = "".join(strings)
@@ -236,7 +243,7 @@ def concat(*parts: Node) -> Node | None:
     model = strings[0]
     if model.language and not isinstance(model, DirectionalString):
         return Literal(joined, lang=model.language.lower())
-    return _like(joined, model)
+    return like(joined, model)
 
 
 def langmatches(tag: Node, range_: Node) -> bool | None:

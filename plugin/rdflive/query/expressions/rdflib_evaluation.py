@@ -12,6 +12,7 @@ from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Literal, Node, Variable
 
+from rdflive.budget import Meter
 from rdflive.query.expressions.nodes import replace
 from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.values import known, no_value
@@ -24,6 +25,9 @@ TermOf: TypeAlias = Callable[[Row], Node | None]
 
 class Terms(Protocol):
     """The terms behind the ids of rows."""
+
+    meter: Meter | None
+    """Counts what evaluation costs; None where nobody does."""
 
     def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
         """Give the term of an id; None for 0, which is no term."""

@@ -15,6 +15,7 @@ from rdflib.namespace import XSD
 from rdflib.term import Literal, Node
 from rdflib.xsd_datetime import Duration
 
+from rdflive.errors import BudgetError
 from rdflive.model import DirectionalString, TripleTerm
 from rdflive.query.expressions.numbers import (
     DECIMALS,
@@ -69,11 +70,11 @@ def tag_of(literal: Literal) -> str:
 
 
 def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
-    """Make an exception an error of SPARQL, `otherwise`; raises MemoryError again, which is none.
+    """Make an exception an error of SPARQL, `otherwise`; raises MemoryError and BudgetError again.
 
-    A subscription that took it for an error would be opened with a wrong answer, and take the memory later.
+    They are none: a subscription that took one for an error would go on with a wrong answer.
     """
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or type(error) is BudgetError:  # a union needs stack
         raise error
     return otherwise
 

@@ -1,0 +1,118 @@
+"""A query with a budget: what it makes is counted before it is made, what it keeps while it is kept.
+
+An operator belongs to one query, so one that is cut short concerns nobody else: the query ends, and drops
+what it held. What queries share, the paths and masks of patterns, is never cut short: walks through them
+change nothing, and a test that could be is of a pattern of the query's own (`View`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from rdflive.budget import Meter
+from rdflive.dictionary import Dictionary
+from rdflive.engine.kernel import SegmentState
+from rdflive.engine.multiset import Row, Weights
+from rdflive.engine.operators import Operator
+from rdflive.engine.query import QueryState, Terms, TermWeights
+from rdflive.engine.terms import TermTable
+from rdflive.query import algebra
+from rdflive.query.plan import Plan, Step
+
+__all__ = ["MeteredQuery"]
+
+Length: TypeAlias = Callable[[Row], int]
+"""Gives the characters of the strings that a row got in a step."""
+
+
+class MeteredQuery(QueryState):
+    """A query that is given up, by `BudgetError`, where it would cost more than its budget."""
+
+    __slots__ = ("_lengths",)
+
+    def __init__(
+        self,
+        plan: Plan,
+        dictionary: Dictionary,
+        terms: TermTable,
+        to_native: Callable[[Any], Any],
+        meter: Meter,
+    ) -> None:
+        terms = terms.metered(meter)
+        steps = tuple(_metered(step, meter) for step in plan.steps)
+        super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
+        self.meter: Meter = meter
+        self._lengths = [_length(step, terms) for step in steps]
+
+    def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
+        """Begin, on the budget of an opening."""
+        self.meter.kept_rows = self.meter.kept_characters = 0
+        return self.meter.open(fill)
+
+    def drain(self) -> TermWeights:
+        """Take what the segments found since the last commit, on the budget of the present one."""
+        return self.meter.run(super().drain)
+
+    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
+        """List the whole answer, on the budget of an opening; what that needs is not kept."""
+        meter = self.meter
+        kept = meter.kept_rows, meter.kept_characters
+        try:
+            return meter.open(partial(super().current, solutions))
+        finally:
+            meter.kept_rows, meter.kept_characters = kept
+
+    def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
+        """Run every step whose inputs changed, and count what goes in and the strings that come out."""
+        results: list[Weights] = []
+        for step, operator, leaf, length in zip(
+            self.plan.steps, operators, leaves, self._lengths, strict=True
+        ):
+            if operator is None:
+                results.append(leaf or {})
+                continue
+            inputs = [results[i] for i in step.inputs]
+            # a template with blank nodes makes new ones for each copy of a row
+            copied = isinstance(step.node, algebra.Construct)
+            self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
+            results.append(operator.update(*inputs) if first or any(inputs) else {})
+            if length is not None:
+                made = sum(length(row) * weight for row, weight in results[-1].items())
+                self.meter.keep(0, made)
+        return results[-1]
+
+    def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
+        """Count the solutions, each as often as it occurs: so often it is told."""
+        self.meter.spend(_copies(weights))
+        return super()._list(weights)
+
+
+def _copies(weights: Weights) -> int:
+    return sum(map(abs, weights.values()))
+
+
+def _metered(step: Step, meter: Meter) -> Step:
+    if step.basic is None:
+        return step
+    segments = tuple(replace(segment, meter=meter) for segment in step.basic.segments)
+    return replace(step, basic=replace(step.basic, segments=segments))
+
+
+def _length(step: Step, terms: TermTable) -> Length | None:
+    """Give what measures the strings that a step makes; None where it makes none."""
+    node = step.node
+    if isinstance(node, algebra.Extend):
+        makes, columns = not node.expression.is_plain, 1
+    elif isinstance(node, algebra.Group):
+        makes, columns = any(a.expression is not None for a in node.aggregates), len(node.aggregates)
+    else:
+        return None
+
+    def length(row: Row) -> int:
+        made = map(terms.value, row[len(row) - columns :])
+        return sum(len(term) for term in made if isinstance(term, str))
+
+    return length if makes else None

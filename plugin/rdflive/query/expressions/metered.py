@@ -1,0 +1,51 @@
+"""Functions of expressions within a budget: the strings that they make are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from rdflib.namespace import XSD
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from rdflive.budget import Meter
+from rdflive.query.expressions.linear import linear_function
+
+__all__ = ["metered"]
+
+
+def metered(meter: Meter, node: CompValue, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of terms one that stays within a budget; REGEX and REPLACE take linear time then."""
+    if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
+        return linear_function(meter, node)
+    measure = _MEASURES.get(node.name, _nothing)
+
+    def counted(*arguments: Any) -> Any:
+        most = measure(*arguments)
+        meter.make(most)
+        result = function(*arguments)
+        meter.make((len(result) if isinstance(result, str) else 0) - most)
+        return result
+
+    return counted
+
+
+def _nothing(*_: Any) -> int:
+    return 0
+
+
+def _digits(lexical: Any, datatype: Any) -> int:
+    """Count the zeros that rdflib writes for a decimal with an exponent."""
+    try:
+        return abs(Decimal(lexical).adjusted()) if datatype == XSD.decimal else 0
+    except ArithmeticError:
+        return 0
+
+
+_MEASURES: Final[dict[str, Callable[..., int]]] = {
+    "Builtin_CONCAT": lambda *terms: sum(map(len, terms)),
+    "Builtin_ENCODE_FOR_URI": lambda term: 12 * len(term),
+    "Builtin_STRDT": _digits,
+}
+"""How many characters these may make; others make about as many as the longest argument has."""

@@ -1,0 +1,157 @@
+"""Regular expressions in linear time: their answers are those of Python's engine, or they are refused."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Literal, Node, URIRef, Variable
+
+from rdflive.budget import Budget, Meter
+from rdflive.errors import BudgetError, UnsupportedQueryError
+from rdflive.query.expressions.functions import regex, replace
+from rdflive.query.expressions.linear import linear_function
+from support.effort import drawn_from, rounds
+
+pytest.importorskip("re2", reason="needs the extra rdflive[server]")
+
+ATOMS = [
+    "a", "b", "A", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", "[ab]", "[^a]", "[a-c1]", "[]a]", "[^]b]",
+    r"[\d-]", r"[\w.]", "^", "$", r"\.", r"\-", "é", "[é-ü]", " ", r"\n", "\n", "_", "{", "}", "{}", "x{",
+    "-", r"\\",
+]  # fmt: skip
+REPEATS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,2}", "{1,}", "{,}", "{2}?"]
+LETTERS = "aabbAB1\N{ARABIC-INDIC DIGIT THREE}_ éÜſ\n.-x{}\\k"
+
+
+def call(name: str, pattern: Node, flags: str = "") -> CompValue:
+    node = CompValue(f"Builtin_{name}")
+    node["pattern"], node["flags"] = pattern, Literal(flags)
+    return node
+
+
+def meter(**limits: Any) -> Meter:
+    return Meter(Budget(**limits), lambda: 1, print)
+
+
+def drawn_pattern(random: Random, depth: int = 0) -> str:
+    parts = []
+    for _ in range(random.randint(1, 3)):
+        part = random.choice(ATOMS)
+        if depth < 3 and random.random() < 0.3:
+            other = "|" + drawn_pattern(random, depth + 1) if random.random() < 0.4 else ""
+            empty = "|" if random.random() < 0.1 else ""
+            part = random.choice(["(", "(?:"]) + drawn_pattern(random, depth + 1) + other + empty + ")"
+        parts.append(part + random.choice(REPEATS))
+    return "".join(parts)
+
+
+def value(function: Any, *arguments: Node) -> Any:
+    """Apply a function as an expression does: what it raises is an error."""
+    try:
+        return function(*arguments)
+    except Exception:  # noqa: BLE001 - as expressions take it
+        return None
+
+
+@pytest.mark.parametrize("case", range(rounds(20)))
+def test_answers_are_those_of_python(case: int) -> None:
+    """Over drawn patterns, flags and texts; few patterns are refused."""
+    random = drawn_from(f"linear {case}")
+    refused = compared = 0
+    for _ in range(100):
+        pattern = Literal(drawn_pattern(random))
+        flags = "".join(flag for flag in "smxq" if random.random() < 0.15)
+        options, count = Literal(flags), meter()
+        found: dict[str, Any] = {}
+        for name in ("REGEX", "REPLACE"):
+            try:
+                found[name] = linear_function(count, call(name, pattern, flags))
+            except UnsupportedQueryError:
+                refused += name == "REGEX"
+        for _ in range(6):
+            text = Literal("".join(random.choices(LETTERS, k=random.randint(0, 7))))
+            new = Literal(random.choice(["<$1>", "", r"\$", "$0$2", "$"]))
+            if "REGEX" in found:
+                assert count.open(found["REGEX"], text, pattern, options) == value(
+                    regex, text, pattern, options
+                ), (pattern, flags, text)
+                compared += 1
+            if "REPLACE" in found:
+                assert count.open(found["REPLACE"], text, pattern, new, options) == value(
+                    replace, text, pattern, new, options
+                ), (pattern, flags, text)
+    assert refused < 10 < compared
+
+
+@pytest.mark.parametrize("flags", ["", "i"])
+def test_classes_are_those_of_unicode(flags: str) -> None:
+    r"""`\d`, `\w` and `\s` are what Python takes for them, in and out of classes, and of case too."""
+    folded = {0x130, 0x131, 0x345} if flags else set()  # which Python and Unicode fold differently
+    numbers = [*(n for n in range(1, 0x530) if n not in folded), 0x1680, 0x2002, 0x2028]
+    characters = Literal("".join(map(chr, numbers)))
+    for pattern in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"[\d\s]", r"[^\w\s]", "[à-ý]", "[s-u]"):
+        node = call("REPLACE", Literal(pattern), flags)
+        arguments = characters, Literal(pattern), Literal(""), Literal(flags)
+        count = meter()
+        assert count.open(linear_function(count, node), *arguments) == replace(*arguments), pattern
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "reason"),
+    [
+        ("REGEX", r"(a)\1", r"it has \\1;"),
+        ("REGEX", "a++", "gives nothing back"),
+        ("REGEX", "(?=a)b", "what follows"),
+        ("REGEX", "(?i)a", "what follows"),
+        ("REGEX", r"\bIC", r"it has \\b;"),
+        ("REGEX", r"[\S]", r"it has \\S;"),
+        ("REGEX", "(a{1000}){1000}", "repetition"),
+        ("REPLACE", "a*", "a match of nothing"),
+        ("REPLACE", "x(a?)*", "a repeated group with a number"),
+        ("REPLACE", "x(?:(a)|b)+", "a repeated group with a number"),
+    ],
+)
+def test_what_takes_more_than_linear_time_is_refused(name: str, pattern: str, reason: str) -> None:
+    """So is what the two engines understand differently; the message names it and the way out."""
+    with pytest.raises(UnsupportedQueryError, match=f"(?s){reason}.*XPath") as caught:
+        linear_function(meter(), call(name, Literal(pattern)))
+    assert caught.value.construct == name
+
+
+@pytest.mark.parametrize("pattern", ["x(a|b)?y", "x(?:ab?)+(c)", "(a+)+", "x(a{3})"])
+def test_common_replacements_are_kept(pattern: str) -> None:
+    """Groups are refused where they are repeated and numbered, and where nothing is matched."""
+    kept = pattern != "(a+)+"
+    try:
+        linear_function(meter(), call("REPLACE", Literal(pattern)))
+    except UnsupportedQueryError:
+        assert not kept
+    else:
+        assert kept
+
+
+def test_pattern_must_be_constant() -> None:
+    """Otherwise nobody knows at subscription whether RE2 can match it."""
+    for node in (call("REGEX", Variable("p")), call("REPLACE", CompValue("Builtin_STR"))):
+        with pytest.raises(UnsupportedQueryError, match="write them into the query"):
+            linear_function(meter(), node)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags"), [(Literal("("), ""), (Literal("a"), "z"), (URIRef("urn:a"), "")]
+)
+def test_what_python_does_not_compile_stays_an_error(pattern: Node, flags: str) -> None:
+    """It is an error of the expression, for every text."""
+    assert linear_function(meter(), call("REGEX", pattern, flags))(Literal("a"), pattern) is None
+
+
+def test_result_is_counted_before_it_is_made() -> None:
+    """A REPLACE that would give a gigabyte ends when it has given what may be made."""
+    pattern, new = Literal("(.*)x"), Literal("$1" * 1000)
+    count = meter(kept_characters=1_000_000)
+    function = linear_function(count, call("REPLACE", pattern))
+    with pytest.raises(BudgetError, match="strings of more than 1,000,000 characters"):
+        count.open(function, Literal("a" * 10_000 + "x"), pattern, new, Literal(""))

@@ -1,0 +1,244 @@
+"""Subscriptions with budgets: one that would cost too much ends with the reason, all others stay exact."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import Literal, URIRef
+
+import rdflive
+from rdflive import Budget, BudgetError
+from rdflive.membership import _states
+from support.bombs import BOMBS
+from support.effort import drawn_from, in_turn, rounds
+
+P, Q, E = (URIRef(f"urn:{name}") for name in "pqe")
+
+QUERIES = [
+    "SELECT * { ?s <urn:p> ?a }",
+    "SELECT * { ?s <urn:p> ?a FILTER(?a > 2) }",
+    'SELECT * { ?s <urn:p> ?a FILTER(STRLEN(CONCAT(STR(?a), STR(?s), "x")) > 5) }',
+    "SELECT * { ?s <urn:p> ?a . ?s <urn:q> ?b }",
+    "SELECT * { ?s <urn:p> ?a . ?s <urn:p> ?b . ?s <urn:q> ?c FILTER(?a + ?b > ?c) }",
+    "SELECT * { ?s <urn:p> ?a . ?t <urn:q> ?b }",
+    "SELECT DISTINCT ?a { ?s <urn:p> ?a . ?t <urn:q> ?b }",
+    "SELECT * { ?s <urn:p> ?a OPTIONAL { ?s <urn:q> ?b FILTER(?a < ?b) } }",
+    "SELECT * { ?s <urn:p> ?a MINUS { ?s <urn:q> ?a } }",
+    "SELECT * { ?s <urn:p> ?a FILTER EXISTS { ?t <urn:q> ?a } }",
+    "SELECT * { { ?s <urn:p> ?a } UNION { ?s <urn:q> ?a } ?s <urn:e> ?t }",
+    "SELECT * { ?s <urn:e>+ ?t }",
+    "SELECT * { ?s <urn:e>* ?t . ?t <urn:p> ?a }",
+    "SELECT * { <urn:0> <urn:e>+ ?t }",
+    "SELECT ?s (COUNT(*) AS ?n) (GROUP_CONCAT(?a) AS ?all) { ?s <urn:p> ?a } GROUP BY ?s",
+    'SELECT (MAX(CONCAT("m", STR(?a))) AS ?m) (SUM(?b) AS ?t) { ?s <urn:p> ?a . ?s <urn:q> ?b }',
+    "SELECT ?s ?x { ?s <urn:p> ?a BIND(CONCAT(STR(?a), STR(?a)) AS ?x) } ORDER BY ?x LIMIT 3",
+    "SELECT ?a { { SELECT ?s ?a { ?s <urn:p> ?a . ?s <urn:q> ?b } } { SELECT ?s { ?s <urn:e> ?t } } }",
+    "CONSTRUCT { ?s <urn:new> [ <urn:of> ?a ] } { ?s <urn:p> ?a . ?s <urn:q> ?b }",
+    "ASK { ?s <urn:p> ?a . ?s <urn:q> ?a }",
+    'SELECT (REPLACE(STR(?a), "[0-4]", "x") AS ?r) { ?s <urn:p> ?a FILTER(REGEX(STR(?s), "[0-3]$")) }',
+]
+
+
+class Follower:
+    """A subscription, its deltas folded, and what it was told at its end."""
+
+    def __init__(self, graph: Any, query: str, budget: Budget | None) -> None:
+        self.query, self.limited = query, budget is not None
+        self.rows: Counter[Any] = Counter()
+        self.error: Exception | None = None
+        self.subscription = rdflive.subscribe(graph, query, self.take, budget=budget, on_error=self.told)
+
+    def take(self, delta: rdflive.Delta) -> None:
+        assert self.error is None, "a delta came behind the end"
+        if delta.initial:
+            self.rows.clear()
+        self.rows.update(delta.added)
+        self.rows.subtract(delta.removed)
+
+    def told(self, _: rdflive.Subscription, error: Exception) -> None:
+        assert isinstance(error, BudgetError), error
+        assert self.error is None, "the end came twice"
+        self.error = error
+
+    def check(self, graph: Any) -> None:
+        """Compare with a subscription that begins now, unless it has ended; then it must know why."""
+        if self.error is not None:
+            assert self.limited
+            assert self.subscription.closed
+            assert self.subscription.last_error is self.error
+            return
+        assert not self.subscription.closed
+        with rdflive.subscribe(graph, self.query, lambda _: None) as fresh:
+            now = Counter(fresh.answers())
+        try:
+            kept = Counter(self.subscription.answers())
+        except BudgetError:  # to work out the whole answer may be too much where its changes are not
+            assert self.limited
+            kept = +self.rows
+        if "ORDER" not in self.query and "CONSTRUCT" not in self.query:
+            assert +self.rows == now, self.query
+        assert +self.rows == kept, self.query
+
+
+def write(random: Random, graph: Any) -> None:
+    """Change a few triples, as one commit or several."""
+
+    def change() -> None:
+        for _ in range(random.choice([1, 1, 3, 12])):
+            s = URIRef(f"urn:{random.randrange(5)}")
+            p = random.choice([P, P, Q, E])
+            o = URIRef(f"urn:{random.randrange(5)}") if p == E else Literal(random.randrange(6))
+            (graph.add if random.random() < 0.65 else graph.remove)((s, p, o))
+
+    if random.random() < 0.5:
+        with rdflive.batch(graph):
+            change()
+    else:
+        change()
+
+
+def drawn_budget(random: Random) -> Budget:
+    """A budget of which one part or two are tiny."""
+    tiny: dict[str, Any] = {}
+    for _ in range(random.choice([1, 1, 2])):
+        name = random.choice(["rows", "characters", "kept_rows", "kept_characters"])
+        tiny[name] = int(random.choice([5, 20, 60, 200]) * random.uniform(0.5, 2))
+    if random.random() < 0.1:
+        tiny["seconds"] = random.choice([1e-9, 2e-5])
+    return Budget(**tiny)
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+@pytest.mark.parametrize("case", range(rounds(40)))
+def test_who_has_not_ended_is_exact(case: int, store: str) -> None:
+    """Random queries with tiny budgets and without, random writes; in the end the engine holds nothing."""
+    pytest.importorskip("re2", reason="needs the extra rdflive[server]")
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    random = drawn_from(f"budgets {case} {store}")
+    graph = rdflib.Graph(store=store)
+    keeper = Follower(graph, "SELECT * { ?s <urn:p> ?o }", None)
+    followers: list[Follower] = [keeper]
+    for step in range(60):
+        if random.random() < 0.35:
+            query = random.choice(QUERIES)
+            budget = None if random.random() < 0.25 else drawn_budget(random)
+            try:
+                followers.append(Follower(graph, query, budget))
+            except BudgetError:
+                assert budget is not None
+        write(random, graph)
+        if len(followers) > 1 and random.random() < 0.1:
+            followers.pop(random.randrange(1, len(followers))).subscription.close()
+        if step % 6 == 5:
+            for follower in followers:
+                follower.check(graph)
+        if random.random() < 0.02:
+            keeper.subscription.resync()
+    for follower in followers:
+        follower.check(graph)
+    state = keeper.subscription._live()
+    for follower in followers[1:]:
+        follower.subscription.close()
+    state.dictionary.sweep()
+    held = {state.to_native(term) for triple in graph.triples((None, P, None)) for term in (*triple, P)}
+    held.add(state.to_native(P))
+    assert set(state.dictionary.ids) <= held, "what ended subscriptions held is still there"
+    for follower in followers[:1]:
+        follower.check(graph)
+        follower.subscription.close()
+    assert next(_states(keeper.subscription._adapter), None) is None
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_ample_budget_changes_nothing(query: str) -> None:
+    """With the default budget every answer is that without one, and what is kept comes back to nothing."""
+    pytest.importorskip("re2", reason="needs the extra rdflive[server]")
+    random, graph = drawn_from(f"ample {query}"), rdflib.Graph()
+    one, other = Follower(graph, query, Budget()), Follower(graph, query, None)
+    begun = one.subscription._query.meter
+    assert begun is not None
+    empty = begun.kept_rows, begun.kept_characters
+    for _ in range(40):
+        write(random, graph)
+        assert +one.rows == +other.rows
+    graph.remove((None, None, None))
+    assert +one.rows == +other.rows
+    assert (begun.kept_rows, begun.kept_characters) == empty
+
+
+CHEAP = [
+    name for name in BOMBS if name not in ("product", "path", "optional")
+]  # which rdflib parses for minutes
+
+
+@pytest.mark.parametrize("name", in_turn("budgets", CHEAP, 4))
+def test_bomb_ends_alone(name: str) -> None:
+    """The write stands, the other subscription has its rows, and `answers()` tells of the end."""
+    pytest.importorskip("re2", reason="needs the extra rdflive[server]")
+    bomb, graph = BOMBS[name], rdflib.Graph()
+    one, other = (
+        Follower(graph, bomb.query, Budget(seconds=0.2)),
+        Follower(graph, "SELECT * { ?s ?p ?o }", None),
+    )
+    graph.update(bomb.update)
+    assert sum(other.rows.values()) == len(graph) > 0
+    if one.error is None:
+        assert not bomb.told
+        return
+    with pytest.raises(BudgetError):
+        one.subscription.answers()
+    assert one.subscription.closed
+
+
+def test_iterators_end_and_the_reason_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """What came before the end is still given; by default the end is logged."""
+    graph = rdflib.Graph()
+    subscription = rdflive.subscribe(
+        graph, "SELECT * { ?s <urn:p> ?a . ?t <urn:p> ?b }", budget=Budget(rows=10)
+    )
+    deltas = subscription.deltas(timeout=10)
+    graph.add((E, P, Literal(1)))
+    with caplog.at_level(logging.ERROR), rdflive.batch(graph):
+        for number in range(9):
+            graph.add((Q, P, Literal(number)))
+    assert [len(delta.added) for delta in deltas] == [1]
+    assert isinstance(subscription.last_error, BudgetError)
+    assert "has ended" in caplog.text
+    assert "more than 10 rows for one commit" in caplog.text
+
+
+def test_opening_beyond_the_budget_raises() -> None:
+    """Nothing is left of the subscription, and the graph is no longer watched."""
+    graph = rdflib.Graph()
+    for number in range(20):
+        graph.add((Q, P, Literal(number)))
+    with pytest.raises(BudgetError, match="to work out its answer"):
+        rdflive.subscribe(graph, "SELECT * { ?s <urn:p> ?a . ?t <urn:p> ?b }", budget=Budget(kept_rows=100))
+    with pytest.raises(BudgetError, match="takes longer than 1e-09 s"):
+        rdflive.subscribe(
+            graph, "SELECT * { ?s <urn:p> ?a . ?t <urn:p> ?b }", budget=Budget(opening_seconds=1e-9)
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["seconds", "rows", "characters", "opening_seconds", "kept_rows", "kept_characters"]
+)
+def test_budget_is_above_zero(name: str) -> None:
+    """There is no way to say that nothing is allowed, nor that everything is."""
+    with pytest.raises(ValueError, match=f"{name} must be above zero, got 0"):
+        Budget(**{name: 0})
+
+
+def test_ended_subscription_keeps_nothing_of_what_it_made() -> None:
+    """The error that is kept has no frames, which would hold the strings."""
+    graph = rdflib.Graph()
+    one = Follower(graph, BOMBS["concat"].query, Budget(characters=1_000_000))
+    graph.update(BOMBS["concat"].update)
+    assert one.error is not None
+    assert one.error.__traceback__ is None
