@@ -76,7 +76,7 @@ BOMBS: Final = {
         STRINGS,
     ),
     "groups": Bomb(
-        f'SELECT (STRLEN(REPLACE(?o, "(.*)", "{"$1" * 5000}")) AS ?z) {{ ?s <urn:bomb:lit> ?o }}',
+        f'SELECT (STRLEN(REPLACE(?o, "(.+)", "{"$1" * 5000}")) AS ?z) {{ ?s <urn:bomb:lit> ?o }}',
         LONG,
         STRINGS,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import rdflib
 
+from rdflive.budget import Budget
 from rdflive.live import subscribe
 from rdflive.server.answering import answer
 from rdflive.server.operations import Operation
@@ -11,6 +12,8 @@ from rdflive.server.operations import Operation
 __all__ = ["warm_up"]
 
 _QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
+_PATTERN = 'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "a")) }'
+"""Makes RE2 known too, whose files a child cannot open."""
 
 
 def warm_up() -> None:
@@ -20,8 +23,8 @@ def warm_up() -> None:
     """
     dataset = rdflib.Dataset()
     answer(dataset, Operation(_QUERY), "", _Nowhere())
-    for entailment in (None, "rdfs"):
-        subscribe(dataset, _QUERY, initial=False, entailment=entailment).close()
+    for query, entailment in ((_PATTERN, None), (_QUERY, "rdfs")):
+        subscribe(dataset, query, initial=False, entailment=entailment, budget=Budget()).close()
 
 
 class _Nowhere:

@@ -19,7 +19,7 @@ def metered(meter: Meter, node: CompValue, function: Callable[..., Any]) -> Call
     """Make a function of terms one that stays within a budget; REGEX and REPLACE take linear time then."""
     if node.name in ("Builtin_REGEX", "Builtin_REPLACE"):
         return linear_function(meter, node)
-    measure = _MEASURES.get(node.name, _nothing)
+    measure: Callable[..., int] = _MEASURES.get(node.name, _nothing)
 
     def counted(*arguments: Any) -> Any:
         most = measure(*arguments)
