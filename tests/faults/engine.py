@@ -15,6 +15,27 @@ def operator(name: str) -> tuple[str, ...]:
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
+        "a filter that a budget can cut short belongs to a pattern that others share",
+        "rdflive/engine/view.py",
+        'text=f"{test.text} # {id(meter)}"',
+        "text=test.text",
+        ("test_budgets.py",),
+    ),
+    Fault(
+        "what a closure that was cut short has held is dropped by its edges alone",
+        "rdflive/engine/operators/closure.py",
+        "for delta in self._pending:",
+        "for delta in ():",
+        ("test_budgets.py",),
+    ),
+    Fault(
+        "a search of a join is not counted",
+        "rdflive/engine/operators/index.py",
+        "meter.spend(1 + sum(map(len, found)))",
+        "meter.spend(1)",
+        ("test_budgets.py",),
+    ),
+    Fault(
         "a pattern that goes takes those of the same constants with it",
         "rdflive/engine/router.py",
         "self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))",
