@@ -68,6 +68,7 @@ class Table:
     """Terms as expressions read them: a row holds the terms themselves (see `rdflive.query.expressions`)."""
 
     __slots__ = ("intern", "value")
+    meter = None  # nobody counts
 
     def __init__(self, library: Library) -> None:
         self.value = library.value

@@ -21,6 +21,7 @@ class TextTerms:
     """
 
     __slots__ = ("_ids", "_terms", "_texts")
+    meter = None  # nobody counts
 
     def __init__(self) -> None:
         self._ids: dict[str | None, int] = {None: _UNBOUND}
