@@ -7,8 +7,9 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import rdflib
@@ -246,7 +247,8 @@ class Topics:
         service = self._service
         rows, budget = service.limits.rows, service.limits.budget
         if entailment or not await service.work(partial(is_small, service.dataset, query, rows)):
-            opening = Opening(query, entailment, rows, budget)
+            timeless = replace(budget, opening_seconds=inf)  # the process has its own end
+            opening = Opening(query, entailment, rows, timeless)
             await service.children.rehearse(client.name, opening, "opening of the subscription")
         topic = Topic(name, query, entailment, self._pace, rows=rows, budget=budget, on_end=self._forget)
         await service.work(partial(topic.open, service.dataset))
