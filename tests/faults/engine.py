@@ -17,8 +17,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a filter that a budget can cut short belongs to a pattern that others share",
         "rdflive/engine/view.py",
-        'text=f"{test.text} # {id(meter)}"',
-        "text=test.text",
+        'own = f"{test.text} # {id(meter)}"',
+        "own = test.text",
         ("test_budgets.py",),
     ),
     Fault(

@@ -259,6 +259,13 @@ FAULTS: tuple[Fault, ...] = (
         after="self._joined: Node | None = None",
     ),
     Fault(
+        "RE2 replaces by a group that is repeated",
+        "rdflive/query/expressions/linear.py",
+        'if last and token["kind"] != "?":',
+        "if False:",
+        ("query/expressions/test_linear.py",),
+    ),
+    Fault(
         "a sum stays a double when the last one has left",
         "rdflive/query/aggregates/exact_sum.py",
         "self.doubles += weight",

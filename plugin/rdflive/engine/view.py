@@ -218,7 +218,8 @@ class View:
             return self._test(condition, variables, None)
         test = self._test(condition, variables, meter)
         attempt, passes = meter.attempt, test.passes
-        return replace(test, text=f"{test.text} # {id(meter)}", passes=lambda row: bool(attempt(passes, row)))
+        own = f"{test.text} # {id(meter)}"
+        return replace(test, text=own, passes=lambda row: bool(attempt(passes, row)))
 
     def _test(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
         """Compile a condition to a test of the values of those variables that it reads."""
