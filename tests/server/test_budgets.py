@@ -27,6 +27,7 @@ from support.sinks import Event, listening
 pytest.importorskip("starlette", reason="serving needs rdflive[server]")
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 pytestmark = pytest.mark.posix("the server forks")
+asks_proc = pytest.mark.linux("asks /proc for the memory of the server")
 
 BOUND = 1 << 30
 """Bytes that the process has at most, whatever a subscription asks for."""
@@ -52,6 +53,7 @@ def initial(events: Iterator[Event]) -> Event:
     return next(event for event in events if event.kind == "initial")
 
 
+@asks_proc
 @pytest.mark.parametrize("name", in_turn("bombs", BOMBS, 4))
 def test_bomb_ends_alone(server: Served, name: str) -> None:
     """The update is done, other clients have its rows, the topic is told why it ended, /health answers."""
@@ -86,6 +88,7 @@ def test_bomb_ends_alone(server: Served, name: str) -> None:
             assert re.search(f"the subscription has ended: it .*({bomb.told})", end.data["detail"]), end
 
 
+@asks_proc
 def test_bomb_that_has_its_data_is_not_opened(server: Served) -> None:
     """403 says which limit it is; a pattern that RE2 cannot match is refused with 400, over SEPA too."""
     server.update("DROP ALL")
