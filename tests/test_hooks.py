@@ -141,6 +141,28 @@ def test_hook_rdflive_delta(caplog: pytest.LogCaptureFixture) -> None:
     assert "rdflive_delta" in caplog.text
 
 
+def test_a_closed_subscription_tells_plugins_nothing() -> None:
+    """A delta that is queued when another's callback closes its subscription is told to nobody."""
+    told: list[str] = []
+    others: list[rdflive.Subscription] = []
+    graph, query = rdflib.Graph(), "SELECT ?s { ?s ?p ?o }"
+    rdflive.subscribe(graph, query, lambda _: [other.close() for other in others], name="closes")
+    others.append(rdflive.subscribe(graph, query, initial=False, name="closed"))
+    with Plugin(rdflive_delta=lambda subscription: told.append(subscription.name)):
+        graph.add(TRIPLE)
+    assert told == ["closes"]
+
+
+def test_a_plugin_may_close_a_subscription_before_its_callback() -> None:
+    """The delta that it was shown is not handed to the callback any more."""
+    taken: list[rdflive.Delta] = []
+    graph = rdflib.Graph()
+    rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }", taken.append, initial=False)
+    with Plugin(rdflive_delta=lambda subscription: subscription.close()):
+        graph.add(TRIPLE)
+    assert taken == []
+
+
 def test_trace_prints_commits_and_deltas(capsys: pytest.CaptureFixture[str]) -> None:
     """The trace plugin writes a line per batch and per delta to standard error."""
     from rdflive import trace

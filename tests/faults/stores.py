@@ -174,12 +174,19 @@ FAULTS: tuple[Fault, ...] = (
         SUBSCRIPTION,
     ),
     Fault(
-        "a closed subscription still calls back",
+        "a closed subscription still tells plugins",
         "rdflive/subscription.py",
         "if self.closed:",
         "if self.closed and delta.initial:",
-        SUBSCRIPTION,
+        ("test_hooks.py",),
         after="def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:",
+    ),
+    Fault(
+        "a subscription that a plugin has closed still calls back",
+        "rdflive/subscription.py",
+        "if delta is self._taken or self.closed:",
+        "if delta is self._taken:",
+        ("test_hooks.py",),
     ),
     Fault(
         "an answer that comes whole is not told as whole",
