@@ -16,6 +16,7 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive import Budget, BudgetError
+from rdflive.budget import Meter
 from rdflive.membership import _states
 from support.bombs import BOMBS
 from support.effort import drawn_from, in_turn, rounds
@@ -301,3 +302,18 @@ def test_path_that_is_cut_short_drops_what_it_held() -> None:
         one.subscription.close()
         assert references(keepers[0]) == references(keepers[1]), rows
     assert ended
+
+
+def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next walk that takes too much ends its own subscription, and stops no other."""
+    meter = Meter(Budget(rows=1), lambda: 1, print)
+
+    def interrupt() -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rdflive.budget.perf_counter", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            meter.run(int)
+    assert meter.attempt(meter.spend, 2) is None
+    assert isinstance(meter.error, BudgetError)

@@ -146,14 +146,14 @@ class Meter:
         self._granted, self._seconds, self._rows, self._characters = commit, seconds, rows, characters
 
     def _time(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        if self._since is not None:
-            return work(*arguments)
-        self._since = thread_time()
-        self._deadline = perf_counter() + self._seconds
+        """Do work that is inside no other; an interruption may have kept the last one from its end here."""
         try:
+            self._since = thread_time()
+            self._deadline = perf_counter() + self._seconds
             return work(*arguments)
         finally:
-            self._seconds -= thread_time() - self._since
+            if self._since is not None:
+                self._seconds -= thread_time() - self._since
             self._since, self._deadline = None, inf
 
     def _check(self) -> None:

@@ -25,7 +25,9 @@ QUERIES: Final = {
     "count": "SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s",
     "named": "SELECT ?g ?s { GRAPH ?g { ?s :p ?o } }",
     "construct": "CONSTRUCT { ?t :r ?s } { ?s :p ?o . ?o :q ?t }",
+    "metered": "SELECT ?s (COUNT(*) AS ?n) { ?s :p+ ?o . ?o :q ?t } GROUP BY ?s",
 }
+BUDGETS: Final[Mapping[str, rdflive.Budget]] = {"metered": rdflive.Budget(seconds=60)}
 RULES: Final = f"""
 @prefix : <{E}> .
 {{ ?x :p ?y . ?y :p ?z }} => {{ ?x :p ?z }} .
@@ -79,7 +81,7 @@ class World:
         for name, follower in self.followers.items():
             take = None if name == "join" else follower.told.append
             self.subscriptions[name] = rdflive.subscribe(
-                dataset, PREFIX + QUERIES[name], take, **self.options
+                dataset, PREFIX + QUERIES[name], take, budget=BUDGETS.get(name), **self.options
             )
         self.deltas = self.subscriptions["join"].deltas(5.0)
         self.followers["join"].told.append(next(self.deltas))
