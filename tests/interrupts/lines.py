@@ -54,7 +54,7 @@ def _traced(operation: Callable[[], object], look: Callable[[Place], None]) -> N
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGES):
             return None
-        if event == "line" and not _is_release(frame.f_code, frame.f_lasti):
+        if event == "line" and not _is_whole(frame.f_code, frame.f_lasti):
             line = frame.f_code.co_filename, frame.f_lineno
             seen[line] = seen.get(line, -1) + 1
             look((*line, seen[line]))
@@ -69,10 +69,13 @@ def _traced(operation: Callable[[], object], look: Callable[[Place], None]) -> N
 
 
 @cache
-def _is_release(code: CodeType, at: int) -> bool:
-    """Tell whether what runs next is the end of a `with` block: three None, and a call.
+def _is_whole(code: CodeType, at: int) -> bool:
+    """Tell whether nothing can come between what runs next and what has run.
 
-    Of a lock it cannot be interrupted: nothing before the call can raise, and the call itself is not Python.
+    That is so at the end of a `with` block (three None, and a call), whose call of a lock is not Python; and
+    at the word `try`, which is an instruction that does nothing. Python looks for signals at neither.
     """
     following = [i for i in dis.get_instructions(code) if i.offset >= at and i.opname != "CACHE"][:3]
+    if following[0].opname == "NOP":
+        return True
     return len(following) == 3 and all(i.opname == "LOAD_CONST" and i.argval is None for i in following)

@@ -25,6 +25,7 @@ QUERIES: Final = {
     "count": "SELECT ?s (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY ?s",
     "named": "SELECT ?g ?s { GRAPH ?g { ?s :p ?o } }",
     "construct": "CONSTRUCT { ?t :r ?s } { ?s :p ?o . ?o :q ?t }",
+    "bind": "SELECT ?s ?x { ?s :p ?o BIND(IRI(CONCAT(STR(?s), STR(?o))) AS ?x) FILTER(STRLEN(STR(?x)) > 1) }",
     "metered": "SELECT ?s (COUNT(*) AS ?n) { ?s :p+ ?o . ?o :q ?t } GROUP BY ?s",
 }
 BUDGETS: Final[Mapping[str, rdflive.Budget]] = {"metered": rdflive.Budget(seconds=60)}

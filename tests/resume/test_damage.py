@@ -73,7 +73,8 @@ def _outcome(graph: rdflib.Graph, path: Path, ledger: Ledger) -> str:
             _name(graph, 62)
             answers = Counter(subscription.answers())
     except ResumeError as error:
-        return "refused" if "begin anew" in str(error) else str(error)
+        refusals = ("begin anew", "belongs to another program; give the path of a file of its own")
+        return "refused" if any(text in str(error) for text in refusals) else str(error)
     finally:
         graph.remove((node("t62"), None, None))
     if errors:

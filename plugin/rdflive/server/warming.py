@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import rdflib
+import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
 
 from rdflive.budget import Budget
 from rdflive.live import subscribe

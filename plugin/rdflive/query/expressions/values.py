@@ -70,11 +70,12 @@ def tag_of(literal: Literal) -> str:
 
 
 def no_value(error: Exception, otherwise: _Otherwise) -> _Otherwise:
-    """Make an exception an error of SPARQL, `otherwise`; raises MemoryError and BudgetError again.
+    """Make an exception an error of SPARQL, `otherwise`; raises what is none again.
 
-    They are none: a subscription that took one for an error would go on with a wrong answer.
+    A lack of memory or of stack and a budget that is used up say nothing of the value: a subscription that
+    took them for an error would go on with a wrong answer.
     """
-    if isinstance(error, MemoryError) or type(error) is BudgetError:  # a union needs stack
+    if isinstance(error, (MemoryError, RecursionError)) or type(error) is BudgetError:
         raise error
     return otherwise
 
