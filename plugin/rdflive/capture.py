@@ -294,6 +294,7 @@ class Capture:
         net, self._net = self._net, {}
         self._pending.clear()
         if not is_whole:
+            self._give_away()  # the interrupted thread may never come back for what is its own
             self.sequence += 1
             for listener in {id(listener): listener for listener in self.listeners.values()}.values():
                 listener.renew(self.sequence)
@@ -399,8 +400,7 @@ class Capture:
         if self._delivering or self.state & (OPEN | WRITING):  # half of something has been done
             self.state = WRITING
         self._owner = self._delivering = 0
-        for queued in self.deliveries:
-            queued.owner = ANYBODY
+        self._give_away()
 
     def enqueue(self, delivery: Delivery) -> None:
         """Queue a call for after the lock's release, behind what is queued already."""
@@ -445,7 +445,7 @@ class Capture:
         callbacks write to each other would wait for each other. It leaves what is its own to whoever has the
         turn.
         """
-        may_wait, is_patient = thread.delivering == 1 and thread.batch is None, True
+        may_wait = thread.delivering == 1 and thread.batch is None
         while True:
             with self._mutex:
                 while self.deliveries and self.deliveries[0].delivery.has_run:
@@ -453,7 +453,7 @@ class Capture:
                 if not any(queued.owner in (me, ANYBODY) for queued in self.deliveries):
                     return None
                 first, delivering = self.deliveries[0], self._delivering
-                if not delivering and (first.owner in (me, ANYBODY) or not is_patient):
+                if not delivering and first.owner in (me, ANYBODY):
                     self._delivering = me
                     return first
                 if may_wait:
@@ -463,7 +463,8 @@ class Capture:
             if not may_wait:
                 self._give_away(me)
                 return None
-            is_patient = turn.acquire(timeout=PATIENCE) or bool(delivering)
+            if not turn.acquire(timeout=PATIENCE) and not delivering:
+                self._give_away(first.owner)
 
     def _wake(self) -> None:
         with self._mutex:
@@ -471,10 +472,11 @@ class Capture:
             for turn in waiting:
                 turn.release()
 
-    def _give_away(self, me: int) -> None:
+    def _give_away(self, owner: int = ANYBODY) -> None:
+        """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
         with self._mutex:
             for queued in self.deliveries:
-                if queued.owner == me:
+                if owner in (ANYBODY, queued.owner):
                     queued.owner = ANYBODY
 
 

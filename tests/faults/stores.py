@@ -77,8 +77,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/capture.py",
-        "may_wait, is_patient = thread.delivering == 1 and thread.batch is None, True",
-        "may_wait, is_patient = thread.delivering == 1, True",
+        "may_wait = thread.delivering == 1 and thread.batch is None",
+        "may_wait = thread.delivering == 1",
         LOCKS,
     ),
     Fault(
