@@ -50,6 +50,12 @@ WRITING: Final = 2
 """The store changes, and not every listener has taken that."""
 LEFT: Final = 4
 """A batch has ended and is to be committed."""
+TORN: Final = 8
+"""The listeners must read the store again: something was changed in the middle of a write."""
+OWED: Final = 16
+"""A listener has something to tell beside what changes."""
+CHANGING: Final = 32
+"""Listeners change what they keep."""
 
 ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
@@ -63,15 +69,25 @@ class _Thread(threading.local):
     """What one thread is about."""
 
     batch: Capture | None = None
-    """The store whose batch it opened last."""
+    """The store whose batch it opened last, of those that are open."""
     delivering = 0
     """How many deliveries it is inside of, one within the other."""
+
+    def __init__(self) -> None:
+        self.batches: list[Capture] = []
+        """The stores of its open batches; tasks of asyncio may leave theirs in any order."""
+
+    def look(self) -> None:
+        """Find the batch that is the last now."""
+        me = threading.get_ident()
+        self.batches = [capture for capture in self.batches if capture._owner == me]
+        self.batch = self.batches[-1] if self.batches else None
 
 
 thread: Final = _Thread()
 _waits: Final[dict[int, Capture]] = {}
 """The stores that threads with a batch of another store wait for, or are about to."""
-_waits_mutex: Final = threading.Lock()
+_waits_mutex: Final = threading.RLock()
 
 
 class Delivery(Protocol):
@@ -80,7 +96,7 @@ class Delivery(Protocol):
     has_run: bool
 
     def __call__(self) -> None:
-        """Run, from where an earlier call was interrupted."""
+        """Run, from where an earlier call was interrupted; what has raised twice is passed over."""
 
 
 class _Queued:
@@ -131,10 +147,13 @@ class Capture:
     read the store again. So a write marks itself, with the lock held:
 
         capture.state |= WRITING; change the store; capture.record(...); capture.state &= ~WRITING
+
+    A signal handler, a finalizer or a function of an update may use the store in the middle of that. It
+    reads what there is; what it changes is not recorded, and the listeners read the store again afterwards.
     """
 
     __slots__ = (
-        "__weakref__", "_delivering", "_mutex", "_net", "_owner", "_pending", "_torn", "_waiting",
+        "__weakref__", "_delivering", "_later", "_mutex", "_net", "_owner", "_pending", "_waiting",
         "deliveries", "listeners", "lock", "on_batch", "sequence", "state",
     )  # fmt: skip
 
@@ -150,12 +169,12 @@ class Capture:
         self.deliveries: deque[_Queued] = deque()
         self._owner = 0
         """The thread whose batch is open; 0 for none."""
-        self._torn = False
-        """Whether a write inside the open batch was interrupted."""
+        self._later = IDLE
+        """What came up inside the open batch, for its end."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
         """What `pending` gave since the last record."""
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         """Held for a moment by who looks at the queue of deliveries, never while waiting."""
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
@@ -165,6 +184,16 @@ class Capture:
     def idle(self) -> bool:
         """True when nobody listens and no batch is open, so the store need not be hooked."""
         return not self.listeners and not self.state & OPEN
+
+    @property
+    def is_used(self) -> bool:
+        """True in the middle of a write, or of what `changing` holds together."""
+        return self.state > OPEN
+
+    @property
+    def is_written(self) -> bool:
+        """True in the middle of a write."""
+        return bool(self.state & WRITING)
 
     @property
     def is_open(self) -> bool:
@@ -207,29 +236,30 @@ class Capture:
         A signal cannot keep the lock taken, as it can at the end of a `with` block of ours: the methods of
         the lock itself are not written in Python, and Python looks for signals only in what is.
         """
-        elsewhere = thread.batch not in (None, self)
+        elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
                 self._will_wait()
             with self.lock:
                 if elsewhere:
                     _waits.pop(threading.get_ident(), None)
-                if self.state > OPEN:
+                if self.state > OPEN and (not is_inside or self.state & OPEN):
                     self.settle()
-                outer, is_open = thread.batch, self.state == OPEN
+                before = self.state
                 try:
                     thread.batch = self
-                    if not is_open:
+                    if not before & OPEN:
                         self._owner, self.state = threading.get_ident(), OPEN
+                        thread.batches.append(self)
                     return operation(*arguments, **options)
                 finally:
                     try:
-                        if not is_open:
-                            self._leave()
+                        if not before & OPEN:
+                            self._leave(before)
                     finally:  # an interruption of this last step must not leave a batch open that nobody ends
-                        thread.batch = outer
-                        if not is_open:
+                        if not before & OPEN:
                             self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
+                        thread.look()
         finally:
             if elsewhere:
                 _waits.pop(threading.get_ident(), None)
@@ -238,34 +268,41 @@ class Capture:
 
     @contextmanager
     def batch(self) -> Iterator[Capture]:
-        """Make a `with` block one batch, or part of the open one; an operation is safer with `run`."""
+        """Make a `with` block one batch, or part of the open one.
+
+        An interruption between two steps of the `with` statement itself may leave the batch open; where an
+        operation can be given to `run`, it cannot.
+        """
         with self.reading():
-            outer, is_open = thread.batch, self.state == OPEN
+            if self.state & OPEN and self.state > OPEN:
+                self.settle()
+            before = self.state
             try:
                 thread.batch = self
-                if not is_open:
+                if not before & OPEN:
                     self._owner, self.state = threading.get_ident(), OPEN
+                    thread.batches.append(self)
                 yield self
             finally:
                 try:
-                    if not is_open:
-                        self._leave()
-                finally:  # an interruption of this last step must not leave a batch open that nobody ends
-                    thread.batch = outer
-                    if not is_open:
+                    if not before & OPEN:
+                        self._leave(before)
+                finally:  # as in `run`
+                    if not before & OPEN:
                         self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
+                    thread.look()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the lock, after what an interruption left has been mended."""
-        elsewhere = thread.batch not in (None, self)
+        elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
                 self._will_wait()
             with self.lock:
                 if elsewhere:
                     _waits.pop(threading.get_ident(), None)
-                if self.state > OPEN:
+                if self.state > OPEN and not is_inside:
                     self.settle()
                 yield
         finally:
@@ -274,33 +311,71 @@ class Capture:
             if self.deliveries:
                 self.deliver()
 
-    def _leave(self) -> None:
-        """Commit the open batch."""
-        self.state = WRITING if self._torn or self.state != OPEN else LEFT
-        self.settle()
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change inside the block what listeners keep, under the lock; they begin anew if it is interrupted.
+
+        What raises another exception than for lack of memory or stack has undone what it did.
+        """
+        before = self.state
+        self.state |= CHANGING
+        try:
+            yield
+        except Exception as error:
+            if not isinstance(error, MemoryError | RecursionError):
+                self.state &= ~CHANGING
+            raise
+        self.state &= ~CHANGING
+        if before & (WRITING | CHANGING):  # what is under way goes on with something else than it began with
+            self.state |= TORN
+
+    def owe(self) -> None:
+        """Have the listeners commit before the store is used next; under the lock."""
+        self.state |= OWED
+
+    def _is_held(self) -> bool:
+        """Tell whether this thread is inside the lock."""
+        return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]  # as Condition does
+
+    def _leave(self, before: int) -> None:
+        """Commit the open batch, or give up the changes of one that was opened in the middle of a write."""
+        if before & (WRITING | CHANGING):
+            self.state = before | TORN
+            self._net.clear()
+            self._pending.clear()
+        else:
+            self.state = LEFT | self._later | self.state & ~OPEN
+            self.settle()
 
     def settle(self) -> None:
         """Commit what a batch left, and mend what an interruption did; under the lock.
 
-        Inside an open batch it is only noted that one of its writes was interrupted: the end of the batch
-        mends it.
+        Inside an open batch it is only noted, and the end of the batch does it.
         """
         if self.state & OPEN:
-            self._torn = self._torn or self.state != OPEN
+            self._later |= self.state & ~OPEN
             self.state = OPEN
             return
-        is_whole = self.state == LEFT
-        self.state = WRITING
+        found, self.state = self.state, WRITING
+        self._later = IDLE
         net, self._net = self._net, {}
         self._pending.clear()
-        if not is_whole:
+        if found & (WRITING | TORN | CHANGING):
             self._give_away()  # the interrupted thread may never come back for what is its own
             self.sequence += 1
-            for listener in {id(listener): listener for listener in self.listeners.values()}.values():
+            for listener in self._distinct():
                 listener.renew(self.sequence)
-        elif net:
-            self._commit(net)
-        self._torn, self.state = False, IDLE
+        else:
+            if net:
+                self._commit(net)
+            if found & OWED:
+                self.sequence += 1
+                for listener in self._distinct():
+                    listener.commit(self.sequence)
+        self.state &= ~WRITING
+
+    def _distinct(self) -> list[Listener]:
+        return list({id(listener): listener for listener in self.listeners.values()}.values())
 
     def _will_wait(self) -> None:
         """Say that this thread, which has a batch of another store open, waits for the lock of this one.
@@ -342,11 +417,11 @@ class Capture:
 
     def _announce(self, on_batch: Callable[[Batch], None], batch: Batch) -> None:
         """Tell plugins of a batch; they may look at the store, whose listeners have all taken the change."""
-        state, self.state = self.state, IDLE
+        self.state &= ~WRITING
         try:
             on_batch(batch)
         finally:
-            self.state = state
+            self.state |= WRITING
 
     def tick(self, listener: Listener) -> None:
         """Have a listener commit although no quad changed: time did. Under the lock; `deliver` must follow.
@@ -372,34 +447,38 @@ class Capture:
 
     @contextmanager
     def undoing(self, undo: Callable[[dict[QuadTerms, Literal[1, -1]]], None]) -> Iterator[None]:
-        """Open a batch whose changes are taken back if it raises, and only they: others may be open.
+        """Take back what a part of the open batch has changed if it raises.
 
         `undo` is given the net changes of the block, and reverses them by operations that are recorded.
         """
-        with self.batch():
-            before = dict(self._net)
-            try:
-                yield
-            except BaseException:
-                undo(_difference(before, self._net))
-                raise
+        before = dict(self._net)
+        try:
+            yield
+        except BaseException:
+            undo(_difference(before, self._net))
+            raise
 
     def forget_others(self) -> None:
         """Forget who listens, and what other threads were delivering: in a fork, made under the lock."""
         self.listeners.clear()
         self.on_batch = None
         self.deliveries.clear()
-        self._mutex, self._waiting, self._delivering = threading.Lock(), [], 0
+        self._mutex, self._waiting, self._delivering = threading.RLock(), [], 0
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
         """Let go of what threads held that a fork does not have; what they were at is mended or done here."""
-        if self.lock._is_owned():  # type: ignore[attr-defined]  # by the thread that forked
-            return
-        self.lock, self._mutex, self._waiting = threading.RLock(), threading.Lock(), []
-        if self._delivering or self.state & (OPEN | WRITING):  # half of something has been done
-            self.state = WRITING
-        self._owner = self._delivering = 0
+        me = threading.get_ident()
+        self._mutex, self._waiting = threading.RLock(), []
+        was_delivering = self._delivering not in (0, me)
+        if was_delivering:
+            self._delivering = 0
+        if not self._is_held():
+            self.lock, self._owner = threading.RLock(), 0
+            was_delivering |= bool(self.state & ~(LEFT | OWED))
+            self.state = IDLE
+        if was_delivering:  # half of something has been done
+            self.state |= TORN
         self._give_away()
 
     def enqueue(self, delivery: Delivery) -> None:
@@ -412,17 +491,20 @@ class Capture:
 
         A call inside a delivery leaves them to that one, and a call under the lock to whoever lets go of it.
         Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
-        another one. Should that thread be gone, the waiting one delivers in its place. What is interrupted
-        stays in the queue, for whoever delivers next.
+        another one. Should that thread be gone, the waiting one delivers in its place. What Ctrl-C interrupts
+        stays in the queue, for whoever delivers next; other exceptions keep nobody else from his deltas, and
+        the last one is raised in the end.
         """
         me = threading.get_ident()
-        if me == self._delivering or self.lock._is_owned():  # type: ignore[attr-defined]  # as Condition does
+        if me == self._delivering or self._is_held():
+            return
+        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
             return
         nested = thread.delivering
         failure: BaseException | None = None
         try:
             thread.delivering = nested + 1
-            while failure is None and (queued := self._next(me)) is not None:
+            while not isinstance(failure, KeyboardInterrupt) and (queued := self._next(me)) is not None:
                 try:
                     queued.delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
@@ -450,7 +532,7 @@ class Capture:
             with self._mutex:
                 while self.deliveries and self.deliveries[0].delivery.has_run:
                     self.deliveries.popleft()
-                if not any(queued.owner in (me, ANYBODY) for queued in self.deliveries):
+                if not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
                     return None
                 first, delivering = self.deliveries[0], self._delivering
                 if not delivering and first.owner in (me, ANYBODY):
@@ -475,7 +557,7 @@ class Capture:
     def _give_away(self, owner: int = ANYBODY) -> None:
         """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
         with self._mutex:
-            for queued in self.deliveries:
+            for queued in tuple(self.deliveries):
                 if owner in (ANYBODY, queued.owner):
                     queued.owner = ANYBODY
 
@@ -492,9 +574,14 @@ def _difference(
 
 
 def _after_fork() -> None:
+    _waits.clear()
+    _waits_mutex.release()
     for capture in tuple(_captures):
         capture.free_others()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    # no child begins while another thread has the mutex
+    os.register_at_fork(
+        before=_waits_mutex.acquire, after_in_parent=_waits_mutex.release, after_in_child=_after_fork
+    )

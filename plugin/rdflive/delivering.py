@@ -4,48 +4,47 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
-from rdflive.model import Delta
+__all__ = ["Delivering"]
 
-__all__ = ["Delivering", "Ending"]
-
-Step = Callable[[], object]
+Step: TypeAlias = Callable[[], object]
 
 
 class Delivering:
-    """Hands a delta on, step by step; called again after an interruption it goes on with the step it was at.
+    """Runs steps; called again after an interruption it goes on with the step that it was at.
 
-    So a step must do nothing where it has been done before.
+    So a step must do nothing where it has been done before. One that raises another exception, or is
+    interrupted twice, is passed over, and `owe` is called.
     """
 
-    __slots__ = ("_delta", "_left", "_steps", "has_run")
+    __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
 
-    def __init__(self, steps: Callable[[Delta], Iterable[Step]], delta: Delta) -> None:
+    def __init__(self, steps: Callable[[], Iterable[Step]], owe: Callable[[], object] = lambda: None) -> None:
         self._steps = steps
-        self._delta = delta
-        self._left: deque[Step] | None = None
+        self._owe = owe
+        self._left: deque[Step] = deque([self._begin])
+        self._tried: Step | None = None
         self.has_run = False
 
     def __call__(self) -> None:
         """Do the steps that are left."""
-        if self._left is None:
-            self._left = deque(self._steps(self._delta))
         while self._left:
-            self._left[0]()
+            step = self._left[0]
+            try:
+                step()
+            except BaseException as error:
+                is_error = isinstance(error, Exception) and not isinstance(
+                    error, MemoryError | RecursionError
+                )
+                if is_error or step == self._tried:
+                    self._left.popleft()
+                    self._owe()
+                self._tried = step
+                raise
             self._left.popleft()
         self.has_run = True
 
-
-class Ending:
-    """The end of a subscription, in its turn behind the deltas."""
-
-    __slots__ = ("_end", "has_run")
-
-    def __init__(self, end: Callable[[], object]) -> None:
-        self._end = end
-        self.has_run = False
-
-    def __call__(self) -> None:
-        """Bring it about; again after an interruption."""
-        self._end()
-        self.has_run = True
+    def _begin(self) -> None:
+        if len(self._left) == 1:  # else it was interrupted behind this
+            self._left.extend(tuple(self._steps()))

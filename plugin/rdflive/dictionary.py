@@ -52,8 +52,8 @@ class Dictionary:
             self.terms[new] = term
         else:
             new = len(self.terms)
+            self._references.append(0)  # one too many, behind the last, where this is interrupted
             self.terms.append(term)
-            self._references.append(0)
         self.ids[term] = new
         self._loose.append(new)
         return new

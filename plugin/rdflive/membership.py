@@ -10,14 +10,14 @@ from typing import Any, Final, Literal
 from rdflive.budget import Meter
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import Emit, StoreState
-from rdflive.engine.view import QuadView, View
+from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
-from rdflive.store import NAMED, Adapter, GraphKey, value_of
+from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
 
@@ -71,57 +71,62 @@ def join(
     """
     _check_constants(adapter, plan)
     state = _state(adapter)
-    try:
-        view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
-        every = windowing is not None and windowing.every
-        query, answer = state.add(plan, view_of, emit, every=every, meter=meter)
+    with adapter.capture.changing():
         try:
-            for view in state.watched(query):
-                view.check(query.states)
+            view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
+            every = windowing is not None and windowing.every
+            query, answer = state.add(plan, view_of, emit, every=every, meter=meter)
+            try:
+                for view in state.watched(query):
+                    view.check(query.states)
+            except BaseException:
+                state.remove(query)
+                raise
         except BaseException:
-            state.remove(query)
+            _release_unused(adapter, state)
             raise
-    except BaseException:
-        _release_unused(adapter, state)
-        raise
     return state, query, answer
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
     """Let the store's engine maintain all that a graph entails, without a query; see `desaturate`."""
     state = _state(adapter)
-    view = _view(adapter, target, state, regime, Windowing(), None)
-    assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
-    try:
-        view.want_all()
-        view.queries += 1
-    finally:
-        _release_unused(adapter, state)
+    with adapter.capture.changing():
+        view = _view(adapter, target, state, regime, Windowing(), None)
+        assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
+        try:
+            view.want_all()
+            view.queries += 1
+        finally:
+            _release_unused(adapter, state)
     return view
 
 
 def desaturate(adapter: Adapter, view: EntailedView) -> None:
     """Undo one call of `saturate`."""
-    view.queries -= 1
-    try:
-        view.unwant_all()
-    finally:
-        if isinstance(view.state, StoreState):
-            _release_unused(adapter, view.state)
+    with adapter.capture.changing():
+        view.queries -= 1
+        try:
+            view.unwant_all()
+        finally:
+            if isinstance(view.state, StoreState):
+                _release_unused(adapter, view.state)
 
 
-def reload(view: EntailedView, sequence: int) -> None:
+def reload(adapter: Adapter, state: State) -> None:
     """Read the graphs of a store again, for all that is maintained on it."""
-    if isinstance(view.state, StoreState):
-        view.state.reload(sequence)
+    if isinstance(state, StoreState):
+        with adapter.capture.changing():
+            state.reload(adapter.capture.sequence)
 
 
 def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
-    """Stop maintaining a query, and listening to the graphs that nobody else looks at."""
-    try:
-        state.remove(query)
-    finally:
-        _release_unused(adapter, state)
+    """Stop maintaining a query, and listening to the graphs that nobody else looks at; may be repeated."""
+    with adapter.capture.changing():
+        try:
+            state.remove(query)
+        finally:
+            _release_unused(adapter, state)
 
 
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
@@ -142,13 +147,21 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
 def _state(adapter: Adapter) -> StoreState:
     """Give what is maintained on a store, or make it."""
     known = next(_states(adapter), None)
-    return StoreState(adapter.to_native, value_of(adapter)) if known is None else known
+    if known is not None:
+        return known
+    return StoreState(adapter.capture, adapter.to_native, value_of(adapter))
 
 
 def _states(adapter: Adapter) -> Iterator[StoreState]:
     for listener in adapter.capture.listeners.values():
-        if isinstance(listener, View | _Fork) and isinstance(listener.state, StoreState):
-            yield listener.state
+        state = _state_of(listener)
+        if state is not None:
+            yield state
+
+
+def _state_of(listener: Listener) -> StoreState | None:
+    state = listener.state if isinstance(listener, View | _Fork) else None
+    return state if isinstance(state, StoreState) else None
 
 
 def _view(
@@ -217,6 +230,8 @@ def _release_unused(adapter: Adapter, state: StoreState) -> None:
         if not view.queries:
             view.release()
             del state.views[key, regime]
+    for key, listener in tuple(adapter.capture.listeners.items()):
+        if _state_of(listener) is state:
             _listen(adapter, state, key)
 
 

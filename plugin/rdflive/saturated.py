@@ -10,6 +10,7 @@ import rdflib
 from rdflib.store import Store
 
 from rdflive import manager, membership
+from rdflive.delivering import Delivering
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView
@@ -100,11 +101,14 @@ class SaturatedGraph(rdflib.Graph):
         Every subscription on the graph gets a new initial delta, as `Subscription.resync` says.
         """
         with self._adapter.capture.reading():
-            membership.reload(self._live(), self._adapter.capture.sequence)
+            membership.reload(self._adapter, self._live().state)
 
     def close(self, commit_pending_transaction: bool = False) -> None:  # noqa: ARG002 - rdflib's signature
         """Stop following the graph, and free what only this used. May be repeated."""
         with self._adapter.capture.reading():
+            if self._adapter.capture.is_used:  # called by a finalizer in the middle of a write
+                self._adapter.capture.enqueue(Delivering(lambda: [self.close]))
+                return
             view, self._view = self._view, None
             if view is not None:
                 membership.desaturate(self._adapter, view)

@@ -102,7 +102,7 @@ class Stream:
         """
         self._check_open()
         at = self._instant(instant)
-        with self._locked() as adapter:
+        with self._locked() as adapter, adapter.capture.changing():
             self.timeline.advance(at, closes=self._wall is None)
         adapter.capture.deliver()
         self._wake()
@@ -164,7 +164,7 @@ class Stream:
 
     def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:
         self._check_open()
-        with self._locked() as adapter:
+        with self._locked() as adapter, adapter.capture.changing():
             taken = self.timeline.insert(sign, read_element(element, adapter), self._instant(at))
         adapter.capture.deliver()
         self._wake()
@@ -220,7 +220,8 @@ class Stream:
             if not self.timeline.groups or self._closed:
                 self._timer = None
                 return None
-            self.timeline.advance(self._instant(None), closes=False)  # what comes now may be of this instant
+            with adapter.capture.changing():
+                self.timeline.advance(self._instant(None), closes=False)  # more may come of this instant
             due = self.timeline.next_due()
         adapter.capture.deliver()
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))

@@ -13,7 +13,7 @@ from rdflive import manager, membership
 from rdflive.budget import Budget, Meter
 from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
-from rdflive.delivering import Delivering, Ending
+from rdflive.delivering import Delivering
 from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
@@ -88,20 +88,21 @@ class Subscription:
         self._delivered = 0
         self._taken: Delta | None = None
         """The last delta that the callback was called with."""
-        self._state: StoreState | None
+        self._closed = False
+        self._state: StoreState | None = None
         windowing = None if windowed is None else windowed.windowing
         meter = None if budget is None else Meter(budget, lambda: self._capture.sequence, self._exceed)
         self._state, self._query, answer = membership.join(
             adapter, graph, plan, self._emit, regime, windowing, meter
         )
-        self._begin()
         try:
+            self._begin(self._state)
             if initial or journal is not None:
-                weights = self._live().answer(self._query) if answer is None else answer
+                weights = self._state.answer(self._query) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True, {})
             elif self._maker.is_traced:
-                weights = self._live().answer(self._query)
-                self._make(weights, self._capture.sequence, initial=True, expired={})
+                weights = self._state.answer(self._query)
+                self._make(self._state, weights, self._capture.sequence, initial=True, expired={})
         except BaseException:
             self.close()
             raise
@@ -114,7 +115,7 @@ class Subscription:
     @property
     def closed(self) -> bool:
         """True after `close`."""
-        return self._state is None
+        return self._closed
 
     def answers(self) -> list[Any]:
         """List the current answer, each solution as often as it occurs (ASK: one empty one if true).
@@ -193,7 +194,7 @@ class Subscription:
         one gets the difference.
         """
         with self._capture.reading():
-            self._live().reload(self._capture.sequence)
+            membership.reload(self._adapter, self._live())
 
     def close(self) -> None:
         """Stop, free what only this subscription used, and let its iterators end. May be repeated.
@@ -202,11 +203,14 @@ class Subscription:
         """
         capture = self._capture
         with capture.reading():
-            state, self._state = self._state, None
-            if state is None:
+            self._closed = True
+            if capture.is_used:  # a finalizer or a signal handler comes in the middle of a write
+                capture.enqueue(Delivering(lambda: [self.close]))
                 return
-            membership.leave(self._adapter, state, self._query)
-            manager.release(self._adapter)
+            if self._state is not None:
+                membership.leave(self._adapter, self._state, self._query)
+                manager.release(self._adapter)
+                self._state = None  # what was interrupted before this is done by the next call
         if self._outbox is not None:
             self._outbox.close()
         for mailbox in tuple(self._mailboxes):
@@ -223,13 +227,13 @@ class Subscription:
     def __repr__(self) -> str:
         return f"<Subscription {self.name or self.query!r} {'closed' if self.closed else 'open'}>"
 
-    def _begin(self) -> None:
+    def _begin(self, state: StoreState) -> None:
         """Count updates and matches from here."""
-        self._seen = sum(view.seen for view in self._live().watched(self._query))
+        self._seen = sum(view.seen for view in state.watched(self._query))
         self._hits = self._query.hits()
 
     def _live(self) -> StoreState:
-        if self._state is None or self._exceeded is not None:
+        if self._state is None or self._closed or self._exceeded is not None:
             if self._exceeded is not None:
                 raise self._exceeded
             raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
@@ -260,19 +264,20 @@ class Subscription:
 
     def _emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights) -> None:
         """Queue a delta; called under the store's lock."""
+        state = self._state
+        if state is None or self._closed:
+            return  # its making was interrupted, or its end is queued
         if initial:
-            self._begin()
-        delta = self._make(weights, sequence, initial=initial, expired=expired)
+            self._begin(state)
+        delta = self._make(state, weights, sequence, initial=initial, expired=expired)
         if delta is not None:
-            self._capture.enqueue(Delivering(self._steps, delta))
+            self._capture.enqueue(Delivering(partial(self._steps, delta), self._owe))
 
     def _make(
-        self, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
+        self, state: StoreState, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
     ) -> Delta | None:
         """Make a delta; called under the store's lock."""
-        return self._maker.make(
-            self._live(), self._query, weights, sequence, initial=initial, expired=expired
-        )
+        return self._maker.make(state, self._query, weights, sequence, initial=initial, expired=expired)
 
     def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:
         """List what hands a delta to plugins, mailboxes and the callback; done outside the store's lock."""
@@ -302,15 +307,20 @@ class Subscription:
             raise
 
     def doubt(self) -> None:
-        """Give the whole answer with the next commit: a callback was interrupted, perhaps half-way."""
-        state = self._state
-        if state is not None and self._outbox is None:
-            state.owe(self._query)
+        """Give the whole answer when the store is used next: a callback was interrupted, perhaps half-way."""
+        if self._outbox is None:
+            self._owe()
+
+    def _owe(self) -> None:
+        with self._capture.lock:
+            if self._state is not None and not self._closed:
+                self._state.owe(self._query)
+                self._capture.owe()
 
     def _exceed(self, error: BudgetError) -> None:
         """Note that the budget is used up, and queue the end behind the deltas; under the store's lock."""
         self._exceeded = error.with_traceback(None)  # whose frames hold what was to be made
-        self._capture.enqueue(Ending(partial(self._end, error)))
+        self._capture.enqueue(Delivering(lambda: [partial(self._end, error)]))
 
     def _end(self, error: BudgetError) -> None:
         if not self.closed:

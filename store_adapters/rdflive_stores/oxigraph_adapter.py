@@ -21,8 +21,11 @@ from rdflive_stores.rdflib_graphs import (
     capture_of,
     default_graph,
     graph_key,
+    hook,
     in_batch,
+    live_class,
     open_batches,
+    plain_class,
     put_away,
     reduce_as,
 )
@@ -176,10 +179,9 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
         )
         super().__init__(live)
         self._store = weakref.ref(store)  # weak: the store holds its adapter
-        plain: Any = type(store)
-        self._plain = plain
-        vars(store).update({"_store": live, ADAPTER: self})
-        store.__class__ = _watched_class(plain)
+        self._plain: Any = plain_class(store)
+        vars(store)["_store"] = live
+        hook(store, self, _watched_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name the graph that queries on an rdflib graph see, by pyoxigraph's term for it."""
@@ -272,7 +274,7 @@ def _watched_class(plain: Any) -> Any:
         return reduce_as(plain, store, protocol)
 
     namespace = {"__module__": plain.__module__, "__reduce_ex__": reduce_plain, "close": close}
-    return type(plain)(f"Live{plain.__name__}", (plain,), namespace | operations)
+    return live_class(plain, type(plain)("Live", (plain,), namespace | operations))
 
 
 def _batched(operation: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
@@ -87,7 +88,7 @@ class LiveStore:
                     capture.state = state | WRITING
                     native.add(quad)
                     capture.record(1, s, p, canonical(o), graph)
-                    capture.state = state
+                    capture.state &= ~WRITING
         if state > OPEN:
             self._write_one(1, self.native.add, quad)
         elif capture.deliveries:
@@ -248,10 +249,15 @@ class LiveStore:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.native.__reduce_ex__(protocol)  # raises: a native store can be neither pickled nor copied
 
+    def _locked(self) -> AbstractContextManager[object]:
+        """Give what holds the lock, and is noticed where a thread waits for it inside a batch of another."""
+        capture = self.capture
+        return capture.lock if thread.batch in (None, capture) else capture.reading()
+
     def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
         """Pass an operation straight to the store if nobody listens; say whether that was so."""
         capture = self.capture
-        with capture.lock if thread.batch in (None, capture) else capture.reading():
+        with self._locked():
             if capture.idle:
                 write(*args, **options)
                 return True
@@ -262,7 +268,7 @@ class LiveStore:
 
         Where they turn out to have made that graph it is dropped, and the error says so.
         """
-        with self.capture.lock:
+        with self._locked():
             if has_kept(self.native):
                 return False
             try:

@@ -12,7 +12,15 @@ from rdflib.plugins.stores.auditable import AuditableStore
 from rdflive.errors import UnsupportedStoreError
 from rdflive.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable, value_of
-from rdflive_stores.rdflib_graphs import ADAPTER, default_graph, in_batch, reduce_as
+from rdflive_stores.rdflib_graphs import (
+    ADAPTER,
+    default_graph,
+    hook,
+    in_batch,
+    live_class,
+    plain_class,
+    reduce_as,
+)
 from rdflive_stores.rdflib_writes import updatable
 
 __all__ = ["AuditableAdapter", "rdflive_attach"]
@@ -38,9 +46,8 @@ class AuditableAdapter:
         self.store = store
         self.inner = inner
         self.capture: Capture = inner.capture
-        self._plain: Any = type(store)
-        setattr(store, ADAPTER, self)
-        store.__class__ = _live_class(self._plain)  # type: ignore[arg-type]  # classes are hashable
+        self._plain: Any = plain_class(store)
+        hook(store, self, _live_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name a graph as the inner adapter does."""
@@ -112,7 +119,8 @@ class AuditableAdapter:
 
     def unhook(self) -> None:
         """Give the outer store its own class back."""
-        if vars(self.store).pop(ADAPTER, None) is not None:
+        if vars(self.store).get(ADAPTER, self) is self:
+            vars(self.store).pop(ADAPTER, None)
             self.store.__class__ = self._plain
 
 
@@ -133,5 +141,4 @@ def _live_class(plain: Any) -> Any:
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
 
-    LiveAuditableStore.__name__ = f"Live{plain.__name__}"
-    return LiveAuditableStore
+    return live_class(plain, LiveAuditableStore)

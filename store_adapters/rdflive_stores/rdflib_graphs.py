@@ -31,14 +31,19 @@ __all__ = [
     "capture_of_watched",
     "default_graph",
     "graph_key",
+    "hook",
     "in_batch",
+    "live_class",
     "open_batches",
+    "plain_class",
     "put_away",
     "reduce_as",
 ]
 
 ADAPTER: Final = "_rdflive"
 """The attribute of a watched store that holds its adapter."""
+
+_PLAIN: Final = "_rdflive_plain"
 
 _new: Final[Any] = vars(copyreg)["__newobj__"]  # what pickle calls to make an object by default
 
@@ -73,6 +78,31 @@ def default_graph(graph: Any) -> URIRef | BNode:
         f"GRAPH and FROM need a dataset, and {graph!r} is a single graph: subscribe to the Dataset that "
         "holds the named graphs"
     )
+
+
+def hook(store: Any, adapter: Any, live: type[Any]) -> None:
+    """Give a store its adapter and the class of a watched store, both or none."""
+    try:
+        setattr(store, ADAPTER, adapter)
+        store.__class__ = live
+    except BaseException:
+        vars(store).pop(ADAPTER, None)
+        raise
+
+
+def plain_class(store: Any) -> Any:
+    """Give the class that a store has when nobody watches it.
+
+    One that is not watched may have another: `detach` was interrupted.
+    """
+    return vars(type(store)).get(_PLAIN, type(store))
+
+
+def live_class(plain: type[Any], live: type[Any]) -> type[Any]:
+    """Mark a class as that of watched stores of a plain class."""
+    live.__name__ = f"Live{plain.__name__}"
+    setattr(live, _PLAIN, plain)
+    return live
 
 
 def capture_of_watched(store: Any) -> Capture | None:

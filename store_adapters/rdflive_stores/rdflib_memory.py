@@ -22,7 +22,9 @@ from rdflive_stores.rdflib_graphs import (
     capture_of,
     default_graph,
     graph_key,
+    hook,
     open_batches,
+    plain_class,
     put_away,
 )
 from rdflive_stores.rdflib_memory_live import live_memory, live_simple_memory
@@ -61,7 +63,7 @@ def _refuse_own_writes(store: Any) -> None:
     """Refuse a subclass with writes of its own: what they do beside rdflib's could not be seen."""
     base: Any = Memory if isinstance(store, Memory) else SimpleMemory
     for name in ("add", "addN", "remove", "remove_graph"):
-        if getattr(type(store), name) is not getattr(base, name):
+        if getattr(plain_class(store), name) is not getattr(base, name):
             raise UnsupportedStoreError(
                 f"{type(store).__qualname__} overrides {name} of rdflib's {base.__name__}, so its changes "
                 "cannot be followed exactly; write an adapter for it (see docs/adapters.md)"
@@ -74,9 +76,8 @@ class SimpleMemoryAdapter:
     def __init__(self, store: Any) -> None:
         self.store = store
         self.capture = capture_of(store)
-        self._plain: Any = type(store)
-        setattr(store, ADAPTER, self)
-        store.__class__ = self._live_class(self._plain)
+        self._plain: Any = plain_class(store)
+        hook(store, self, self._live_class(self._plain))
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name the only graph there is."""
@@ -142,7 +143,8 @@ class SimpleMemoryAdapter:
 
     def detach(self) -> None:
         """Give the store its own class back."""
-        if vars(self.store).pop(ADAPTER, None) is not None:
+        if vars(self.store).get(ADAPTER, self) is self:
+            vars(self.store).pop(ADAPTER, None)
             self.store.__class__ = self._plain
             put_away(self.store, self.capture)
 
@@ -168,9 +170,9 @@ class MemoryAdapter(SimpleMemoryAdapter):
     """Watches a store of several graphs, and their union."""
 
     def __init__(self, store: Any) -> None:
-        super().__init__(store)
         self.names: dict[Any, str | None] = {None: None}
         """How `Memory` calls each graph in its own dictionaries."""
+        super().__init__(store)  # which hooks the store: `names` is asked from then on
 
     def graph_key(self, graph: Any) -> GraphKey:
         """Name a graph by its identifier."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rdflive.capture import thread
 from rdflive.store import OPEN, UNION, WRITING, Capture, Triple
-from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, reduce_as
+from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]
 
@@ -73,8 +73,7 @@ def live_simple_memory(plain: Any) -> type[Any]:
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
 
-    LiveSimpleMemory.__name__ = f"Live{plain.__name__}"
-    return LiveSimpleMemory
+    return live_class(plain, LiveSimpleMemory)
 
 
 @cache
@@ -132,7 +131,7 @@ def live_memory(plain: Any) -> type[Any]:
                             capture.record(1, s, p, o, identifier)
                         if wants_union and len(graphs[None]) != union:
                             capture.record(1, s, p, o, UNION)
-                    capture.state = state
+                    capture.state &= ~WRITING
                     if not capture.deliveries:
                         return
             if state > OPEN or (wants_union and not state):
@@ -153,5 +152,4 @@ def live_memory(plain: Any) -> type[Any]:
         def __reduce_ex__(self, protocol: Any) -> Any:
             return reduce_as(plain, self, protocol)
 
-    LiveMemory.__name__ = f"Live{plain.__name__}"
-    return LiveMemory
+    return live_class(plain, LiveMemory)

@@ -63,8 +63,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a batch whose write was interrupted is committed as it is",
         "rdflive/capture.py",
-        "self._torn = self._torn or self.state != OPEN",
-        "self._torn = False",
+        "self._later |= self.state & ~OPEN",
+        "pass",
         MARKS,
     ),
     Fault(

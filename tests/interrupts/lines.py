@@ -14,7 +14,7 @@ from typing import Any
 import rdflive
 import rdflive_stores
 
-__all__ = ["Place", "lines_of", "raising_at"]
+__all__ = ["Place", "acting_at", "lines_of", "raising_at"]
 
 PACKAGES = (
     *(str(Path(str(package.__file__)).parent) for package in (rdflive, rdflive_stores)),
@@ -45,6 +45,19 @@ def raising_at(place: Place, error: type[BaseException], operation: Callable[[],
     except BaseException:
         if not came:
             raise
+    return bool(came)
+
+
+def acting_at(place: Place, act: Callable[[], object], operation: Callable[[], object]) -> bool:
+    """Run an operation and another one at a line of it, as a signal handler does; tells if it came there."""
+    came: list[Place] = []
+
+    def look(at: Place) -> None:
+        if at == place and not came:
+            came.append(at)
+            act()
+
+    _traced(operation, look)
     return bool(came)
 
 

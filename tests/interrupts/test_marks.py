@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,11 @@ import rdflib
 from rdflib import URIRef
 
 import rdflive
+from interrupts.lines import lines_of, raising_at
 from rdflive.delivering import Delivering
 from rdflive.engine.view import View
 from rdflive.store import Capture
+from support.effort import DEEP, drawn_from, rounds
 
 QUERY = "SELECT ?s { ?s <urn:p> ?o }"
 
@@ -93,7 +97,8 @@ def test_a_callback_that_was_interrupted_is_told_the_whole_answer_next() -> None
     graph.add(triple("e"))
     graph.add(triple("f"))
     assert told == [
-        (True, 0), (False, 1), (True, 2), (False, 1), (True, 4), (False, 1), (False, 1),
+        (True, 0), (False, 1), (True, 1), (False, 1), (False, 1), (True, 3), (False, 1), (False, 1),
+        (False, 1),
     ]  # fmt: skip
 
 
@@ -102,10 +107,118 @@ def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:
     done: list[str] = []
     second = once(KeyboardInterrupt, lambda: done.append("second"))
     steps = [lambda: done.append("first"), second, lambda: done.append("third")]
-    delivery = Delivering(lambda _: steps, Any)
+    delivery = Delivering(lambda: steps)
     with pytest.raises(KeyboardInterrupt):
         delivery()
     assert not delivery.has_run
     delivery()
     assert delivery.has_run
     assert done == ["first", "second", "third"]
+
+
+def test_a_step_that_raises_again_and_again_keeps_nobody_else_from_its_deltas() -> None:
+    """A plugin that ends the program at every delta of one subscription: others are told at once."""
+    graph, told = rdflib.Graph(), list[int]()
+
+    class Plugin:
+        @staticmethod
+        @rdflive.hookimpl
+        def rdflive_delta(subscription: Any, delta: rdflive.Delta) -> None:
+            if subscription.name == "bad":
+                raise SystemExit
+
+    rdflive.register_plugin(Plugin)
+    try:
+        bad = rdflive.subscribe(graph, QUERY, lambda delta: None, name="bad", initial=False)
+        rdflive.subscribe(graph, QUERY, lambda delta: told.append(len(delta.added)), initial=False)
+        for number, name in enumerate("abc", 1):
+            with pytest.raises(SystemExit):
+                graph.add(triple(name))
+            assert sum(told) >= number
+    finally:
+        rdflive.unregister_plugin(Plugin)
+    bad.close()
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_close_that_was_interrupted_anywhere_is_done_by_the_next(resumes: bool, tmp_path: Path) -> None:
+    """Its iterators end, its name is free, and the store has nobody who listens."""
+
+    path = tmp_path / "journal" if resumes else None
+
+    def opened(name: str) -> tuple[rdflib.Graph, Any]:
+        graph = rdflib.Graph()
+        return graph, rdflive.subscribe(graph, QUERY, name=name, resume=path)
+
+    places = lines_of(opened("board")[1].close)
+    draw = drawn_from("close", resumes)
+    chosen = places if DEEP else draw.sample(places, min(len(places), rounds(25)))
+    for number, place in enumerate(chosen):
+        graph, subscription = opened(str(number))
+        deltas = subscription.deltas(5.0)
+        next(deltas)
+        raising_at(place, KeyboardInterrupt, subscription.close)
+        subscription.close()
+        assert list(deltas) == [], place
+        assert "Live" not in type(graph.store).__name__, place
+        opened(str(number))[1].close()
+
+
+def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None:
+    """The store can be written and subscribed to, and the next subscription is right."""
+
+    def subscribe(graph: rdflib.Graph) -> Any:
+        return rdflive.subscribe(graph, QUERY, lambda delta: None)
+
+    places = lines_of(lambda: subscribe(rdflib.Graph()).close())
+    draw = drawn_from("first subscription")
+    for place in places if DEEP else draw.sample(places, rounds(60)):
+        graph, told = rdflib.Graph(), list[rdflive.Delta]()
+        raising_at(place, KeyboardInterrupt, lambda graph=graph: subscribe(graph).close())
+        graph.add(triple("a"))
+        with rdflive.subscribe(graph, QUERY, told.append) as subscription:
+            graph.add(triple("b"))
+            assert len(subscription.answers()) == 2, place
+        assert sum(len(delta.added) for delta in told) == 2, place
+
+
+@pytest.mark.parametrize("window", [rdflive.Tumbling("10s"), rdflive.Sliding("10s"), rdflive.Count(2)])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any) -> None:
+    """What was interrupted is done again, and the next use of the store tells what the windows hold."""
+
+    def play(act: Callable[[rdflive.Stream], object]) -> list[Any]:
+        graph, told = rdflib.Graph(), Counter[Any]()
+        stream = rdflive.Stream(graph)
+
+        def take(delta: rdflive.Delta) -> None:
+            if delta.initial:
+                told.clear()
+            told.update({row.s: weight for row, weight in delta.weights().items()})
+
+        with rdflive.subscribe(stream, QUERY, take, window=window) as subscription:
+            for number in range(5):
+                stream.add(triple(f"t{number}"), at=number * 3)
+            act(stream)
+            graph.add((URIRef("urn:x"), URIRef("urn:other"), URIRef("urn:y")))
+            answers = Counter(row.s for row in subscription.answers())
+            assert +told == answers
+            stream.advance_to(60)
+            assert +told == Counter(row.s for row in subscription.answers())
+        return sorted(answers)
+
+    def act(stream: rdflive.Stream) -> None:
+        stream.add(triple("late"), at=21)
+        stream.advance_to(25)
+
+    expected = play(act), play(lambda stream: stream.advance_to(25))  # it was taken before, or not at all
+    places: list[Any] = []
+    play(lambda stream: places.extend(lines_of(lambda: act(stream))))
+    draw = drawn_from("stream", error.__name__, repr(window))
+    for place in places if DEEP else draw.sample(places, rounds(40)):
+
+        def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
+            raising_at(place, error, lambda: act(stream))
+            stream.advance_to(25)
+
+        assert play(interrupted) in expected, place

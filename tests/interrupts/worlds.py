@@ -173,6 +173,14 @@ def _schema(world: World) -> None:
     world.graph.add((node("q"), RDFS.subPropertyOf, node("p")))
 
 
+def _resync(world: World) -> None:
+    world.subscriptions["count"].resync()
+
+
+def _saturate(world: World) -> None:
+    rdflive.saturate(world.dataset).close()
+
+
 def _subscribe(world: World) -> None:
     query = PREFIX + "SELECT ?s ?o { ?s :p ?o . ?o :p ?s }"
     rdflive.subscribe(world.dataset, query, **world.options).close()
@@ -189,4 +197,6 @@ OPERATIONS: Final[Mapping[str, Callable[[World], None]]] = {
     "entry of a feed": _entry,
     "schema": _schema,
     "subscribe and close": _subscribe,
+    "resync": _resync,
+    "saturate and close": _saturate,
 }

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from rdflive.budget import Meter
+from rdflive.capture import Capture
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.metered import MeteredQuery
@@ -38,7 +39,10 @@ class StoreState:
     Its views share one dictionary, so that rows of several graphs can be joined.
     """
 
-    def __init__(self, to_native: Callable[[Any], Any], to_value: Callable[[Any], Any] | None) -> None:
+    def __init__(
+        self, capture: Capture, to_native: Callable[[Any], Any], to_value: Callable[[Any], Any] | None
+    ) -> None:
+        self._capture = capture
         self.to_native = to_native
         self.dictionary = Dictionary()
         self.terms = TermTable(self.dictionary, to_native, to_value)
@@ -117,8 +121,10 @@ class StoreState:
             self._owed[query] = None
             try:
                 self._emits[query](delta, sequence, initial, expired)
-            except Exception:
+            except Exception as error:
                 log.exception("a delta could not be made; the next is initial: %s", query.plan.query.text)
+                if isinstance(error, MemoryError | RecursionError):
+                    self._capture.owe()
                 return
         self._owed.pop(query, None)
 
@@ -191,6 +197,8 @@ class StoreState:
     def _reload(self, view: View) -> None:
         try:
             view.reload()
+        except (MemoryError, RecursionError):
+            raise  # it may well go next time: whoever uses the store next begins anew with everything
         except Exception:
             log.exception("a view failed for good")
 
@@ -235,6 +243,8 @@ class StoreState:
         except BudgetError as error:
             self._end(query, error)
             return {}
+        except (MemoryError, RecursionError):
+            raise  # as for views
         except Exception:
             log.exception("a query failed for good: %s", query.plan.query.text)
             self._stop(query)
@@ -257,19 +267,19 @@ class StoreState:
         self._view_of[query] = view_of
         try:
             answer = self._start(query)
+            self._emits[query] = emit
+            if every:
+                self._every.add(query)
+            return query, answer
         except BaseException:
-            self._stop(query)
-            del self._view_of[query]
+            self.remove(query)
             raise
-        self._emits[query] = emit
-        if every:
-            self._every.add(query)
-        return query, answer
 
     def answers(self, query: QueryState) -> list[tuple[Terms, int]]:
         """List the whole current answer of a query with weights, in order where it has one."""
         listed = query.current(self._solutions)
-        self._sweep()
+        if not self._capture.is_used:
+            self._sweep()
         return listed
 
     def answer(self, query: QueryState) -> TermWeights:
@@ -282,7 +292,7 @@ class StoreState:
             self._stop(query)
         finally:
             self._emits.pop(query, None)
-            del self._view_of[query]
+            self._view_of.pop(query, None)
             self._every.discard(query)
             self._owed.pop(query, None)
 
@@ -372,8 +382,12 @@ class StoreState:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Release terms, unless a commit will: other queries may still have to tell of them."""
-        if not self._commits:
+        """Release terms, unless a commit will: other queries may still have to tell of them.
+
+        Nor in the middle of a write, which may have numbered terms that nobody holds yet: a signal handler
+        may ask for answers there, or close a subscription.
+        """
+        if not self._commits and not self._capture.is_written:
             self.dictionary.sweep()
 
     def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:

@@ -59,6 +59,7 @@ class Journal:
         except BaseException:
             _opened.discard(opened)
             raise
+        self._opened = opened
         self._close = weakref.finalize(self, _release, self._connection, opened)
         try:
             self._file.prepare(self._connection)
@@ -77,7 +78,9 @@ class Journal:
     def close(self) -> None:
         """Close the file. May be repeated."""
         with self._lock:
-            self._close()
+            if self._close.alive:
+                _release(self._connection, self._opened)
+                self._close.detach()  # what was interrupted before this is done by the next call
 
     def pending(self) -> Pending | None:
         """Read the delta that was written and not acknowledged, as it was written."""

@@ -1,0 +1,82 @@
+"""A signal handler or a finalizer that uses a store in the middle of a write of the same thread."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rdflive
+from interrupts.lines import acting_at, lines_of
+from interrupts.worlds import OPERATIONS, World, world
+from support.effort import DEEP, drawn_from, rounds
+
+
+def _close(made: World) -> None:
+    made.subscriptions["count"].close()
+
+
+ACTS: dict[str, Callable[[World], object]] = {
+    "answers": lambda made: made.subscriptions["optional"].answers(),
+    "an iterator": lambda made: next(made.subscriptions["pattern"].deltas(5.0)),
+    "close": _close,
+    "a write": lambda made: made.graph.add(made.triple("a p z")),
+    "a batch": lambda made: OPERATIONS["batch"](made),
+}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.turns(by="act")
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("regime", ["none", "rdfs"])
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+@pytest.mark.parametrize("operation", ["add", "remove all that match", "batch", "update"])
+def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regime: str, act: str) -> None:
+    """Nothing hangs or raises, and after the next commit each subscriber knows what there is."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    with world(store, regime) as before:
+        places = lines_of(lambda: OPERATIONS[operation](before))
+    if not DEEP:
+        draw = drawn_from("reentrance", operation, store, regime, act)
+        places = draw.sample(places, min(len(places), rounds(12)))
+    wrong = {}
+    for place in places:
+        with world(store, regime) as made:
+            acting_at(place, lambda made=made: ACTS[act](made), lambda made=made: OPERATIONS[operation](made))
+            if act == "close":
+                assert made.subscriptions.pop("count").closed
+                made.followers.pop("count")
+            if found := made.check():
+                wrong[place] = found
+    assert not wrong, f"{len(wrong)} of {len(places)} lines: {wrong}"
+
+
+class _Panel:
+    """Closes its subscription when the garbage collector finds it: it refers to itself."""
+
+    def __init__(self, subscription: Any) -> None:
+        self.subscription = subscription
+        self.panel = self
+
+    def __del__(self) -> None:
+        self.subscription.close()
+
+
+def test_the_garbage_collector_closes_subscriptions_during_writes() -> None:
+    """Wherever it comes, writes raise nothing, and the other subscriptions are right."""
+    draw = drawn_from("garbage")
+    threshold = gc.get_threshold()
+    try:
+        with world("default", "none") as made:
+            for number in range(rounds(150)):
+                _Panel(rdflive.subscribe(made.dataset, "SELECT ?s { ?s <http://e/p> ?o }", initial=False))
+                gc.set_threshold(draw.randrange(2, 60))
+                made.graph.add(made.triple(f"a p n{number % 5}"))
+                made.graph.remove(made.triple(f"a p n{draw.randrange(5)}"))
+                gc.set_threshold(*threshold)
+            assert made.check() == []
+    finally:
+        gc.set_threshold(*threshold)
