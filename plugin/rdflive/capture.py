@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
-from rdflive.errors import WaitError
+from rdflive.errors import WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad
 
 __all__ = [
@@ -315,14 +315,14 @@ class Capture:
     def changing(self) -> Iterator[None]:
         """Change inside the block what listeners keep, under the lock; they begin anew if it is interrupted.
 
-        What raises another exception than for lack of memory or stack has undone what it did.
+        What raises by itself has undone what it did.
         """
         before = self.state
         self.state |= CHANGING
         try:
             yield
         except Exception as error:
-            if not isinstance(error, MemoryError | RecursionError):
+            if not is_interruption(error):
                 self.state &= ~CHANGING
             raise
         self.state &= ~CHANGING

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from rdflive.errors import is_interruption
+
 __all__ = ["Delivering"]
 
 Step: TypeAlias = Callable[[], object]
@@ -34,10 +36,7 @@ class Delivering:
             try:
                 step()
             except BaseException as error:
-                is_error = isinstance(error, Exception) and not isinstance(
-                    error, MemoryError | RecursionError
-                )
-                if is_error or step == self._tried:
+                if step == self._tried or not is_interruption(error):
                     self._left.popleft()
                     self._owe()
                 self._tried = step

@@ -13,6 +13,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "WaitError",
+    "is_interruption",
 ]
 
 
@@ -83,3 +84,18 @@ class ResyncNeeded(RdfliveError, RuntimeError):  # noqa: N818 - it says what to 
 
 class WaitError(RdfliveError, RuntimeError):
     """Two threads would wait for each other for ever; the one that is told so has changed nothing."""
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Tell whether an exception came from outside of what it ended: Ctrl-C, or too little memory or stack.
+
+    Also where the cleaning up behind one raised another one. What failed so may well go the next time.
+
+    >>> is_interruption(KeyboardInterrupt()), is_interruption(MemoryError()), is_interruption(KeyError())
+    (True, True, False)
+    """
+    while error is not None:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError | RecursionError):
+            return True
+        error = error.__context__
+    return False

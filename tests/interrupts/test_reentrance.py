@@ -11,7 +11,7 @@ import pytest
 import rdflive
 from interrupts.lines import acting_at, lines_of
 from interrupts.worlds import OPERATIONS, World, world
-from support.effort import DEEP, drawn_from, rounds
+from support.effort import drawn_from, rounds
 
 
 def _close(made: World) -> None:
@@ -39,9 +39,8 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
         pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
     with world(store, regime) as before:
         places = lines_of(lambda: OPERATIONS[operation](before))
-    if not DEEP:
-        draw = drawn_from("reentrance", operation, store, regime, act)
-        places = draw.sample(places, min(len(places), rounds(12)))
+    draw = drawn_from("reentrance", operation, store, regime, act)
+    places = draw.sample(places, min(len(places), rounds(12)))
     wrong = {}
     for place in places:
         with world(store, regime) as made:

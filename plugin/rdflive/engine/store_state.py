@@ -16,7 +16,7 @@ from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.query import QueryState, Terms, TermWeights, add_up, common_losses
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
-from rdflive.errors import BudgetError
+from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.plan import Plan
 
@@ -123,7 +123,7 @@ class StoreState:
                 self._emits[query](delta, sequence, initial, expired)
             except Exception as error:
                 log.exception("a delta could not be made; the next is initial: %s", query.plan.query.text)
-                if isinstance(error, MemoryError | RecursionError):
+                if is_interruption(error):
                     self._capture.owe()
                 return
         self._owed.pop(query, None)
@@ -197,9 +197,9 @@ class StoreState:
     def _reload(self, view: View) -> None:
         try:
             view.reload()
-        except (MemoryError, RecursionError):
-            raise  # it may well go next time: whoever uses the store next begins anew with everything
-        except Exception:
+        except Exception as error:
+            if is_interruption(error):
+                raise  # it may well go next time: whoever uses the store next begins anew with everything
             log.exception("a view failed for good")
 
     def _drain(self, query: QueryState) -> Found:
@@ -243,9 +243,9 @@ class StoreState:
         except BudgetError as error:
             self._end(query, error)
             return {}
-        except (MemoryError, RecursionError):
-            raise  # as for views
-        except Exception:
+        except Exception as error:
+            if is_interruption(error):
+                raise  # as for views
             log.exception("a query failed for good: %s", query.plan.query.text)
             self._stop(query)
             self._views[query] = []
