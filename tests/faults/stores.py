@@ -7,6 +7,7 @@ from faults.planting import Fault
 INTERRUPTS = ("interrupts/test_lines.py",)
 MARKS = ("interrupts/test_marks.py",)
 LOCKS = ("interrupts/test_locks.py",)
+REENTRANCE = ("interrupts/test_reentrance.py",)
 CAPTURE = ("adapters/test_capture.py",)
 SUBSCRIPTION = ("test_subscription.py",)
 MAILBOX = ("test_mailbox.py",)
@@ -66,6 +67,48 @@ FAULTS: tuple[Fault, ...] = (
         "self._later |= self.state & ~OPEN",
         "pass",
         MARKS,
+    ),
+    Fault(
+        "a look in the middle of a write mends it",
+        "rdflive/capture.py",
+        "if self.state > OPEN and not is_inside:",
+        "if self.state > OPEN:",
+        REENTRANCE,
+    ),
+    Fault(
+        "a write in the middle of another is forgotten",
+        "rdflive/capture.py",
+        "self.state = before | TORN",
+        "self.state = before",
+        REENTRANCE,
+    ),
+    Fault(
+        "a subscription ends in the middle of a write",
+        "rdflive/subscription.py",
+        "if capture.is_used:",
+        "if False:",
+        REENTRANCE,
+    ),
+    Fault(
+        "a stream that was interrupted is taken for whole",
+        "rdflive/stream.py",
+        "with self._locked() as adapter, adapter.capture.changing():\n            self.timeline.advance(",
+        "with self._locked() as adapter:\n            self.timeline.advance(",
+        MARKS,
+    ),
+    Fault(
+        "a journal whose close was interrupted keeps its name",
+        "rdflive/resume/journal.py",
+        "_release(self._connection, self._opened)\n                self._close.detach()",
+        "self._close()",
+        MARKS,
+    ),
+    Fault(
+        "a bulk load waits without saying so",
+        "rdflive_stores/oxigraph_store.py",
+        "with self._locked():\n            if has_kept(self.native):",
+        "with self.capture.lock:\n            if has_kept(self.native):",
+        LOCKS,
     ),
     Fault(
         "threads that wait for each other are not seen",

@@ -85,6 +85,36 @@ def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
     assert [len(subscription.answers()) for subscription in subscriptions] == list(map(len, graphs))
 
 
+@pytest.mark.parametrize("operation", ["add", "bulk_extend", "load", "update", "clear"])
+def test_one_of_two_batches_of_native_stores_is_refused(operation: str) -> None:
+    """Whatever operation it is that would close the circle."""
+    pyoxigraph = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")
+    node = pyoxigraph.NamedNode("urn:a")
+    quad, form = pyoxigraph.Quad(node, node, node), pyoxigraph.RdfFormat.N_TRIPLES
+    arguments = {
+        "add": (quad,), "bulk_extend": ([quad],), "load": (b"", form), "update": ("CLEAR ALL",), "clear": (),
+    }[operation]  # fmt: skip
+    stores = [rdflive.LiveStore(pyoxigraph.Store()) for _ in range(2)]
+    both_are_open = threading.Barrier(2, timeout=20)
+    refused: list[int] = []
+
+    def write(number: int) -> None:
+        with rdflive.batch(stores[number]):
+            both_are_open.wait()
+            try:
+                getattr(stores[1 - number], operation)(*arguments)
+            except WaitError:
+                refused.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,), daemon=True) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert len(refused) == 1
+
+
 class Stores:
     """Some watched graphs, and what threads do with two of them."""
 

@@ -95,14 +95,14 @@ def depth_limited() -> Iterator[None]:
     """Refuse a query for which Python has too little room for calls within calls."""
     try:
         yield
-    except RecursionError as error:
+    except RecursionError:
         raise UnsupportedQueryError(
             "the query is too long or nested too deeply: rdflib's parser and the planner call themselves for "
             "each OPTIONAL, bracket and triple of a group, and Python allows "
             f"{sys.getrecursionlimit()} calls within calls. Instead: split it, or raise the limit with "
             "sys.setrecursionlimit() first.",
             construct="nesting",
-        ) from error
+        ) from None  # its traceback would have a thousand lines
 
 
 def refused(construct: str, assigned: str = "", *, tokens: list[Token]) -> UnsupportedQueryError:

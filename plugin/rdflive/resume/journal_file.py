@@ -119,7 +119,7 @@ class JournalFile:
                 token = secrets.token_hex(16)
                 record = Record((last or 0) + 1, self.name, token, None, 0, 0, 0, 0, 0, 0, 0)
                 if is_ahead(self._stamp, record, is_new=True):
-                    raise self.damaged("a subscriber that was told deltas is not in it")
+                    raise self._behind("a subscriber that was told deltas is not in it")
                 record.store(connection)
 
     def record(self, connection: sqlite3.Connection) -> Record:
@@ -142,6 +142,14 @@ class JournalFile:
     def damaged(self, reason: str) -> ResumeError:
         """Say that the file is not as it was written."""
         return self.error(f"it is damaged ({reason}): {_ANEW}")
+
+    def _behind(self, reason: str) -> ResumeError:
+        """Say that the file ends too early: it is an older copy, or SQLite has dropped the end of its log."""
+        return self.error(
+            f"it is damaged or an older copy ({reason}, says {self._stamp!r}): put back a newer copy; or "
+            "delete that file as well, where subscribers know no more than this copy does or may be told "
+            "deltas again; or delete both, and begin anew with the answers as they are now"
+        )
 
     def _verify(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that is not as rdflive has written it, before anything of it is believed.
@@ -168,7 +176,7 @@ class JournalFile:
                 _check_rows(connection, table, records)
         for record in records.values():
             if is_ahead(self._stamp, record):
-                raise self.damaged(f"deltas that {record.name!r} was told are not in it")
+                raise self._behind(f"deltas that {record.name!r} was told are not in it")
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
