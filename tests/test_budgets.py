@@ -16,8 +16,8 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive import Budget, BudgetError
-from rdflive.budget import Meter
-from rdflive.membership import _states
+from rdflive.delivery.membership import _states
+from rdflive.query.budget import Meter
 from support.bombs import BOMBS
 from support.effort import drawn_from, in_turn, rounds
 

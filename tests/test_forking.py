@@ -9,7 +9,7 @@ import rdflib
 
 import rdflive
 from rdflive.cli import main
-from rdflive.forking import check_fork
+from rdflive.server.forking import check_fork
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from rdflib.plugins.stores.memory import Memory
 
 import rdflive
 from rdflive import feeds, hookspecs, manager
-from rdflive.testing_operations import World
-from rdflive.testing_quads import QuadWatch
+from rdflive.testing.operations import World
+from rdflive.testing.quads import QuadWatch
 from support.shared import ROOT
 
 TRIPLE = (URIRef("urn:a"), URIRef("urn:b"), URIRef("urn:c"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdflive.mailbox import Mailbox
+from rdflive.delivery.mailbox import Mailbox
 from rdflive.model import Delta, Header
 
 HEADER = Header("SELECT", ("s",), lambda term: term)

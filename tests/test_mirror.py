@@ -19,9 +19,9 @@ from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files, rotation
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.target import GraphTarget
 from support.effort import examples
 from support.feeds import BLANK_NODES
 from support.mirrors import DATASETS, QUERY, Deltas, E, append, literal, objects, patch, row

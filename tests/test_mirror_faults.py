@@ -17,8 +17,8 @@ from rdflib import Dataset, Graph
 
 import rdflive
 from rdflive import Batch, FeedError, Mirrored, ResyncNeeded
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import Entry, Snapshot, Target
-from rdflive.target import GraphTarget
 from support.mirrors import DATASETS, Deltas, E, Scripted, append, literal, objects, patch, row
 from support.worlds import KINDS
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from rdflive.budget import Budget
+from rdflive.api.continuous import register
+from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
+from rdflive.api.matching import EventError, Match, Matcher, match
+from rdflive.api.mirror import Mirrored, endpoint, mirror
+from rdflive.api.reformulate import Reformulation, reformulate
+from rdflive.api.saturated import SaturatedGraph, saturate
+from rdflive.api.stream import Stream
+from rdflive.api.target import to_feed
+from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.client import ServerError, connect
-from rdflive.continuous import register
+from rdflive.delivery.stats import Stats
+from rdflive.delivery.subscription import Subscription
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules import RuleError
@@ -20,22 +29,13 @@ from rdflive.errors import (
     UnsupportedStoreError,
     WaitError,
 )
-from rdflive.hookspecs import hookimpl
-from rdflive.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
-from rdflive.manager import register_plugin, unregister_plugin
-from rdflive.matching import EventError, Match, Matcher, match
-from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
+from rdflive.plugins.hookspecs import hookimpl
+from rdflive.plugins.manager import register_plugin, unregister_plugin
+from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
-from rdflive.reformulate import Reformulation, reformulate
 from rdflive.resume import ResumeError
-from rdflive.saturated import SaturatedGraph, saturate
-from rdflive.stats import Stats
-from rdflive.stream import Stream
-from rdflive.subscription import Subscription
-from rdflive.target import to_feed
-from rdflive.thresholds import Thresholds, thresholds
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [

@@ -11,7 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from rdflive.errors import RdfliveError
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from rdflive.feeds import Feed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyoxigraph import NamedNode, Store
 
 from rdflive.store import WriteRefusedError
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.oxigraph_names import Names, is_doubtful
 
 __all__ = ["join_updates"]

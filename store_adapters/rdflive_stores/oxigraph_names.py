@@ -9,7 +9,7 @@ from typing import Final
 
 from pyoxigraph import NamedNode, RdfFormat, parse
 
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["Names", "is_doubtful", "may_compare", "named_graphs"]
 

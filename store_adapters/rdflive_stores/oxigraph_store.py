@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.capture import thread
 from rdflive.store import OPEN, UNION, WRITING, Capture, QuadTerms
+from rdflive.store.capture import thread
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
 from rdflive_stores.oxigraph_documents import Source, parsed
 from rdflive_stores.oxigraph_entry import Entry

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
 
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.oxigraph_names import Names, may_compare
 
 __all__ = ["ANYTHING", "Pattern", "touched_patterns"]

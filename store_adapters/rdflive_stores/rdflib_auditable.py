@@ -10,7 +10,7 @@ from rdflib.graph import Graph
 from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable, value_of
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,

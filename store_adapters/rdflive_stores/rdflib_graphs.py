@@ -22,8 +22,8 @@ from rdflib.query import UpdateProcessor
 from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.parsing import parse_update
 from rdflive.store import UNION, Capture, GraphKey
+from rdflive.syntax.parsing import parse_update
 
 __all__ = [
     "ADAPTER",

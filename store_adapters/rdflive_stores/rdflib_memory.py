@@ -15,7 +15,7 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple, WriteRefusedError
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Protocol
 
-from rdflive.capture import thread
 from rdflive.store import OPEN, UNION, WRITING, Capture, Triple
+from rdflive.store.capture import thread
 from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]

@@ -7,7 +7,7 @@ from typing import Any
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
 from rdflive.errors import UnsupportedStoreError
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 
 __all__ = ["rdflive_attach"]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rdflive
-from rdflive import manager
+from rdflive.plugins import manager
 from rdflive.store import WriteRefusedError
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")

@@ -21,7 +21,7 @@ from pyoxigraph import BaseDirection, DefaultGraph, Literal, NamedNode, Quad, St
 from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.query.expressions import Expression
 from rdflive.store import value_of

@@ -10,8 +10,8 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID, QuotedGraph, ReadOnlyGraphAgg
 from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
-from rdflive import manager
 from rdflive.errors import UnsupportedStoreError
+from rdflive.plugins import manager
 from rdflive.store import NAMED, UNION
 
 ANYTHING = (None, None, None)

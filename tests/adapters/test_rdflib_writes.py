@@ -17,9 +17,9 @@ from rdflib.plugins.stores.auditable import AuditableStore
 from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 import rdflive
-from rdflive import manager
+from rdflive.plugins import manager
 from rdflive.store import UNION, Capture, WriteRefusedError
-from rdflive.testing_operations import NAMES, World, term
+from rdflive.testing.operations import NAMES, World, term
 from support.effort import examples
 
 A, B = term("a p b"), term("b q 1")

@@ -16,7 +16,7 @@ from bench.forests import WORLDS, Sliding, Triple, World
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.stream import SEED
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
 from rdflive.entail.rules.keys import Key

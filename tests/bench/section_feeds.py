@@ -90,7 +90,7 @@ def _decoding(batches: list[Batch], repeat: int) -> Iterator[dict[str, Any]]:
         timed(lambda: rdflive.mirror(Dataset(), io.BytesIO(text), "rdf-patch"))[0] for _ in range(repeat)
     )
     yield _row("read rdf-patch into Memory", "rdflib's parser", peer, total, len(batches))
-    yield _row("read rdf-patch into Memory", "rdflive.mirror", ours, total, len(batches), ours / peer)
+    yield _row("read rdf-patch into Memory", "rdflive.api.mirror", ours, total, len(batches), ours / peer)
 
 
 def _exhaust(form: Any, text: bytes) -> None:

@@ -16,7 +16,7 @@ from bench.report import Cell, Section
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX
-from rdflive.matching import Matcher
+from rdflive.api.matching import Matcher
 from rdflive.time.windows import Tumbling
 
 __all__ = ["run"]

@@ -93,7 +93,7 @@ def _measure(store: str, query: str, algorithm: Any, count: int, trace: bool) ->
         result["terms"] = len(state.dictionary)
         snapshot = tracemalloc.take_snapshot()
         result["all"] = sum(s.size for s in snapshot.statistics("filename")) / matched
-        own = snapshot.filter_traces([tracemalloc.Filter(True, "*rdflive/dictionary.py")])
+        own = snapshot.filter_traces([tracemalloc.Filter(True, "*rdflive/engine/dictionary.py")])
         result["dictionary"] = sum(s.size for s in own.statistics("filename")) / matched
     return result
 

@@ -18,7 +18,7 @@ from bench.report import Cell, Section
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX, STORES, fill, iri
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.operators import Closure
 
 __all__ = ["run"]

@@ -18,7 +18,7 @@ from bench.report import Section
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.worlds import EX
-from rdflive.thresholds import Thresholds, UpdateTimes, thresholds
+from rdflive.api.thresholds import Thresholds, UpdateTimes, thresholds
 
 __all__ = ["QUERIES", "run"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from rdflive.api.thresholds import Thresholds, UpdateTimes
 from rdflive.cli import main
 from rdflive.cli.thresholds import to_json, to_text
-from rdflive.thresholds import Thresholds, UpdateTimes
 from support.cli import absent
 
 MEASURED = Thresholds(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rdflive import hookspecs
+from rdflive.plugins import hookspecs
 from support.pages import DOCS, page_name
 
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))

@@ -9,9 +9,10 @@ import rdflib
 from rdflib import RDF, RDFS, URIRef
 
 import rdflive
-from rdflive import manager, membership
+from rdflive.delivery import membership
 from rdflive.engine.view import View
 from rdflive.entail.rdfs import RdfsEntailment
+from rdflive.plugins import manager
 
 EX = rdflib.Namespace("http://example.org/")
 

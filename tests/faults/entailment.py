@@ -49,7 +49,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a closed saturated graph keeps the store watched",
-        "rdflive/saturated.py",
+        "rdflive/api/saturated.py",
         "manager.release(self._adapter)",
         "pass",
         SATURATED,

@@ -42,11 +42,11 @@ AREAS: dict[str, tuple[str, ...]] = {
         *("engine", *SUBSCRIPTIONS, *DIFFERENTIAL, "test_robustness.py"),
         *("time/test_windows_differential.py", "time/matching/test_differential.py"),
     ),
-    "rdflive/capture.py": (
+    "rdflive/store/capture.py": (
         *("adapters", "test_hooks.py", "test_subscription.py", "test_mirror_faults.py"),
         "test_robustness.py",
     ),
-    "rdflive/dictionary.py": ("engine", "test_differential.py", "test_subscription.py", "adapters"),
+    "rdflive/engine/dictionary.py": ("engine", "test_differential.py", "test_subscription.py", "adapters"),
     "rdflive/resume": ("resume", "kill"),
     "rdflive/feeds/entries.py": ("feeds", "test_mirror.py", "test_mirror_faults.py"),
 }

@@ -35,7 +35,7 @@ class Fault:
 
     name: str
     module: str
-    """The file, such as `rdflive/dictionary.py`."""
+    """The file, such as `rdflive/engine/dictionary.py`."""
     line: str
     """The text of the line without its indentation; it stands there once, or behind `after` first."""
     instead: str

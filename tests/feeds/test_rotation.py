@@ -18,10 +18,10 @@ from rdflib import Dataset, Literal, URIRef
 
 import rdflive
 from rdflive import Change, FeedError, Quad, RdfliveError, ResyncNeeded
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import Decoded, Entry, FeedFormat, Frame, StatelessDecoder, rotation
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive.target import GraphTarget
 from support.effort import drawn_from, rounds
 
 pytestmark = pytest.mark.posix("renames or deletes a file that is open")

@@ -23,9 +23,9 @@ from rdflib import BNode, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, Quad
+from rdflive.api.target import GraphTarget
 from rdflive.feeds.cursors import read_cursor
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.target import GraphTarget
 
 __all__ = ["Outcome", "run"]
 

@@ -32,8 +32,8 @@ import rdflib
 import rdflive
 from kill.mirror import make_batches
 from rdflive import Batch, Change, Quad
+from rdflive.api.target import GraphTarget
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.target import GraphTarget
 
 __all__ = ["Outcome", "run"]
 

@@ -146,7 +146,7 @@ def test_log_watches_from_its_first_moment_to_its_last() -> None:
     log.close()
     turn(dataset, [2])
     assert log.behind(None) == []
-    with rdflive.manager.locked(dataset.store) as adapter:
+    with rdflive.plugins.manager.locked(dataset.store) as adapter:
         assert adapter.capture.idle
 
 

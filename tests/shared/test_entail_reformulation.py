@@ -10,9 +10,9 @@ import pytest
 import rdflib
 from rdflib import RDF, RDFS
 
+from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.entail.reformulation import Fresh, PartialQuery
 from rdflive.query.bgp import Variable
-from rdflive.reformulate import Reformulation, reformulate
 from support.shared import SHARED, shared
 
 EX = "urn:example:"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import rdflive
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import feed_format, feed_formats
-from rdflive.target import GraphTarget
 from support.history import History, history
 from support.worlds import KINDS
 

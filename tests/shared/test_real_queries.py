@@ -13,7 +13,7 @@ from rdflib.plugins.sparql import prepareQuery
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.tokens import tokenize
+from rdflive.syntax.tokens import tokenize
 from support.effort import DEEP, in_turn
 from support.examples import NODE, example_triples, graph_names
 from support.shared import ROOT, SHARED, shared

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rdflib import URIRef
 
-from rdflive.matching import Matcher
+from rdflive.api.matching import Matcher
 from rdflive.time.windows import Tumbling
 from support.shared import SHARED, shared
 

@@ -24,7 +24,7 @@ from rdflib import RDF, BNode, Literal, URIRef
 
 import rdflive
 from rdflive import RdfliveError, UnsupportedStoreError
-from rdflive.target import GraphTarget
+from rdflive.api.target import GraphTarget
 from rdflive_stores.spark.graph_changes import ChangeLog, changes
 from rdflive_stores.spark.logs.files import STOPPED
 from support.feeds import QUADS

@@ -20,9 +20,9 @@ from rdflib import BNode, Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, Quad, RdfliveError
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
 from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from rdflib import Literal, URIRef
 
 from rdflive import Batch, Change, Quad, RdfliveError, ResyncNeeded
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import FeedFormatError, MappingError, debezium, delta_lake, feed_format
 from rdflive.feeds.decoder import Decoder
 from rdflive.feeds.formats import FeedFormat
 from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
 from rdflive.feeds.writing import write_quad, write_term
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.mirror import BatchApplier, unapplied
 from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, step
 from rdflive_stores.spark.mirroring.decoding import Fault, Place

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import rdflive
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import decode, feed_format, open_lines, read_nquads
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import mirror
 from support.shared import shared

@@ -10,7 +10,7 @@ from rdflib import Literal, URIRef
 
 from entail.rules.naive import Index, derivations
 from entail.rules.worlds import make_pattern
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Regime
 from rdflive.entail.rules import Program, load_program

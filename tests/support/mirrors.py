@@ -10,8 +10,8 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive import Batch, Change, Quad, ResyncNeeded
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import Entry, Snapshot, Target
-from rdflive.target import GraphTarget
 from support.worlds import KINDS
 
 __all__ = ["DATASETS", "QUERY", "Deltas", "E", "Scripted", "append", "literal", "objects", "patch", "row"]

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 import rdflive
 from rdflive import Change, Quad
+from rdflive.api.target import GraphTarget
 from rdflive.feeds import FeedFormat
 from rdflive.feeds.terms import RowReader
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 
 __all__ = ["Answers", "arrow_rows", "mirrored", "refuse", "state", "to_changes"]

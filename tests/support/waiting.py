@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import rdflive
-from rdflive.mailbox import Mailbox
+from rdflive.delivery.mailbox import Mailbox
 
 PATIENCE = 10.0
 

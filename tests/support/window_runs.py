@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from rdflib import URIRef
 
 import rdflive
-from rdflive.opening import Windows, open_subscription
+from rdflive.api.opening import Windows, open_subscription
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.windows import Window

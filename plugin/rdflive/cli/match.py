@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import rdflib
 
+from rdflive.api.matching import Match, match
 from rdflive.cli.load import load
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
 from rdflive.cli.texts import to_ntriples
-from rdflive.matching import Match, match
 from rdflive.sinks.ndjson import solution_text
 
 __all__ = ["FORMATS", "run", "to_lines", "to_ndjson"]

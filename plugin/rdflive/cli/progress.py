@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from rdflive.delivery.subscription import Subscription
 from rdflive.feeds import Entry
 from rdflive.model import Delta
-from rdflive.subscription import Subscription
 
 __all__ = ["Progress"]
 

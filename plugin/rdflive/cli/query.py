@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["QueryText", "read_query"]
 

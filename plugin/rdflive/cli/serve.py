@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
-from rdflive.addresses import is_loopback
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.serve_options import check_serve_options
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
-from rdflive.forking import check_fork
+from rdflive.server.forking import check_fork
+from rdflive.sinks.addresses import is_loopback
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service

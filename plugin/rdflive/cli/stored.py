@@ -11,9 +11,9 @@ from typing import Final
 
 import rdflib
 
+from rdflive.api.target import GraphTarget
 from rdflive.cli.load import load, open_dataset
 from rdflive.errors import RdfliveError
-from rdflive.target import GraphTarget
 
 __all__ = ["RESERVED_NAME", "load_once", "opened"]
 

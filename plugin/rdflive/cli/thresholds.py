@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from rdflive.api.reformulate import reformulate
+from rdflive.api.thresholds import MOST_MEMBERS, Thresholds, UpdateTimes, thresholds
 from rdflive.cli.load import load, open_dataset
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
-from rdflive.reformulate import reformulate
-from rdflive.thresholds import MOST_MEMBERS, Thresholds, UpdateTimes, thresholds
 
 __all__ = ["run", "to_json", "to_text"]
 

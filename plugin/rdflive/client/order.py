@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import Dictionary
 from rdflive.engine.build import make_sorter
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.errors import RdfliveError
 from rdflive.model import Terms

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from rdflib import Graph
 
-from rdflive.calling import Calling
 from rdflive.client.address import Address
 from rdflive.client.answer import Answer
 from rdflive.client.failures import MalformedEvent, ServerError
@@ -23,11 +22,12 @@ from rdflive.client.pace import Pace
 from rdflive.client.question import Question
 from rdflive.client.requests import ask, get, open_stream
 from rdflive.client.served_explanation import ServedExplanation
-from rdflive.constructed import ConstructedGraph
+from rdflive.delivery.calling import Calling
+from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox
+from rdflive.delivery.stats import Stats
 from rdflive.errors import ClosedError
-from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox
 from rdflive.model import Delta
-from rdflive.stats import Stats
 
 __all__ = ["OnError", "RemoteSubscription"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import UNBOUND, Dictionary
 from rdflive.engine import operators
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row
 from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Multiset, Row, Weights, add_rows
 from rdflive.engine.product import Combine, advance, combine, combine_within

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 
 __all__ = ["Multiset", "Row", "Weights", "add_rows"]
 

@@ -8,9 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from rdflive.budget import Meter
-from rdflive.capture import Capture
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.query import QueryState, Terms, TermWeights, add_up, common_losses
@@ -18,7 +16,9 @@ from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.bgp import TriplePattern
+from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
+from rdflive.store.capture import Capture
 
 __all__ = ["Emit", "StoreState", "ViewOf"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Triple
 from rdflive.entail.templates import Atom, Place
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from rdflib import Literal as RdflibLiteral
 from rdflib import URIRef
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import Lister
 from rdflive.entail.proof import Proof

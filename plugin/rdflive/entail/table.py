@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.templates import Atom, Kind, Place
 from rdflive.entail.ways import Ways

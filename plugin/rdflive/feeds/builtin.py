@@ -11,7 +11,7 @@ from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.feeds.sparql_update import SPARQL_UPDATE
 from rdflive.feeds.tables import DEBEZIUM, DELTA_LAKE
 from rdflive.feeds.wikidata import WIKIDATA
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 
 __all__ = ["rdflive_feed_formats"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.decoder import Decoder
-from rdflive.manager import plugin_manager
 from rdflive.model import Batch
+from rdflive.plugins.manager import plugin_manager
 
 __all__ = ["FeedFormat", "FeedFormatError", "feed_format", "feed_format_of", "feed_formats"]
 

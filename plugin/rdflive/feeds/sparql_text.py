@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import Final
 
 from rdflive.feeds.terms import RowError
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["RequestScanner", "normalize", "write_string"]
 

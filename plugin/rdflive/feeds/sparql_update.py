@@ -16,7 +16,7 @@ from rdflive.feeds.sparql_text import RequestScanner, normalize, write_string
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Batch, Quad
-from rdflive.parsing import parse_update
+from rdflive.syntax.parsing import parse_update
 
 __all__ = ["SPARQL_UPDATE", "SparqlUpdateDecoder", "encode_sparql_update"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from rdflive.tokens import Token
+from rdflive.syntax.tokens import Token
 
 __all__ = ["spell_out"]
 
@@ -20,7 +20,7 @@ _MARKS: Final = ("(", ")", "|", "^")
 def spell_out(text: str, tokens: Sequence[Token]) -> str:
     """Write each negated property set that has inverses as an alternative of sets without.
 
-    >>> from rdflive.tokens import tokenize
+    >>> from rdflive.syntax.tokens import tokenize
     >>> text = "ASK { ?s !(a|^<urn:p>) ?o }"
     >>> spell_out(text, list(tokenize(text)))
     'ASK { ?s (!(a)|^(!(<urn:p>))) ?o }'

@@ -14,7 +14,6 @@ from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.parsing import parse_query as parse_sparql
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
@@ -23,7 +22,8 @@ from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
 from rdflive.query.scope import Dataset, Merge, Scope
 from rdflive.query.translate import Translator
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.parsing import parse_query as parse_sparql
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["Form", "ParsedQuery", "parse_query"]
 

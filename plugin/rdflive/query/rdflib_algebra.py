@@ -23,10 +23,10 @@ from rdflib.plugins.sparql.sparql import Prologue, Query
 from rdflib.term import BNode, Literal
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.parsing import parse_query
 from rdflive.query.expressions.nodes import EXISTS
 from rdflive.query.negated_sets import spell_out
-from rdflive.tokens import Token
+from rdflive.syntax.parsing import parse_query
+from rdflive.syntax.tokens import Token
 
 __all__ = ["algebra_of"]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from rdflive.errors import UnsupportedQueryError
-from rdflive.tokens import Token
+from rdflive.syntax.tokens import Token
 
 __all__ = ["depth_limited", "misplaced_aggregate", "refused"]
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from rdflive.query.parse import ParsedQuery
-from rdflive.tokens import tokenize
+from rdflive.syntax.tokens import tokenize
 
 __all__ = ["query_identity"]
 

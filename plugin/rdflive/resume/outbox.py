@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from rdflive.delivery.mailbox import Mailbox
 from rdflive.errors import ClosedError
-from rdflive.mailbox import Mailbox
 from rdflive.model import Delta, Header
 from rdflive.resume.journal import Journal, ResumeError, Rows
 from rdflive.resume.rows import Row, TermTexts, read_row, texts_of, write_row

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from rdflive.addresses import hostname, is_loopback
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem
+from rdflive.sinks.addresses import hostname, is_loopback
 
 __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 

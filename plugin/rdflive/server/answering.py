@@ -20,7 +20,7 @@ from rdflive.server.failures import Problem
 from rdflive.server.negotiation import choose
 from rdflive.server.operations import Operation
 from rdflive.server.selection import Selection
-from rdflive.tokens import tokenize
+from rdflive.syntax.tokens import tokenize
 
 __all__ = ["Answer", "answer", "native_of", "syntax_problem"]
 

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from rdflive.errors import RdfliveError
-from rdflive.forking import check_fork
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, answer_fault, answer_problem
+from rdflive.server.forking import check_fork
 from rdflive.server.gate import Gate
 from rdflive.server.login import login
 from rdflive.server.metrics import show_metrics

@@ -14,13 +14,14 @@ from typing import Any, Final, TypeAlias
 
 import rdflib
 
-from rdflive import hookimpl, manager
+from rdflive import hookimpl
+from rdflive.api.live import subscribe
+from rdflive.api.target import to_feed
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.live import subscribe
 from rdflive.model import Batch, Change, Quad
+from rdflive.plugins import manager
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
-from rdflive.target import to_feed
 
 __all__ = ["ChangeLog", "Commit"]
 

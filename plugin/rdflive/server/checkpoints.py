@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import rdflib
 
-from rdflive import manager
 from rdflive.errors import RdfliveError
+from rdflive.plugins import manager
 from rdflive.server.answering import native_of
 
 __all__ = ["Checkpoint", "Checkpoints"]

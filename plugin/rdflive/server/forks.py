@@ -15,7 +15,7 @@ from typing import Any
 
 import rdflib
 
-from rdflive import manager
+from rdflive.plugins import manager
 from rdflive.server.confinement import Work, live
 from rdflive.server.settings import Limits
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from rdflive.server.failures import Problem
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["refuse_deep", "refuse_remote"]
 

@@ -13,9 +13,9 @@ import uvicorn.loops.asyncio
 import uvicorn.loops.auto
 from starlette.applications import Starlette
 
-from rdflive.addresses import listening_at
 from rdflive.server.connections import WebSocket, http_within
 from rdflive.server.service import Service
+from rdflive.sinks.addresses import listening_at
 
 with suppress(ImportError):  # Windows has none; `make_app` says that it cannot serve
     import resource

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import rdflib
 
-from rdflive import manager
-from rdflive.capture import Capture
+from rdflive.plugins import manager
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.isolated import Children
 from rdflive.server.metrics import Metrics
 from rdflive.server.settings import Limits
 from rdflive.server.topics import Topics, ending
+from rdflive.store.capture import Capture
 
 __all__ = ["FeedState", "Service"]
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import rdflib
 
-from rdflive import manager
 from rdflive.errors import RdfliveError
+from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["is_small"]
 

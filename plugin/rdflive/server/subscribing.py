@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from rdflive.live import explain
+from rdflive.api.live import explain
 from rdflive.server.answered import Answered
 from rdflive.server.asked import asked
 from rdflive.server.follower import CUT, Follower

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rdflib
 
-from rdflive.budget import Budget
+from rdflive.api.live import subscribe
+from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ClosedError, RdfliveError
-from rdflive.live import subscribe
 from rdflive.model import Delta
+from rdflive.query.budget import Budget
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower
@@ -25,7 +26,6 @@ from rdflive.server.frames import Frames
 from rdflive.server.pace import Pace
 from rdflive.server.small import is_small
 from rdflive.sinks.events import EventLog
-from rdflive.subscription import Subscription
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service

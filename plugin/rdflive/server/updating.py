@@ -9,11 +9,11 @@ from typing import Any, Final
 import pyparsing
 import rdflib
 
-from rdflive import manager
+from rdflive.plugins import manager
 from rdflive.server.answering import native_of, syntax_problem
 from rdflive.server.failures import Problem
 from rdflive.server.operations import Operation
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["may_take_long", "run", "update_text"]
 

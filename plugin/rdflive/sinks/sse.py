@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from rdflive.addresses import hostname, is_loopback, listening_at
 from rdflive.model import Delta
+from rdflive.sinks.addresses import hostname, is_loopback, listening_at
 from rdflive.sinks.event import heartbeat
 from rdflive.sinks.events import EventLog
 

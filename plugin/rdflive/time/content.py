@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.view import Lister
 from rdflive.entail.entailment import IdTriple, Pattern, Sign, Triple
 from rdflive.entail.rules.keys import Key

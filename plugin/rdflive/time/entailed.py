@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.view import State
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Regime, Sign, Triple
 from rdflive.entail.rules.keys import Key

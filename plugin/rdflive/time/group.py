@@ -7,7 +7,7 @@ from collections import OrderedDict
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Sign, Triple
 from rdflive.time.labels import Labels
 from rdflive.time.pane import Pane

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from sortedcontainers import SortedDict
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.keys import Key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Sign, Triple
 from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant

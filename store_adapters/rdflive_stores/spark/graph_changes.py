@@ -22,9 +22,9 @@ from rdflib.store import Store
 
 import rdflive
 from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
+from rdflive.api.target import GraphTarget
 from rdflive.feeds.writing import write_quad
 from rdflive.sinks.sink import to_rdflib
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.logs.files import STOPPED, LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings
 from rdflive_stores.spark.logs.source import register

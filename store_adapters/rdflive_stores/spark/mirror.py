@@ -15,13 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 import rdflive
+from rdflive.api.interrupts import interrupt_later
+from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError
 from rdflive.feeds import FeedFormat, Line
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.writing import write_quad
-from rdflive.interrupts import interrupt_later
 from rdflive.model import Change
-from rdflive.target import GraphTarget
 from rdflive_stores.spark.logs.files import still_has
 from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
 from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, resync, step, stream_ends

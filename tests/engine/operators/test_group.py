@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import XSD, Literal
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.group import Aggregate, Group
 from rdflive.query.aggregates import SetFunction, make_accumulator

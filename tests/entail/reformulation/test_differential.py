@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal
 
+from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.reformulation import Fresh
 from rdflive.query.bgp import Variable
-from rdflive.reformulate import Reformulation, reformulate
 from support.effort import drawn_from, examples, rounds
 from support.entailment import Triple, make_instance, make_schema, saturated, world
 from support.worlds import EX, KINDS

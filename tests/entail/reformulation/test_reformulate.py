@@ -11,11 +11,11 @@ import rdflib
 from rdflib import RDF, RDFS, BNode, Literal, URIRef
 
 import rdflive
+from rdflive.api.reformulate import reformulate
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
 from rdflive.entail.reformulation import SCHEMA_PROPERTIES, Fresh, rounds
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError, UnsupportedStoreError
 from rdflive.query.bgp import Variable
-from rdflive.reformulate import reformulate
 from support.entailment import Triple, saturated
 
 A, B, C = (URIRef(f"urn:{name}") for name in "ABC")
@@ -236,7 +236,7 @@ def test_parts_of_a_product_do_not_multiply_unless_listed() -> None:
 
 def test_members_are_made_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much one round would add, only one member more than may be listed is made."""
-    module = sys.modules["rdflive.reformulate"]  # the package has a function of the same name
+    module = sys.modules["rdflive.api.reformulate"]  # the package has a function of the same name
     made: list[int] = []
 
     def counted(*args: Any, **options: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.rules import Materialisation, Program, RuleRegime

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from rdflib import OWL, RDF, Graph, URIRef
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
 from rdflive.entail.rules import Materialisation, Program, load_program

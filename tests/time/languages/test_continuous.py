@@ -13,9 +13,9 @@ from rdflib.plugins.sparql import prepareQuery
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query.parse import parse_query
+from rdflive.syntax.tokens import tokenize
 from rdflive.time.languages import ContinuousQuery, StreamWindow, looks_continuous, parse_continuous
 from rdflive.time.windows import Count, Sliding, Tumbling, Window
-from rdflive.tokens import tokenize
 from support.effort import examples
 from support.queries import make_query
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph
 
+from rdflive.api.matching import Matcher, match
 from rdflive.errors import UnsupportedQueryError
-from rdflive.matching import Matcher, match
 from rdflive.time.windows import Tumbling
 from support.effort import examples
 from support.evaluate import answer

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rdflib import RDF, BNode, Dataset, Graph, Literal, Namespace, URIRef
 
+from rdflive.api.matching import EventError, Matcher, match
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.matching import EventError, Matcher, match
 from rdflive.time.windows import Tumbling
 
 E = Namespace("http://e/")

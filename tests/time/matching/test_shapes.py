@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, Namespace, URIRef
 
-from rdflive.matching import EventError, Matcher
+from rdflive.api.matching import EventError, Matcher
 from rdflive.time.matching import recurrence
 from rdflive.time.matching.libraries import pyoxigraph
 from rdflive.time.matching.recurrence import Recurrence

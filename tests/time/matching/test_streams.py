@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rdflib import BNode, Literal, Namespace
 
-from rdflive.matching import EventError, match
+from rdflive.api.matching import EventError, match
 from rdflive.time.matching import streams
 
 E = Namespace("http://e/")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rdflib import Literal, Namespace
 
-from rdflive.matching import EventError, match
+from rdflive.api.matching import EventError, match
 
 E = Namespace("http://e/")
 CHAIN = "PREFIX : <http://e/> SELECT * { ?a :p ?b . ?b :q ?c }"
@@ -20,7 +20,7 @@ ENDLESS = """
 import itertools, sys, time
 from multiprocessing import active_children, set_start_method
 from rdflib import Literal, URIRef
-from rdflive.matching import match
+from rdflive.api.matching import match
 
 if __name__ == "__main__":
     set_start_method(sys.argv[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.reach import MeteredReach, Reach, Step
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.query.bgp import TriplePattern, Variable

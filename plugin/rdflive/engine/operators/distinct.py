@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Multiset, Weights
 
 __all__ = ["Distinct"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.query.aggregates import Accumulator
 

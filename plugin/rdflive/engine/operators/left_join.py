@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import Pairs, row_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.multiset import Row, Weights
 
 __all__ = ["UNBOUND", "Operator", "gather"]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from sortedcontainers import SortedKeyList
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
 from rdflive.engine.operators.places import key_at

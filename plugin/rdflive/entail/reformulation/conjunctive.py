@@ -13,7 +13,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["ConjunctiveQuery", "parse_conjunctive"]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from rdflib.term import BNode, URIRef
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.rules.program import Comparison, Rule, RuleError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins.hookspecs import hookimpl
 
 __all__ = ["rdflive_rule_sets"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.bound import Places
 from rdflive.entail.rules.instance import Instance

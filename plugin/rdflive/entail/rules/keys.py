@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 
 __all__ = ["Key", "KeyIndex", "matches"]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from rdflive.entail.rules.n3 import parse
 from rdflive.entail.rules.program import Program, RuleError
-from rdflive.manager import plugin_manager
+from rdflive.plugins.manager import plugin_manager
 
 __all__ = ["Rules", "load_program", "rule_sets"]
 

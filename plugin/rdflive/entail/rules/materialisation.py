@@ -10,7 +10,7 @@ from typing import Any
 
 from rdflib.term import URIRef
 
-from rdflive.dictionary import UNBOUND
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules.demand import Demand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.bound import BoundRule, Values, bind
 from rdflive.entail.rules.keys import Key, KeyIndex

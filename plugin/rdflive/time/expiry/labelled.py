@@ -9,7 +9,7 @@ from typing import Any
 
 from rdflib.term import URIRef
 
-from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple, Pattern, Triple
 from rdflive.entail.rules.keys import Key, KeyIndex

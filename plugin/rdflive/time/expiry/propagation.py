@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
-from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.bound import Values
 from rdflive.entail.rules.keys import Key, KeyIndex

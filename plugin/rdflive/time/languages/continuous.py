@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rdflib import URIRef
 
 from rdflive.errors import QuerySyntaxError
+from rdflive.syntax.tokens import tokenize
 from rdflive.time.instants import to_duration
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.dataset import Dataset, Language, StreamWindow
@@ -14,7 +15,6 @@ from rdflive.time.languages.datatypes import check_datatypes
 from rdflive.time.languages.functions import check_functions
 from rdflive.time.languages.prologue import read_prologue
 from rdflive.time.windowed import Output
-from rdflive.tokens import tokenize
 
 __all__ = ["ContinuousQuery", "Language", "looks_continuous", "parse_continuous"]
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["Cursor"]
 

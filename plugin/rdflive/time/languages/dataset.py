@@ -8,11 +8,11 @@ from typing import Final, Literal, TypeAlias
 from rdflib import URIRef
 
 from rdflive.errors import UnsupportedQueryError
+from rdflive.syntax.tokens import Token
 from rdflive.time.languages.brackets import read_window
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import Names
 from rdflive.time.windows import Window
-from rdflive.tokens import Token
 
 __all__ = ["Dataset", "Language", "StreamWindow"]
 

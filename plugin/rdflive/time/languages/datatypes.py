@@ -8,10 +8,10 @@ import pyparsing
 from rdflib import XSD
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.parsing import parse_query
+from rdflive.syntax.parsing import parse_query
+from rdflive.syntax.tokens import Token
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import NAMES, Names
-from rdflive.tokens import Token
 
 __all__ = ["check_datatypes"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
+from rdflive.syntax.tokens import Token
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import NAMES, Names
-from rdflive.tokens import Token
 
 __all__ = ["check_functions"]
 

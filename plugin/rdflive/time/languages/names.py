@@ -8,8 +8,8 @@ from rdflib import URIRef
 from rdflib.plugins.sparql.parser import expandUnicodeEscapes
 from rdflib.plugins.sparql.sparql import Prologue
 
+from rdflive.syntax.tokens import Token
 from rdflive.time.languages.cursor import Cursor
-from rdflive.tokens import Token
 
 __all__ = ["NAMES", "Names"]
 

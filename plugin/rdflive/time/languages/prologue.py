@@ -7,11 +7,11 @@ from typing import Final
 
 from rdflib import URIRef
 
+from rdflive.syntax.tokens import Token
 from rdflive.time.languages.brackets import read_duration
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.names import NAMES, Names
 from rdflive.time.windowed import Output
-from rdflive.tokens import Token
 
 __all__ = ["Registration", "read_prologue"]
 

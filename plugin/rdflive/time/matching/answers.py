@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, Protocol, TypeAlias
 
-from rdflive.dictionary import Dictionary
+from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.query import QueryState
 from rdflive.engine.terms import TermTable
 from rdflive.query import algebra

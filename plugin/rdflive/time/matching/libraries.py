@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from rdflib import XSD, BNode, Literal, URIRef
 
-from rdflive import manager
+from rdflive.plugins import manager
 from rdflive.store import value_of
 
 __all__ = ["PLAIN", "RDFLIB", "Library", "Table", "library_of", "plain", "pyoxigraph"]

@@ -12,6 +12,7 @@ from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.model import Header
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
+from rdflive.syntax.tokens import tokenize
 from rdflive.time.instants import Instant, numbered, to_instant
 from rdflive.time.languages import looks_continuous
 from rdflive.time.matching.events import EventError, read_background, read_event
@@ -21,7 +22,6 @@ from rdflive.time.matching.libraries import PLAIN, RDFLIB, Library, library_of
 from rdflive.time.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
 from rdflive.time.matching.match import Match
 from rdflive.time.windows import Tumbling
-from rdflive.tokens import tokenize
 
 __all__ = ["MatchStats", "Matcher"]
 

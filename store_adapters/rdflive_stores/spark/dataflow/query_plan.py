@@ -14,7 +14,7 @@ from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, make_plan
 from rdflive.query.plan import Step as PlanStep
-from rdflive.tokens import Token, tokenize
+from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.plan import MatchPlan, plan_matching
 
 __all__ = ["Operation", "QueryPlan", "Stage", "plan_query"]

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import rdflib
 from rdflib import Literal as RdflibLiteral
 
-from rdflive import manager
 from rdflive.errors import ClosedError, UnsupportedStoreError
+from rdflive.plugins import manager
 from rdflive.store import Adapter
 from rdflive.time.elements import read_element
 from rdflive.time.instants import (

@@ -9,13 +9,14 @@ from typing import Any
 import rdflib
 from rdflib.store import Store
 
-from rdflive import manager, membership
-from rdflive.delivering import Delivering
+from rdflive.delivery import membership
+from rdflive.delivery.delivering import Delivering
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError, UnsupportedStoreError
-from rdflive.hookspecs import hookimpl
+from rdflive.plugins import manager
+from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter
 
 __all__ = ["SaturatedGraph", "saturate"]

@@ -20,11 +20,24 @@ from typing import Any, ClassVar
 import rdflib
 from rdflib.store import Store
 
-from rdflive.live import batch, subscribe
+from rdflive.api.live import batch, subscribe
 from rdflive.model import Delta
-from rdflive.testing_operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES, Operation, World, term
-from rdflive.testing_quads import QuadWatch, check_named_graphs, check_patterns, check_snapshot
-from rdflive.testing_writes import check_failures, check_kept, check_places, check_threads, check_writes
+from rdflive.testing.operations import (
+    DATASET_OPERATIONS,
+    GRAPH_OPERATIONS,
+    NAMES,
+    Operation,
+    World,
+    term,
+)
+from rdflive.testing.quads import QuadWatch, check_named_graphs, check_patterns, check_snapshot
+from rdflive.testing.writes import (
+    check_failures,
+    check_kept,
+    check_places,
+    check_threads,
+    check_writes,
+)
 
 __all__ = ["AdapterContract", "Watch", "check_fuzz", "check_operation"]
 

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-from rdflive import manager
+from rdflive.api.live import batch
 from rdflive.errors import UnsupportedStoreError
-from rdflive.live import batch
-from rdflive.snapshot import committed_quads, committed_triples
+from rdflive.plugins import manager
 from rdflive.store import NAMED, Adapter
-from rdflive.testing_operations import NAMES, World, term
+from rdflive.store.snapshot import committed_quads, committed_triples
+from rdflive.testing.operations import NAMES, World, term
 
 __all__ = ["QuadWatch", "check_named_graphs", "check_patterns", "check_snapshot"]
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import rdflib
 
-from rdflive import manager
-from rdflive.budget import Budget
+from rdflive.api.opening import Windows, open_subscription
+from rdflive.api.stream import Stream
+from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
-from rdflive.opening import Windows, open_subscription
+from rdflive.plugins import manager
+from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.resume import query_identity
-from rdflive.stream import Stream
-from rdflive.subscription import OnError, Subscription
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import looks_continuous
 from rdflive.time.windowed import Output

@@ -9,36 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from rdflive.capture import (
-    NAMED,
-    OPEN,
-    UNION,
-    WRITING,
+from rdflive.errors import RdfliveError
+from rdflive.model import Foreign
+from rdflive.store.capture import (
     Capture,
-    Delivery,
     GraphKey,
-    Listener,
     QuadTerms,
     Triple,
 )
-from rdflive.errors import RdfliveError
-from rdflive.model import Foreign
 
 __all__ = [
-    "NAMED",
-    "OPEN",
-    "UNION",
-    "WRITING",
     "Adapter",
-    "Capture",
-    "Delivery",
-    "GraphKey",
-    "Listener",
     "NamedGraphs",
-    "QuadTerms",
     "Rdf12Terms",
     "Snapshottable",
-    "Triple",
     "Watchable",
     "Writable",
     "WriteRefusedError",

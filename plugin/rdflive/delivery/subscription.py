@@ -9,23 +9,24 @@ from typing import Any, Literal, TypeAlias
 
 from rdflib import RDF, Graph
 
-from rdflive import manager, membership
-from rdflive.budget import Budget, Meter
-from rdflive.calling import Calling
-from rdflive.constructed import ConstructedGraph
-from rdflive.delivering import Delivering
-from rdflive.delta_maker import DeltaMaker
+from rdflive.delivery import membership
+from rdflive.delivery.calling import Calling
+from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.delivering import Delivering
+from rdflive.delivery.delta_maker import DeltaMaker
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
+from rdflive.delivery.stats import Stats, size_of
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError, ClosedError
-from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
+from rdflive.plugins import manager
+from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
 from rdflive.resume import Journal, Outbox, ResumeError
-from rdflive.stats import Stats, size_of
 from rdflive.store import Adapter
 from rdflive.time.windowed import Windowed
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pluggy
 
 if TYPE_CHECKING:
+    from rdflive.delivery.subscription import Subscription
     from rdflive.feeds import Feed, FeedFormat
     from rdflive.model import Batch, Delta
     from rdflive.store import Adapter
-    from rdflive.subscription import Subscription
 
 __all__ = ["hookimpl", "hookspec"]
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
-from rdflive import manager
+from rdflive.api.following import Following, Mirrored
+from rdflive.api.target import GraphTarget, to_quad
 from rdflive.errors import RdfliveError
 from rdflive.feeds import (
     NAMED_GRAPHS,
@@ -25,12 +26,11 @@ from rdflive.feeds import (
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.lines import unreadable
-from rdflive.following import Following, Mirrored
 from rdflive.model import Quad
+from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
-from rdflive.target import GraphTarget, to_quad
 
 __all__ = ["Mirrored", "endpoint", "mirror"]
 

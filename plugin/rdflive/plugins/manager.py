@@ -14,8 +14,8 @@ from typing import Any, Final
 import pluggy
 from rdflib import Graph
 
-from rdflive import hookspecs, trace
 from rdflive.errors import UnsupportedStoreError
+from rdflive.plugins import hookspecs, trace
 from rdflive.store import Adapter
 
 __all__ = [

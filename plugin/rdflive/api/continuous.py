@@ -7,14 +7,14 @@ from typing import Any
 
 import rdflib
 
+from rdflive.api.opening import Windows, open_subscription
+from rdflive.api.stream import Stream
+from rdflive.delivery.subscription import Callback, OnError, Subscription
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError
-from rdflive.opening import Windows, open_subscription
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.stream import Stream
-from rdflive.subscription import Callback, OnError, Subscription
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import StreamWindow, parse_continuous
 

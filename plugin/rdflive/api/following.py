@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rdflive.api.interrupts import interrupt_later
+from rdflive.api.target import GraphTarget
 from rdflive.errors import FeedError, RdfliveError, ResyncNeeded, UnsupportedStoreError
 from rdflive.feeds import Entry, Feed, Frame, Line, Snapshot
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
-from rdflive.interrupts import interrupt_later
 from rdflive.model import Change
-from rdflive.target import GraphTarget
 
 __all__ = ["Following", "Mirrored"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rdflive.hookspecs import hookimpl
 from rdflive.model import Batch, Delta
+from rdflive.plugins.hookspecs import hookimpl
 
 __all__ = ["rdflive_batch", "rdflive_delta"]
 

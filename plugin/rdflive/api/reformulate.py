@@ -9,7 +9,6 @@ from typing import Any
 
 import rdflib
 
-from rdflive import manager
 from rdflive.entail.errors import ReformulationSizeError, SchemaError
 from rdflive.entail.reformulation import (
     SCHEMA_PROPERTIES,
@@ -23,6 +22,7 @@ from rdflive.entail.reformulation import (
     to_sparql,
 )
 from rdflive.model import Header, Solution
+from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
 from rdflive.store import Adapter
 

@@ -10,11 +10,11 @@ from typing import Any, Final, Literal, TypeAlias
 import rdflib
 from rdflib.store import Store
 
-from rdflive import manager
+from rdflive.api.live import batch
 from rdflive.errors import UnsupportedStoreError
-from rdflive.live import batch
+from rdflive.plugins import manager
 from rdflive.store import Writable
-from rdflive.testing_operations import NAMES, World, term
+from rdflive.testing.operations import NAMES, World, term
 
 __all__ = ["ODD", "Changes", "Choice", "Writer"]
 

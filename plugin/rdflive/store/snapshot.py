@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from rdflive.store import Adapter, GraphKey, QuadTerms, Triple
+from rdflive.store.adapter import Adapter
+from rdflive.store.capture import GraphKey, QuadTerms, Triple
 
 __all__ = ["committed_quads", "committed_triples"]
 

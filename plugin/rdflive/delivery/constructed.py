@@ -8,8 +8,8 @@ from typing import Any
 
 from rdflib import Graph
 
-from rdflive import manager
 from rdflive.model import Delta
+from rdflive.plugins import manager
 
 __all__ = ["ConstructedGraph"]
 

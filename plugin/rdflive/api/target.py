@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-from rdflive import manager, membership
+from rdflive.delivery import membership
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds.feed import NAMED_GRAPHS
 from rdflive.feeds.terms import normal
 from rdflive.model import Batch, Change, Quad
+from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Writable
 

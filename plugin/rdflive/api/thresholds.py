@@ -12,12 +12,12 @@ from typing import Any, Final, TypeAlias
 
 import rdflib
 
-from rdflive import manager
+from rdflive.api.reformulate import Reformulation, reformulate
+from rdflive.api.saturated import saturate
 from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.errors import RdfliveError
-from rdflive.reformulate import Reformulation, reformulate
-from rdflive.saturated import saturate
+from rdflive.plugins import manager
 
 __all__ = ["MOST_MEMBERS", "Thresholds", "UpdateTimes", "runs_to_amortise", "thresholds"]
 

@@ -11,12 +11,12 @@ import rdflib
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.store import Store
 
+from rdflive.api.live import batch, subscribe
 from rdflive.errors import RdfliveError
-from rdflive.live import batch, subscribe
 from rdflive.model import Delta
-from rdflive.testing_entries import ODD, Changes, Choice, Writer
-from rdflive.testing_operations import EX, World, term
-from rdflive.testing_quads import QuadWatch
+from rdflive.testing.entries import ODD, Changes, Choice, Writer
+from rdflive.testing.operations import EX, World, term
+from rdflive.testing.quads import QuadWatch
 
 __all__ = ["check_failures", "check_kept", "check_places", "check_threads", "check_writes"]
 

@@ -1,0 +1,1 @@
+"""From the deltas of the engine to whoever follows a subscription."""

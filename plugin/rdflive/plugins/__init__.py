@@ -1,0 +1,1 @@
+"""The extension points of rdflive, and the manager of the plugins that implement them."""

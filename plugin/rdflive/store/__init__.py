@@ -1,0 +1,47 @@
+"""What rdflive asks of a store, and how its changes become commits."""
+
+from __future__ import annotations
+
+from rdflive.store.adapter import (
+    Adapter,
+    NamedGraphs,
+    Rdf12Terms,
+    Snapshottable,
+    Watchable,
+    Writable,
+    WriteRefusedError,
+    value_of,
+)
+from rdflive.store.capture import (
+    NAMED,
+    OPEN,
+    UNION,
+    WRITING,
+    Capture,
+    Delivery,
+    GraphKey,
+    Listener,
+    QuadTerms,
+    Triple,
+)
+
+__all__ = [
+    "NAMED",
+    "OPEN",
+    "UNION",
+    "WRITING",
+    "Adapter",
+    "Capture",
+    "Delivery",
+    "GraphKey",
+    "Listener",
+    "NamedGraphs",
+    "QuadTerms",
+    "Rdf12Terms",
+    "Snapshottable",
+    "Triple",
+    "Watchable",
+    "Writable",
+    "WriteRefusedError",
+    "value_of",
+]

@@ -1,0 +1,1 @@
+"""SPARQL as text: its tokens, and rdflib's parser."""
