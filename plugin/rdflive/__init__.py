@@ -12,6 +12,7 @@ from rdflive.api.stream import Stream
 from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.client import ServerError, connect
+from rdflive.delivery.resume import ResumeError
 from rdflive.delivery.stats import Stats
 from rdflive.delivery.subscription import Subscription
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
@@ -35,7 +36,6 @@ from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
-from rdflive.resume import ResumeError
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [

@@ -47,7 +47,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "test_robustness.py",
     ),
     "rdflive/engine/dictionary.py": ("engine", "test_differential.py", "test_subscription.py", "adapters"),
-    "rdflive/resume": ("resume", "kill"),
+    "rdflive/delivery/resume": ("resume", "kill"),
     "rdflive/feeds/entries.py": ("feeds", "test_mirror.py", "test_mirror_faults.py"),
 }
 """Where mutants are made, and the tests below tests/ that should notice them."""

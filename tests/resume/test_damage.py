@@ -14,7 +14,7 @@ import rdflib
 from rdflib import Literal
 
 import rdflive
-from rdflive.resume import ResumeError
+from rdflive.delivery.resume import ResumeError
 from support.effort import drawn_from, rounds
 from support.resume import EX, Ledger, add, killed_at, node
 

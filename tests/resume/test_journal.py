@@ -17,9 +17,9 @@ import rdflib
 from rdflib import RDF, URIRef
 
 import rdflive
-from rdflive.resume import journal as journal_module
-from rdflive.resume import journal_file
-from rdflive.resume.journal import Journal, Pending, ResumeError, subscriber_token
+from rdflive.delivery.resume import journal as journal_module
+from rdflive.delivery.resume import journal_file
+from rdflive.delivery.resume.journal import Journal, Pending, ResumeError, subscriber_token
 from support.resume import EX, QUERY, TRAIN, Ledger, add, names, node, resumed
 
 

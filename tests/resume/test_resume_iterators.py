@@ -12,7 +12,7 @@ import pytest
 import rdflib
 
 import rdflive
-from rdflive.resume.journal import Journal, ResumeError
+from rdflive.delivery.resume.journal import Journal, ResumeError
 from support.garbage import only_new_garbage
 from support.resume import QUERY, Ledger, add, names, resumed
 from support.waiting import waiting

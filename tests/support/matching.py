@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
+from rdflive.matching.libraries import pyoxigraph
 from rdflive.query.expressions.values import compare
-from rdflive.time.matching.libraries import pyoxigraph
 
 __all__ = [
     "NODES",

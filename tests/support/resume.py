@@ -13,7 +13,7 @@ import rdflib
 from rdflib import RDF, URIRef
 
 import rdflive
-from rdflive.resume.journal import Journal
+from rdflive.delivery.resume.journal import Journal
 
 EX = "urn:example:"
 TRAIN = URIRef(EX + "Train")

@@ -11,6 +11,7 @@ import rdflib
 
 from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
+from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
@@ -21,7 +22,6 @@ from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
-from rdflive.resume import query_identity
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import looks_continuous
 from rdflive.time.windowed import Output

@@ -8,11 +8,11 @@ from typing import Any
 
 from rdflib import Graph
 
-from rdflive.time.matching.events import EventError
-from rdflive.time.matching.match import Match
-from rdflive.time.matching.matcher import Matcher, MatchStats
-from rdflive.time.matching.streams import events_of
-from rdflive.time.matching.workers import match_in_processes
+from rdflive.matching.events import EventError
+from rdflive.matching.match import Match
+from rdflive.matching.matcher import Matcher, MatchStats
+from rdflive.matching.streams import events_of
+from rdflive.matching.workers import match_in_processes
 from rdflive.time.windows import Tumbling
 
 __all__ = ["EventError", "Match", "MatchStats", "Matcher", "match"]

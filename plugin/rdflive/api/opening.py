@@ -14,13 +14,13 @@ from rdflib.term import Node
 
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import check_callback
+from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import Callback, OnError, Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
-from rdflive.resume import Journal, ResumeError
 from rdflive.store import Adapter
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose

@@ -11,8 +11,8 @@ from io import TextIOWrapper
 from typing import Final, NamedTuple, TextIO
 
 from rdflive.cli.outputs import naming
+from rdflive.delivery.resume.journal_file import JournalFile
 from rdflive.errors import RdfliveError
-from rdflive.resume.journal_file import JournalFile
 
 __all__ = ["open_out"]
 

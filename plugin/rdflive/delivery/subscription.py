@@ -15,6 +15,7 @@ from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delivering import Delivering
 from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
+from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
@@ -26,7 +27,6 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
-from rdflive.resume import Journal, Outbox, ResumeError
 from rdflive.store import Adapter
 from rdflive.time.windowed import Windowed
 

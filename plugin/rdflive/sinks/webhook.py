@@ -14,9 +14,9 @@ from time import monotonic
 from typing import Final
 from urllib.parse import urlsplit
 
+from rdflive.delivery.resume import subscriber_token
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
-from rdflive.resume import subscriber_token
 from rdflive.sinks.ndjson import to_ndjson
 from rdflive.sinks.posting import post
 

@@ -157,7 +157,7 @@ def test_an_inequality_between_patterns_does_not_list_the_cross_product(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of 90,000 pairs only those at the boundary are compared one by one."""
-    from rdflive.time.matching import ranks
+    from rdflive.matching import ranks
 
     compared = 0
     compare = ranks.compare

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import XSD, Literal, URIRef
 
+from rdflive.matching.ranks import Ranked
 from rdflive.query.expressions.values import compare
-from rdflive.time.matching.ranks import Ranked
 
 BIG = 2**53
 VALUES = [

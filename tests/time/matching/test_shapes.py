@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rdflib import BNode, Literal, Namespace, URIRef
 
 from rdflive.api.matching import EventError, Matcher
-from rdflive.time.matching import recurrence
-from rdflive.time.matching.libraries import pyoxigraph
-from rdflive.time.matching.recurrence import Recurrence
+from rdflive.matching import recurrence
+from rdflive.matching.libraries import pyoxigraph
+from rdflive.matching.recurrence import Recurrence
 from support.effort import examples
 from support.matching import (
     NODES,

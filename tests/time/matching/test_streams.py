@@ -9,7 +9,7 @@ import pytest
 from rdflib import BNode, Literal, Namespace
 
 from rdflive.api.matching import EventError, match
-from rdflive.time.matching import streams
+from rdflive.matching import streams
 
 E = Namespace("http://e/")
 QUADS = b"""\

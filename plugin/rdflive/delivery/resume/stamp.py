@@ -13,7 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final
 
-from rdflive.resume.record import Record
+from rdflive.delivery.resume.record import Record
 
 __all__ = ["is_ahead", "write_stamp"]
 

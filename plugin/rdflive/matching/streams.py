@@ -15,8 +15,8 @@ from rdflive.errors import FeedError
 from rdflive.feeds.decoder import meaningful
 from rdflive.feeds.lines import STDIN, open_bytes, to_lines, to_pieces
 from rdflive.feeds.terms import RowError, RowReader
-from rdflive.time.matching.events import Event, EventError
-from rdflive.time.matching.libraries import plain, pyoxigraph
+from rdflive.matching.events import Event, EventError
+from rdflive.matching.libraries import plain, pyoxigraph
 
 __all__ = ["events_of"]
 

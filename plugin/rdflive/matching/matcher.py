@@ -9,18 +9,18 @@ from typing import Any
 from rdflib import Graph
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.matching.events import EventError, read_background, read_event
+from rdflive.matching.explanation import explain
+from rdflive.matching.joins import Tally
+from rdflive.matching.libraries import PLAIN, RDFLIB, Library, library_of
+from rdflive.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
+from rdflive.matching.match import Match
 from rdflive.model import Header
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.syntax.tokens import tokenize
 from rdflive.time.instants import Instant, numbered, to_instant
 from rdflive.time.languages import looks_continuous
-from rdflive.time.matching.events import EventError, read_background, read_event
-from rdflive.time.matching.explanation import explain
-from rdflive.time.matching.joins import Tally
-from rdflive.time.matching.libraries import PLAIN, RDFLIB, Library, library_of
-from rdflive.time.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
-from rdflive.time.matching.match import Match
 from rdflive.time.windows import Tumbling
 
 __all__ = ["MatchStats", "Matcher"]

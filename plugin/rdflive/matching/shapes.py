@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.source import Source
-from rdflive.time.matching.automaton import Automaton
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.links import Answer, Shape, write_answer, write_links
-from rdflive.time.matching.recurrence import Recurrence
+from rdflive.matching.automaton import Automaton
+from rdflive.matching.libraries import Library
+from rdflive.matching.links import Answer, Shape, write_answer, write_links
+from rdflive.matching.recurrence import Recurrence
 
 __all__ = ["Shapes"]
 

@@ -12,9 +12,9 @@ from multiprocessing import parent_process
 from threading import Thread
 from typing import Any, Final, TypeAlias
 
-from rdflive.time.matching.events import Event, EventError, read_event
-from rdflive.time.matching.match import Match
-from rdflive.time.matching.matcher import Matcher
+from rdflive.matching.events import Event, EventError, read_event
+from rdflive.matching.match import Match
+from rdflive.matching.matcher import Matcher
 
 __all__ = ["match_in_processes"]
 

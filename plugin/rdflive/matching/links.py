@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.source import Source
+from rdflive.matching.automaton import Automaton
+from rdflive.matching.filters import write_test
+from rdflive.matching.libraries import Library
+from rdflive.matching.views import names_of, write_entry
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.time.matching.automaton import Automaton
-from rdflive.time.matching.filters import write_test
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.views import names_of, write_entry
 
 __all__ = ["Answer", "Shape", "write_answer", "write_links"]
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeAlias
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.query import QueryState
 from rdflive.engine.terms import TermTable
+from rdflive.matching.libraries import Library
+from rdflive.matching.views import Row
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.views import Row
 
 __all__ = ["Answers", "Rows", "is_direct", "make_answers", "shown_terms"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rdflive.resume.identity import query_identity
-from rdflive.resume.journal import Journal, ResumeError, subscriber_token
-from rdflive.resume.outbox import Outbox
+from rdflive.delivery.resume.identity import query_identity
+from rdflive.delivery.resume.journal import Journal, ResumeError, subscriber_token
+from rdflive.delivery.resume.outbox import Outbox
 
 __all__ = ["Journal", "Outbox", "ResumeError", "query_identity", "subscriber_token"]

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from rdflive.engine.source import Source
+from rdflive.matching.automaton import Automaton
+from rdflive.matching.filters import write_test
+from rdflive.matching.libraries import Library
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.time.matching.automaton import Automaton
-from rdflive.time.matching.filters import write_test
-from rdflive.time.matching.libraries import Library
 
 __all__ = ["Partition", "Row", "View", "compile_partition", "names_of", "write_entry"]
 

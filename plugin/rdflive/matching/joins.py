@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from rdflive.engine.source import Source
+from rdflive.matching.automaton import Automaton, Comparison
+from rdflive.matching.filters import own_variables, write_test
+from rdflive.matching.libraries import Library
+from rdflive.matching.ranks import LookUp, probe
+from rdflive.matching.views import Row, View
 from rdflive.query.bgp import Variable
-from rdflive.time.matching.automaton import Automaton, Comparison
-from rdflive.time.matching.filters import own_variables, write_test
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.ranks import LookUp, probe
-from rdflive.time.matching.views import Row, View
 
 __all__ = ["Indexes", "Join", "Run", "Tally", "compile_run"]
 

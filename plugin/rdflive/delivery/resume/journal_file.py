@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from rdflive.delivery.resume.record import Record, row_mark, wrap
+from rdflive.delivery.resume.rows import row_key
+from rdflive.delivery.resume.stamp import is_ahead, write_stamp
 from rdflive.errors import RdfliveError
-from rdflive.resume.record import Record, row_mark, wrap
-from rdflive.resume.rows import row_key
-from rdflive.resume.stamp import is_ahead, write_stamp
 
 __all__ = ["JournalFile", "ResumeError"]
 

@@ -15,12 +15,12 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
+from rdflive.matching.automaton import Automaton
+from rdflive.matching.joins import Join, Run, Tally, compile_run
+from rdflive.matching.libraries import Library
+from rdflive.matching.ranks import Entry, LookUp, Ranked, probe_kept
+from rdflive.matching.views import Row, View
 from rdflive.query.bgp import Variable
-from rdflive.time.matching.automaton import Automaton
-from rdflive.time.matching.joins import Join, Run, Tally, compile_run
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.ranks import Entry, LookUp, Ranked, probe_kept
-from rdflive.time.matching.views import Row, View
 
 __all__ = ["Maintained"]
 

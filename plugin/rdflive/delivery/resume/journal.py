@@ -11,10 +11,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from rdflive.delivery.resume.journal_file import JournalFile, ResumeError
+from rdflive.delivery.resume.record import Record, row_mark, wrap
+from rdflive.delivery.resume.rows import row_key
 from rdflive.errors import ClosedError
-from rdflive.resume.journal_file import JournalFile, ResumeError
-from rdflive.resume.record import Record, row_mark, wrap
-from rdflive.resume.rows import row_key
 
 __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from rdflive.delivery.mailbox import Mailbox
+from rdflive.delivery.resume.journal import Journal, ResumeError, Rows
+from rdflive.delivery.resume.rows import Row, TermTexts, read_row, texts_of, write_row
 from rdflive.errors import ClosedError
 from rdflive.model import Delta, Header
-from rdflive.resume.journal import Journal, ResumeError, Rows
-from rdflive.resume.rows import Row, TermTexts, read_row, texts_of, write_row
 
 __all__ = ["Consumer", "Outbox"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rdflive.time.matching.automaton import Automaton
+from rdflive.matching.automaton import Automaton
 
 if TYPE_CHECKING:
-    from rdflive.time.matching.machine import Machine
-    from rdflive.time.matching.matcher import MatchStats
+    from rdflive.matching.machine import Machine
+    from rdflive.matching.matcher import MatchStats
 
 __all__ = ["explain"]
 

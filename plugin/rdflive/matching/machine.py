@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
+from rdflive.matching.answers import Answers, Rows, is_direct, make_answers, shown_terms
+from rdflive.matching.automaton import Automaton, make_automaton
+from rdflive.matching.filters import comparisons_of
+from rdflive.matching.joins import Run, Tally, compile_run
+from rdflive.matching.libraries import Library
+from rdflive.matching.maintained import Maintained
+from rdflive.matching.shapes import Shapes
+from rdflive.matching.views import Row, View, compile_partition
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
-from rdflive.time.matching.answers import Answers, Rows, is_direct, make_answers, shown_terms
-from rdflive.time.matching.automaton import Automaton, make_automaton
-from rdflive.time.matching.filters import comparisons_of
-from rdflive.time.matching.joins import Run, Tally, compile_run
-from rdflive.time.matching.libraries import Library
-from rdflive.time.matching.maintained import Maintained
-from rdflive.time.matching.shapes import Shapes
-from rdflive.time.matching.views import Row, View, compile_partition
 
 __all__ = ["EventMachine", "KeepingMachine", "Machine", "automata_of"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from rdflib import Dataset, Graph, URIRef
 
 from rdflive.errors import RdfliveError
-from rdflive.time.matching.libraries import RDFLIB
+from rdflive.matching.libraries import RDFLIB
 
 __all__ = ["Event", "EventError", "read_background", "read_event"]
 

@@ -9,12 +9,12 @@ from rdflib import Literal
 from rdflib import Variable as RdflibVariable
 
 from rdflive.engine.source import Source
+from rdflive.matching.automaton import Comparison
+from rdflive.matching.libraries import Library, Table
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import Variable
 from rdflive.query.expressions import Expression
 from rdflive.query.expressions.numbers import number
-from rdflive.time.matching.automaton import Comparison
-from rdflive.time.matching.libraries import Library, Table
 
 __all__ = ["comparisons_of", "own_variables", "write_test"]
 
