@@ -12,7 +12,8 @@ from rdflib import URIRef
 from rdflib.plugins.stores.memory import Memory
 
 import rdflive
-from rdflive import feeds, hookspecs, manager
+from rdflive import feeds
+from rdflive.plugins import hookspecs, manager
 from rdflive.testing.operations import World
 from rdflive.testing.quads import QuadWatch
 from support.shared import ROOT

@@ -16,7 +16,7 @@ import atheris
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 with atheris.instrument_imports(include=["rdflive.feeds"]):
-    import rdflive.feeds.builtin  # noqa: F401 - instruments the decoders
+    import rdflive.plugins.builtin  # noqa: F401 - instruments the decoders
     from support.formats import FORMATS, golden_inputs
     from support.fuzz import check_any_bytes
 

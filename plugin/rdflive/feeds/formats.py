@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeAlias
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.decoder import Decoder
 from rdflive.model import Batch
-from rdflive.plugins.manager import plugin_manager
 
-__all__ = ["FeedFormat", "FeedFormatError", "feed_format", "feed_format_of", "feed_formats"]
+__all__ = ["FeedFormat", "FeedFormatError", "add_source", "feed_format", "feed_format_of", "feed_formats"]
 
 
 class FeedFormatError(RdfliveError, LookupError):
@@ -32,6 +33,16 @@ class FeedFormat:
     """True where records have numbers, so that another file which repeats some can be read from its start."""
 
 
+Source: TypeAlias = Callable[[], Iterable[FeedFormat]]
+
+_sources: Final[list[Source]] = []
+
+
+def add_source(source: Source) -> None:
+    """Have formats looked up in what a function lists; the plugin manager adds what its plugins offer."""
+    _sources.append(source)
+
+
 def feed_formats() -> dict[str, FeedFormat]:
     """List the formats that plugins offer, by name.
 
@@ -39,14 +50,13 @@ def feed_formats() -> dict[str, FeedFormat]:
     ['debezium', 'delta-lake', 'neptune', 'nquads', 'rdf-patch', 'sparql-update', 'wikidata']
     """
     formats: dict[str, FeedFormat] = {}
-    for offered in plugin_manager().hook.rdflive_feed_formats():
-        for given in offered:
-            other = formats.setdefault(given.name, given)
-            if other is not given:
-                raise FeedFormatError(
-                    f"two plugins offer the change-feed format {given.name!r}: {other.decoder.__module__} "
-                    f"and {given.decoder.__module__}; rename one or uninstall it"
-                )
+    for given in chain.from_iterable(source() for source in _sources):
+        other = formats.setdefault(given.name, given)
+        if other is not given:
+            raise FeedFormatError(
+                f"two plugins offer the change-feed format {given.name!r}: {other.decoder.__module__} "
+                f"and {given.decoder.__module__}; rename one or uninstall it"
+            )
     return formats
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pluggy
 
 if TYPE_CHECKING:
-    from rdflive.delivery.subscription import Subscription
     from rdflive.feeds import Feed, FeedFormat
     from rdflive.model import Batch, Delta
     from rdflive.store import Adapter
@@ -79,8 +78,8 @@ def rdflive_batch(store: Any, batch: Batch) -> None:
 
 
 @hookspec
-def rdflive_delta(subscription: Subscription, delta: Delta) -> None:
-    """See every delta before its subscriber does.
+def rdflive_delta(subscription: Any, delta: Delta) -> None:
+    """See every delta of an `rdflive.Subscription` before its subscriber does.
 
     Called in the writing thread outside the store's lock, in commit order. The result is ignored. An
     exception is logged and does not keep the delta from the subscriber.

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rdflive.entail.rules.n3 import parse
 from rdflive.entail.rules.program import Program, RuleError
-from rdflive.plugins.manager import plugin_manager
 
-__all__ = ["Rules", "load_program", "rule_sets"]
+__all__ = ["Rules", "add_source", "load_program", "rule_sets"]
 
 Rules: TypeAlias = "str | os.PathLike[str] | Program | Sequence[str | os.PathLike[str] | Program]"
 """The name of a rule set, the path of a file, N3 text, a program, or several of these."""
+
+
+Source: TypeAlias = Callable[[], Iterable[Mapping[str, str]]]
+
+_sources: Final[list[Source]] = []
+
+
+def add_source(source: Source) -> None:
+    """Have rule sets looked up in what a function lists; the plugin manager adds what its plugins offer."""
+    _sources.append(source)
 
 
 def rule_sets() -> dict[str, str]:
@@ -25,7 +35,7 @@ def rule_sets() -> dict[str, str]:
     ['owl-rl', 'rdfs', 'rdfs-plus']
     """
     sets: dict[str, str] = {}
-    for offered in plugin_manager().hook.rdflive_rule_sets():
+    for offered in chain.from_iterable(source() for source in _sources):
         for name, text in offered.items():
             if sets.setdefault(name, text) != text:
                 raise RuleError(f"two plugins offer the rule set {name!r}; rename one or uninstall it")

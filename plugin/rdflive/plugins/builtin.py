@@ -1,7 +1,9 @@
-"""The plugin that offers the change-feed formats built into rdflive."""
+"""The plugin that offers the change-feed formats and the rule sets that come with rdflive."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from rdflive.feeds.formats import FeedFormat
@@ -13,7 +15,7 @@ from rdflive.feeds.tables import DEBEZIUM, DELTA_LAKE
 from rdflive.feeds.wikidata import WIKIDATA
 from rdflive.plugins.hookspecs import hookimpl
 
-__all__ = ["rdflive_feed_formats"]
+__all__ = ["rdflive_feed_formats", "rdflive_rule_sets"]
 
 _FORMATS: Final = (DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDATE, WIKIDATA)
 
@@ -22,3 +24,16 @@ _FORMATS: Final = (DEBEZIUM, DELTA_LAKE, NEPTUNE, NQUADS, RDF_PATCH, SPARQL_UPDA
 def rdflive_feed_formats() -> tuple[FeedFormat, ...]:
     """Offer what rdflive decodes itself."""
     return _FORMATS
+
+
+@hookimpl
+def rdflive_rule_sets() -> dict[str, str]:
+    """Offer what is shipped."""
+    return _shipped()
+
+
+@cache
+def _shipped() -> dict[str, str]:
+    folder = files("rdflive.entail.rules").joinpath("sets")
+    texts = (entry for entry in folder.iterdir() if entry.name.endswith(".n3"))
+    return {entry.name.removesuffix(".n3"): entry.read_text(encoding="utf-8") for entry in texts}
