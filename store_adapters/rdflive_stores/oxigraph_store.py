@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import OPEN, UNION, WRITING, Capture, QuadTerms
+from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, QuadTerms
 from rdflive.store.capture import thread
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
 from rdflive_stores.oxigraph_documents import Source, parsed
@@ -23,9 +23,6 @@ from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
 from rdflive_stores.oxigraph_visible import Native, Read, visible
-
-if TYPE_CHECKING:
-    from rdflive_stores.oxigraph_adapter import LiveStoreAdapter
 
 __all__ = ["GraphName", "LiveStore"]
 
@@ -51,7 +48,7 @@ class LiveStore:
             raise TypeError(f"LiveStore stands in for a pyoxigraph.Store, got {native!r}")
         self.native = Store() if native is None else native
         self.capture = Capture() if capture is None else capture
-        self.adapter: LiveStoreAdapter | None = None
+        self.adapter: Adapter | None = None
         self._held = Held()
 
     backup = Native()

@@ -9,8 +9,9 @@ from typing import Any
 from rdflib import Graph
 
 from rdflive.matching.events import EventError
+from rdflive.matching.explanation import MatchStats
 from rdflive.matching.match import Match
-from rdflive.matching.matcher import Matcher, MatchStats
+from rdflive.matching.matcher import Matcher
 from rdflive.matching.streams import events_of
 from rdflive.matching.workers import match_in_processes
 from rdflive.time.windows import Tumbling

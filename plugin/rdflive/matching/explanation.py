@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdflive.matching.automaton import Automaton
 
 if TYPE_CHECKING:
     from rdflive.matching.machine import Machine
-    from rdflive.matching.matcher import MatchStats
 
-__all__ = ["explain"]
+__all__ = ["MatchStats", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStats:
+    """What a matcher has done."""
+
+    events: int
+    triples: int
+    """Triples of the events."""
+    rows: int
+    """Rows of views: a triple counts once per pattern that it matches."""
+    joins: int
+    """Joins of a view with what other views gave."""
+    recognised: int
+    """Events like others before them, which were answered without views and joins."""
+    solutions: int
 
 
 def explain(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rdflib import Graph
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.matching.events import EventError, read_background, read_event
-from rdflive.matching.explanation import explain
+from rdflive.matching.explanation import MatchStats, explain
 from rdflive.matching.joins import Tally
 from rdflive.matching.libraries import PLAIN, RDFLIB, Library, library_of
 from rdflive.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
@@ -23,23 +22,7 @@ from rdflive.time.instants import Instant, numbered, to_instant
 from rdflive.time.languages import looks_continuous
 from rdflive.time.windows import Tumbling
 
-__all__ = ["MatchStats", "Matcher"]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchStats:
-    """What a matcher has done."""
-
-    events: int
-    triples: int
-    """Triples of the events."""
-    rows: int
-    """Rows of views: a triple counts once per pattern that it matches."""
-    joins: int
-    """Joins of a view with what other views gave."""
-    recognised: int
-    """Events like others before them, which were answered without views and joins."""
-    solutions: int
+__all__ = ["Matcher"]
 
 
 class Matcher:

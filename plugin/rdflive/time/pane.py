@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.keys import Key, matches
+from rdflive.store import Listener
 from rdflive.time.labels import Labels
 from rdflive.time.windows import ALWAYS, Window
 
-if TYPE_CHECKING:
-    from rdflive.time.view import WindowView
-
 __all__ = ["Pane"]
+
+
+class Reporting(Listener, Protocol):
+    """Whoever takes what a window reports: a view of windows."""
+
+    def await_report(self, pane: Pane) -> None:
+        """Have what a pane reports taken at the next commit."""
 
 
 class Pane:
@@ -26,7 +31,7 @@ class Pane:
         self,
         window: Window,
         labels: Labels,
-        view: WindowView,
+        view: Reporting,
         *,
         ahead: Callable[[], int | None],
         current: Callable[[], int | None],
