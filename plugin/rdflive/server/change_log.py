@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias
 
 import rdflib
 
-from rdflive import hookimpl
 from rdflive.api.live import subscribe
 from rdflive.api.target import to_feed
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from rdflive.model import Batch, Change, Quad
 from rdflive.plugins import manager
+from rdflive.plugins.hookspecs import hookimpl
 from rdflive.server.failures import Problem
 from rdflive.sinks.sink import to_rdflib
 
