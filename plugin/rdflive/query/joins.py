@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Condition
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.paths import OpenPath
 
 if TYPE_CHECKING:
     from rdflive.query.scope import Scope
     from rdflive.query.translate import Translator
 
-__all__ = ["Part", "join", "linked_patterns"]
+__all__ = ["OpenPath", "Part", "join", "linked_patterns"]
 
 LONGEST: Final = 20
 """The most patterns that are maintained as one: a walk binds one variable per loop, and planning is cubic."""
 
-Part: TypeAlias = "TriplePattern | Condition | OpenPath | algebra.Node"
+
+@dataclass(frozen=True, eq=False)
+class OpenPath:
+    """A `?`, `*` or `+` path between two variables, which waits for an end that bounds it."""
+
+    start: Variable
+    end: Variable
+    close: Callable[[Scope, algebra.Node | None], algebra.Node]
+    """Makes the node, given the rows that the path is joined with."""
+
+
+Part: TypeAlias = TriplePattern | Condition | OpenPath | algebra.Node
 """What a group joins; a condition filters the triple patterns beside it."""
 
 
@@ -97,9 +108,9 @@ def _link(
             pool.remove(found)
         elif path := _reachable(paths, result):
             paths.remove(path)
-            found = path.close(translator, scope.base, result)
+            found = path.close(scope.base, result)
         else:
-            found = pool.pop(0) if pool else _close(paths.pop(0), translator, scope)
+            found = pool.pop(0) if pool else _close(paths.pop(0), scope)
         result = found if result is None else algebra.Join(result, found)
         bound = {v.name for v in result.certain}
         runnable = [c for c in offered if c.variables and bound.issuperset(c.variables)]
@@ -109,12 +120,12 @@ def _link(
     return result
 
 
-def _close(path: OpenPath, translator: Translator, scope: Scope) -> algebra.Node:
+def _close(path: OpenPath, scope: Scope) -> algebra.Node:
     """Start a path from what its group is joined with, if that bounds an end, or from everywhere."""
     context = frozenset(scope.base.context)
     ends = {path.start, path.end}
     bounds = (rows for rows in scope.bounds if ends & rows.certain and context <= rows.certain)
-    return path.close(translator, scope.base, next(bounds, None))
+    return path.close(scope.base, next(bounds, None))
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
@@ -12,41 +12,13 @@ from rdflib.term import URIRef
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Closure, Distinct, Project, Values
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.joins import OpenPath, Part, join
 
 if TYPE_CHECKING:
-    from rdflive.query.joins import Part
     from rdflive.query.scope import Scope
     from rdflive.query.translate import Translator
 
-__all__ = ["OpenPath", "path_parts"]
-
-
-@dataclass(frozen=True, eq=False)
-class OpenPath:
-    """A `?`, `*` or `+` path between two variables, which waits for an end that bounds it."""
-
-    start: Variable
-    path: MulPath
-    end: Variable
-
-    def close(self, translator: Translator, scope: Scope, bound: algebra.Node | None) -> algebra.Node:
-        """Make the node; `bound` is what the path is joined with.
-
-        Paths start only from the values that `bound` gives to one end. A path of no steps joins nodes of
-        the graph, so for `?` and `*` only those of the values count that are such.
-        """
-        optional = self.path.mod in "?*"
-        ends = [(self.start, self.end, True), (self.end, self.start, False)]
-        bounded = [end for end in ends if bound is not None and end[0] in bound.certain]
-        if bound is None or not bounded:
-            seeds = _nodes(translator, scope, self.start) if optional else None
-            return _from(translator, scope, self.path, seeds, *ends[0])
-        known = [end for end in bounded if _is_node(bound, end[0], scope)]
-        near, far, forward = (known or bounded)[0]
-        seeds = Distinct(Project(bound, (*scope.context, near)))
-        if optional and not known:
-            seeds = algebra.Exists(seeds, _nodes(translator, scope, near))
-        return _from(translator, scope, self.path, seeds, near, far, forward)
+__all__ = ["path_parts"]
 
 
 def path_parts(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
@@ -75,8 +47,6 @@ def _union(translator: Translator, triples: list[tuple[Any, Any, Any]], scope: S
 
 def _relation(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
     """Match one path, and show its ends only."""
-    from rdflive.query.joins import join
-
     node = join(list(path_parts(translator, s, path, o, scope)), translator, scope, [])
     return Project(node, _shown(s, o, scope))
 
@@ -95,7 +65,7 @@ def _negated(translator: Translator, s: Any, path: NegatedPath, o: Any) -> Itera
 def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
     """Bound a repeated path by a constant end; one between two variables waits for the join."""
     if isinstance(s, Variable) and isinstance(o, Variable) and s != o:
-        yield OpenPath(s, path, o)
+        yield OpenPath(s, o, partial(_bounded, translator, s, path, o))
         return
     if isinstance(s, Variable) and s == o:
         end = translator.fresh()
@@ -119,6 +89,33 @@ def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scop
     if far is not other:
         node = algebra.Join(node, Values((far,), ((other,),)))
     yield Project(node, _shown(s, o, scope))
+
+
+def _bounded(
+    translator: Translator,
+    start: Variable,
+    path: MulPath,
+    end: Variable,
+    scope: Scope,
+    bound: algebra.Node | None,
+) -> algebra.Node:
+    """Follow a path between two variables from the values that `bound` gives to one of them.
+
+    A path of no steps joins nodes of the graph, so for `?` and `*` only those of the values count that
+    are such.
+    """
+    optional = path.mod in "?*"
+    ends = [(start, end, True), (end, start, False)]
+    bounded = [end for end in ends if bound is not None and end[0] in bound.certain]
+    if bound is None or not bounded:
+        seeds = _nodes(translator, scope, start) if optional else None
+        return _from(translator, scope, path, seeds, *ends[0])
+    known = [end for end in bounded if _is_node(bound, end[0], scope)]
+    near, far, forward = (known or bounded)[0]
+    seeds = Distinct(Project(bound, (*scope.context, near)))
+    if optional and not known:
+        seeds = algebra.Exists(seeds, _nodes(translator, scope, near))
+    return _from(translator, scope, path, seeds, near, far, forward)
 
 
 def _may_stay(path: Path | URIRef) -> bool:
