@@ -55,15 +55,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an empty group in a graph that is not there has an answer",
         "rdflive/query/translate.py",
-        "return inner if is_empty_without(inner, term) else algebra.Join(self._named(term), inner)",
+        "return inner if is_empty_without(inner, term) else algebra.Join(_graphs(term, scope), inner)",
         "return inner",
         GRAPHS,
     ),
     Fault(
         "FROM without FROM NAMED leaves all names of graphs",
-        "rdflive/query/translate.py",
-        "if self.dataset.named is not None:",
-        "if self.dataset.named:",
+        "rdflive/query/joins.py",
+        "if scope.query.dataset.named is not None:",
+        "if scope.query.dataset.named:",
         GRAPHS,
     ),
     Fault(
@@ -117,7 +117,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a filter goes below LIMIT",
-        "rdflive/query/modifiers.py",
+        "rdflive/query/translate.py",
         "down = [] if modifiers.slices else [c for c in offered if set(c.variables)"
         " <= set(modifiers.projected)]",
         "down = [c for c in offered if set(c.variables) <= set(modifiers.projected)]",
@@ -133,8 +133,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "every order is ascending",
         "rdflive/query/modifiers.py",
-        'order.append(OrderCondition(translator.expression(expression), condition.order == "DESC"))',
-        'order.append(OrderCondition(translator.expression(expression), condition.order == "desc"))',
+        'order.append(OrderCondition(scope.query.expression(expression), condition.order == "DESC"))',
+        'order.append(OrderCondition(scope.query.expression(expression), condition.order == "desc"))',
         MODIFIERS,
     ),
     Fault(
@@ -147,13 +147,13 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a path of no steps starts from what is no node",
         "rdflive/query/paths.py",
-        "seeds = algebra.Exists(seeds, _nodes(translator, scope, near))",
+        "seeds = algebra.Exists(seeds, _nodes(near, scope))",
         "seeds = Distinct(seeds)",
         TRANSLATE,
     ),
     Fault(
         "EXISTS takes what the outer pattern may bind for bound",
-        "rdflive/query/correlation.py",
+        "rdflive/query/exists.py",
         "bound = node.left.certain",
         "bound = frozenset(node.left.columns)",
         TRANSLATE,

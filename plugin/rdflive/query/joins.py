@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final, TypeAlias
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Condition
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.scope import Merge, Offered, Scope
 
-if TYPE_CHECKING:
-    from rdflive.query.scope import Scope
-    from rdflive.query.translate import Translator
-
-__all__ = ["OpenPath", "Part", "join", "linked_patterns"]
+__all__ = ["OpenPath", "Part", "basic", "filtered", "join", "linked_patterns"]
 
 LONGEST: Final = 20
 """The most patterns that are maintained as one: a walk binds one variable per loop, and planning is cubic."""
@@ -26,7 +24,7 @@ class OpenPath:
 
     start: Variable
     end: Variable
-    close: Callable[[Scope, algebra.Node | None], algebra.Node]
+    close: Callable[[algebra.Node | None, Scope], algebra.Node]
     """Makes the node, given the rows that the path is joined with."""
 
 
@@ -34,9 +32,7 @@ Part: TypeAlias = TriplePattern | Condition | OpenPath | algebra.Node
 """What a group joins; a condition filters the triple patterns beside it."""
 
 
-def join(
-    parts: Sequence[Part], translator: Translator, scope: Scope, offered: list[Condition]
-) -> algebra.Node:
+def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     """Join the parts of a group, linked ones first; filters run as soon as their variables are there.
 
     A basic graph pattern stays whole when nothing else is joined. Beside other parts it falls into its
@@ -53,27 +49,56 @@ def join(
     if scope.outer is not None:
         nodes.insert(0, scope.outer)
     ends = {end for path in paths for end in (path.start, path.end)}
-    nodes += [values for values in map(translator.fixed, offered) if values and ends & values.certain]
+    fixed = [scope.query.fixed.get(condition.text) for condition in offered]
+    nodes += [values for values in fixed if values and ends & values.certain]
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable}
     taken = [c for c in offered if c.variables and variables.issuperset(c.variables)]
     _take(offered, taken)
     conditions += taken
     if not nodes and not paths and len(patterns) <= LONGEST:
-        return translator.basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()
+        return basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()
     pool = []
     for component, filters in _components(patterns, conditions):
         pieces = list(_pieces(component))
         names = [{v.name for pattern in piece for v in pattern.variables if v.readable} for piece in pieces]
         for piece, have in zip(pieces, names, strict=True):
             mine = [c for c in filters if have.issuperset(c.variables)]
-            pool.append(translator.basic(piece, scope, mine))
+            pool.append(basic(piece, scope, mine))
         offered += [c for c in filters if not any(have.issuperset(c.variables) for have in names)]
-    return _link([*pool, *nodes], paths, translator, scope, offered)
+    return _link([*pool, *nodes], paths, scope, offered)
+
+
+def basic(
+    patterns: Iterable[TriplePattern], scope: Scope, conditions: Iterable[Condition] = ()
+) -> algebra.Node:
+    """Match triple patterns in the graph of a scope."""
+    patterns, conditions = tuple(patterns), tuple(conditions)
+    if isinstance(scope.graph, Merge):
+        left = list(conditions)
+        node = join([_in_merge(pattern, scope) for pattern in patterns], Scope(scope.query), left)
+        return filtered(node, left)
+    if isinstance(scope.graph, Variable):
+        patterns = tuple(replace(pattern, graph=scope.graph) for pattern in patterns)
+        if scope.query.dataset.named is not None:
+            conditions += (algebra.OneOf(scope.graph.name, scope.query.dataset.named),)
+    return Basic(patterns, scope.graph, conditions)
+
+
+def filtered(node: algebra.Node, conditions: Iterable[Condition]) -> algebra.Node:
+    """Put filters on top of a node."""
+    return reduce(algebra.Filter, conditions, node)
 
 
 def linked_patterns(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
     """Split patterns into those that variables link."""
     return [component for component, _ in _components(patterns, ())]
+
+
+def _in_merge(pattern: TriplePattern, scope: Scope) -> algebra.Node:
+    """Match one pattern in the merge of several graphs."""
+    graph = scope.query.fresh()
+    quads = Basic((replace(pattern, graph=graph),), graph, (algebra.OneOf(graph.name, scope.graph.graphs),))
+    return algebra.Distinct(algebra.Project(quads, pattern.variables))
 
 
 def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
@@ -92,13 +117,7 @@ def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
         yield piece
 
 
-def _link(
-    pool: list[algebra.Node],
-    paths: list[OpenPath],
-    translator: Translator,
-    scope: Scope,
-    offered: list[Condition],
-) -> algebra.Node:
+def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered: Offered) -> algebra.Node:
     """Join greedily: what shares a bound variable first, then a path from an end that is bound."""
     pool.sort(key=lambda node: node is not scope.outer)
     result = pool.pop(0) if pool else None
@@ -108,14 +127,14 @@ def _link(
             pool.remove(found)
         elif path := _reachable(paths, result):
             paths.remove(path)
-            found = path.close(scope.base, result)
+            found = path.close(result, scope.base)
         else:
             found = pool.pop(0) if pool else _close(paths.pop(0), scope)
         result = found if result is None else algebra.Join(result, found)
         bound = {v.name for v in result.certain}
         runnable = [c for c in offered if c.variables and bound.issuperset(c.variables)]
         _take(offered, runnable)
-        result = translator.filtered(result, runnable)
+        result = filtered(result, runnable)
     assert result is not None  # noqa: S101 - the caller has seen to at least one part
     return result
 
@@ -125,7 +144,7 @@ def _close(path: OpenPath, scope: Scope) -> algebra.Node:
     context = frozenset(scope.base.context)
     ends = {path.start, path.end}
     bounds = (rows for rows in scope.bounds if ends & rows.certain and context <= rows.certain)
-    return path.close(scope.base, next(bounds, None))
+    return path.close(next(bounds, None), scope.base)
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:
@@ -170,5 +189,5 @@ def _merge(
     )
 
 
-def _take(offered: list[Condition], taken: Sequence[Condition]) -> None:
+def _take(offered: Offered, taken: Sequence[Condition]) -> None:
     offered[:] = [condition for condition in offered if condition not in taken]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Variable as RdflibVariable
@@ -11,15 +11,12 @@ from rdflib.term import Variable as RdflibVariable
 from rdflive.query import algebra
 from rdflive.query.algebra import Aggregate, Distinct, OrderCondition, Project, Slice
 from rdflive.query.bgp import Variable
+from rdflive.query.exists import marked
 from rdflive.query.expressions import Expression, exists_parts
 from rdflive.query.expressions import replace as replace_in
+from rdflive.query.scope import Query, Scope
 
-if TYPE_CHECKING:
-    from rdflive.query.algebra import Condition
-    from rdflive.query.scope import Scope
-    from rdflive.query.translate import Translator
-
-__all__ = ["Modifiers", "group_rows", "modified", "peel", "select"]
+__all__ = ["Modifiers", "group_rows", "modified", "peel"]
 
 
 @dataclass(slots=True)
@@ -55,18 +52,8 @@ def peel(node: CompValue) -> Modifiers:
     return modifiers
 
 
-def select(translator: Translator, node: CompValue, scope: Scope, offered: list[Condition]) -> algebra.Node:
-    """Translate a subquery: only its projected columns are seen outside."""
-    modifiers = peel(node.p if node.name == "SelectQuery" else node)
-    down = [] if modifiers.slices else [c for c in offered if set(c.variables) <= set(modifiers.projected)]
-    kept_back = [c for c in offered if c not in down]
-    pattern = translator.group(modifiers.pattern, scope, down)
-    offered[:] = [c for c in offered if c in kept_back or c in down]
-    return modified(translator, modifiers, pattern, scope)[0]
-
-
 def modified(
-    translator: Translator, modifiers: Modifiers, pattern: algebra.Node, scope: Scope, *, root: bool = False
+    pattern: algebra.Node, modifiers: Modifiers, scope: Scope, *, root: bool = False
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
     """Apply the modifiers to a pattern; the root also gives its order, and keeps the columns it reads."""
     shown = algebra.ordered(
@@ -75,11 +62,11 @@ def modified(
     if not modifiers.slices and not (root and modifiers.order):
         node: algebra.Node = Project(pattern, shown, closes=True)
         return (Distinct(node) if modifiers.distinct else node), ()
-    pattern, order = _ordered(translator, modifiers, pattern, scope)
+    pattern, order = _ordered(pattern, modifiers, scope)
     read = {name for condition in order for name in condition.expression.variables}
     extra = tuple(v for v in pattern.columns if v.readable and v.name in read and v not in shown)
     if modifiers.distinct and extra:
-        raise translator.refuse("DistinctOrder")
+        raise scope.query.refuse("DistinctOrder")
     node = Project(pattern, (*shown, *extra), closes=True)
     if modifiers.distinct:
         node = Distinct(node)
@@ -89,14 +76,14 @@ def modified(
 
 
 def _ordered(
-    translator: Translator, modifiers: Modifiers, pattern: algebra.Node, scope: Scope
+    pattern: algebra.Node, modifiers: Modifiers, scope: Scope
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
     """Make the conditions of ORDER BY; EXISTS in one becomes a column."""
-    known = _Assignments(translator, modifiers, pattern)
+    known = _Assignments(pattern, modifiers, scope.query)
     order = []
     for condition in modifiers.order:
-        pattern, expression = translator.marked(pattern, known.read(condition.expr), scope)
-        order.append(OrderCondition(translator.expression(expression), condition.order == "DESC"))
+        pattern, expression = marked(pattern, known.read(condition.expr), scope)
+        order.append(OrderCondition(scope.query.expression(expression), condition.order == "DESC"))
     return pattern, tuple(order)
 
 
@@ -106,8 +93,8 @@ class _Assignments:
     rdflib asks for each use of an aggregate anew; a grouping gives equal ones as copies of one column.
     """
 
-    def __init__(self, translator: Translator, modifiers: Modifiers, pattern: algebra.Node) -> None:
-        self._translator = translator
+    def __init__(self, pattern: algebra.Node, modifiers: Modifiers, query: Query) -> None:
+        self._query = query
         self._copies = _copies(pattern)
         self._names: dict[Expression, RdflibVariable] = {}
         self._sampled: dict[RdflibVariable, RdflibVariable] = {}
@@ -138,7 +125,7 @@ class _Assignments:
         def original(part: Any) -> Any:
             return self._copies.get(part) if isinstance(part, RdflibVariable) else None
 
-        return self._translator.expression(replace_in(node, original))
+        return self._query.expression(replace_in(node, original))
 
 
 def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
@@ -154,17 +141,16 @@ _NAMELESS: Final = Variable("nameless", distinguished=False)
 """Takes the place of their results when aggregates are compared."""
 
 
-def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra.Node:
-    """Translate GROUP BY and its aggregates (rdflib puts SAMPLE around the variables grouped by)."""
-    rows = translator.group(node.p.p, scope)
+def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Node:
+    """Group rows and aggregate them (rdflib puts SAMPLE around the variables grouped by)."""
     keys: list[Variable] = []
     for key in node.p.expr or ():
         if isinstance(key, RdflibVariable):
             keys.append(Variable(str(key)))
         else:
-            hidden = translator.fresh()
-            rows, expression = translator.marked(rows, key, scope)
-            rows = algebra.Extend(rows, hidden, translator.expression(expression))
+            hidden = scope.query.fresh()
+            rows, expression = marked(rows, key, scope)
+            rows = algebra.Extend(rows, hidden, scope.query.expression(expression))
             keys.append(hidden)
     grouped = algebra.ordered((*scope.context, *(key for key in keys if key in rows.columns)))
     copies: list[tuple[Variable, Variable]] = []
@@ -175,7 +161,7 @@ def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra
         if part.name == "Aggregate_Sample" and over in grouped:
             copies.append((result, over))
         else:
-            rows, aggregate = _aggregate(translator, rows, part, result, scope)
+            rows, aggregate = _aggregate(rows, part, result, scope)
             known = aggregates.setdefault(replace(aggregate, variable=_NAMELESS), aggregate)
             if known is not aggregate:  # SELECT, HAVING and ORDER BY may ask for the same
                 copies.append((result, known.variable))
@@ -187,13 +173,13 @@ def group_rows(translator: Translator, node: CompValue, scope: Scope) -> algebra
 
 
 def _aggregate(
-    translator: Translator, rows: algebra.Node, part: Any, result: Variable, scope: Scope
+    rows: algebra.Node, part: Any, result: Variable, scope: Scope
 ) -> tuple[algebra.Node, Aggregate]:
     name: Any = part.name.removeprefix("Aggregate_").upper()
     name = "GROUP_CONCAT" if name == "GROUPCONCAT" else name
     expression = None
     if not (isinstance(part.vars, str) and str(part.vars) == "*"):
-        rows, marked = translator.marked(rows, part.vars, scope)
-        expression = translator.expression(marked)
+        rows, read = marked(rows, part.vars, scope)
+        expression = scope.query.expression(read)
     separator = " " if part.separator is None else str(part.separator)
     return rows, Aggregate(name, result, expression, bool(part.distinct), separator)

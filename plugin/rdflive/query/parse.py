@@ -20,8 +20,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
-from rdflive.query.scope import Dataset, Merge, Scope
-from rdflive.query.translate import Translator
+from rdflive.query.scope import Dataset, Merge, Query, Scope
+from rdflive.query.translate import translate
 from rdflive.syntax.parsing import parse_query as parse_sparql
 from rdflive.syntax.tokens import Token, tokenize
 
@@ -85,10 +85,10 @@ def parse_query(
     beside: Node | bool = True
     if merges and dataset.default is not None:
         beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
-    translator = Translator(preset, dataset, partial(refused, tokens=tokens), query.prologue.base)
-    scope = Scope(dataset.default)
+    refuse = partial(refused, tokens=tokens)
+    scope = Scope(Query(translate, refuse, preset, dataset, query.prologue.base), dataset.default)
     modifiers = peel(node.p)
-    pattern = translator.group(modifiers.pattern, scope)
+    pattern = translate(modifiers.pattern, scope, [])
     bound = {v.name for v in pattern.columns if v.distinguished}
     if node.name != "SelectQuery":
         modifiers.projected = tuple(bound)
@@ -96,7 +96,7 @@ def parse_query(
         modifiers.projected = tuple(n for n in modifiers.projected if n in bound or n in preset)
     names = _by_place(modifiers.projected, tokens) if node.name == "SelectQuery" else ()
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
-    root, order = modified(translator, modifiers, pattern, scope, root=form == "SELECT")
+    root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
     if form == "ASK":
         root = algebra.Distinct(algebra.Project(root, ()))
     elif form == "CONSTRUCT":

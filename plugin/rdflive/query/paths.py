@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 from rdflib.term import URIRef
@@ -12,42 +12,35 @@ from rdflib.term import URIRef
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Closure, Distinct, Project, Values
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.joins import OpenPath, Part, join
-
-if TYPE_CHECKING:
-    from rdflive.query.scope import Scope
-    from rdflive.query.translate import Translator
+from rdflive.query.joins import OpenPath, Part, basic, join
+from rdflive.query.scope import Scope
 
 __all__ = ["path_parts"]
 
 
-def path_parts(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
+def path_parts(s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
     """Rewrite a path between two terms into the parts of a group."""
     if not isinstance(path, Path):
         yield TriplePattern(s, path, o)
     elif isinstance(path, InvPath):
-        yield from path_parts(translator, o, path.arg, s, scope)
+        yield from path_parts(o, path.arg, s, scope)
     elif isinstance(path, SequencePath):
-        ends = [s, *(translator.fresh() for _ in path.args[1:]), o]
+        ends = [s, *(scope.query.fresh() for _ in path.args[1:]), o]
         for i, step in enumerate(path.args):
-            yield from path_parts(translator, ends[i], step, ends[i + 1], scope)
+            yield from path_parts(ends[i], step, ends[i + 1], scope)
     elif isinstance(path, AlternativePath):
-        yield _union(translator, [(s, step, o) for step in path.args], scope)
+        yield algebra.Union(tuple(_relation(s, step, o, scope) for step in path.args))
     elif isinstance(path, NegatedPath):
-        yield from _negated(translator, s, path, o)
+        yield from _negated(s, path, o, scope)
     elif isinstance(path, MulPath):
-        yield from _repeated(translator, s, path, o, scope)
+        yield from _repeated(s, path, o, scope)
     else:
-        raise translator.refuse(type(path).__name__)
+        raise scope.query.refuse(type(path).__name__)
 
 
-def _union(translator: Translator, triples: list[tuple[Any, Any, Any]], scope: Scope) -> algebra.Node:
-    return algebra.Union(tuple(_relation(translator, s, step, o, scope) for s, step, o in triples))
-
-
-def _relation(translator: Translator, s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
+def _relation(s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
     """Match one path, and show its ends only."""
-    node = join(list(path_parts(translator, s, path, o, scope)), translator, scope, [])
+    node = join(list(path_parts(s, path, o, scope)), scope, [])
     return Project(node, _shown(s, o, scope))
 
 
@@ -55,49 +48,44 @@ def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
     return algebra.ordered((*scope.context, *(end for end in (s, o) if isinstance(end, Variable))))
 
 
-def _negated(translator: Translator, s: Any, path: NegatedPath, o: Any) -> Iterator[Part]:
+def _negated(s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
     """Match any predicate but some; inverse ones are spelled out as another path before rdflib parses."""
-    predicate = translator.fresh()
+    predicate = scope.query.fresh()
     yield TriplePattern(s, predicate, o)
     yield algebra.OneOf(predicate.name, frozenset(path.args), negated=True)
 
 
-def _repeated(translator: Translator, s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
+def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
     """Bound a repeated path by a constant end; one between two variables waits for the join."""
     if isinstance(s, Variable) and isinstance(o, Variable) and s != o:
-        yield OpenPath(s, o, partial(_bounded, translator, s, path, o))
+        yield OpenPath(s, o, partial(_bounded, s, path, o))
         return
     if isinstance(s, Variable) and s == o:
-        end = translator.fresh()
-        seeds = _nodes(translator, scope, s) if path.mod in "?*" else None
-        loops = _from(translator, scope, path, seeds, s, end, True)
+        end = scope.query.fresh()
+        seeds = _nodes(s, scope) if path.mod in "?*" else None
+        loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
         return
     forward = not isinstance(s, Variable)
     constant, other = (s, o) if forward else (o, s)
     if path.mod == "?":
         kept = ((other,), ((constant,),)) if isinstance(other, Variable) else ((), ((),) * (s == o))
-        stay = _beside(scope, Values(*kept))
-        yield Distinct(algebra.Union((_relation(translator, s, path.path, o, scope), stay)))
+        stay = _beside(Values(*kept), scope)
+        yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
         return
     if _may_stay(path.path):
         path = MulPath(path.path, "*")  # `(p?)+` from a term that is no node of the graph stays there too
-    near = translator.fresh()
-    far = other if isinstance(other, Variable) else translator.fresh()
-    seeds = _beside(scope, Values((near,), ((constant,),)))
-    node = _from(translator, scope, path, seeds, near, far, forward)
+    near = scope.query.fresh()
+    far = other if isinstance(other, Variable) else scope.query.fresh()
+    seeds = _beside(Values((near,), ((constant,),)), scope)
+    node = _from(path, seeds, near, far, forward, scope)
     if far is not other:
         node = algebra.Join(node, Values((far,), ((other,),)))
     yield Project(node, _shown(s, o, scope))
 
 
 def _bounded(
-    translator: Translator,
-    start: Variable,
-    path: MulPath,
-    end: Variable,
-    scope: Scope,
-    bound: algebra.Node | None,
+    start: Variable, path: MulPath, end: Variable, bound: algebra.Node | None, scope: Scope
 ) -> algebra.Node:
     """Follow a path between two variables from the values that `bound` gives to one of them.
 
@@ -105,17 +93,17 @@ def _bounded(
     are such.
     """
     optional = path.mod in "?*"
-    ends = [(start, end, True), (end, start, False)]
-    bounded = [end for end in ends if bound is not None and end[0] in bound.certain]
+    ways = [(start, end, True), (end, start, False)]
+    bounded = [way for way in ways if bound is not None and way[0] in bound.certain]
     if bound is None or not bounded:
-        seeds = _nodes(translator, scope, start) if optional else None
-        return _from(translator, scope, path, seeds, *ends[0])
-    known = [end for end in bounded if _is_node(bound, end[0], scope)]
+        seeds = _nodes(start, scope) if optional else None
+        return _from(path, seeds, *ways[0], scope)
+    known = [way for way in bounded if _is_node(bound, way[0], scope)]
     near, far, forward = (known or bounded)[0]
     seeds = Distinct(Project(bound, (*scope.context, near)))
     if optional and not known:
-        seeds = algebra.Exists(seeds, _nodes(translator, scope, near))
-    return _from(translator, scope, path, seeds, near, far, forward)
+        seeds = algebra.Exists(seeds, _nodes(near, scope))
+    return _from(path, seeds, near, far, forward, scope)
 
 
 def _may_stay(path: Path | URIRef) -> bool:
@@ -128,23 +116,17 @@ def _may_stay(path: Path | URIRef) -> bool:
 
 
 def _from(
-    translator: Translator,
-    scope: Scope,
-    path: MulPath,
-    seeds: algebra.Node | None,
-    near: Variable,
-    far: Variable,
-    forward: bool,
+    path: MulPath, seeds: algebra.Node | None, near: Variable, far: Variable, forward: bool, scope: Scope
 ) -> algebra.Node:
     """Follow a path from its near end, along the edges or against them."""
-    source, target = translator.fresh(), translator.fresh()
+    source, target = scope.query.fresh(), scope.query.fresh()
     if path.mod == "?":
         a, b = (near, far) if forward else (far, near)
-        steps = _relation(translator, a, path.path, b, scope)
+        steps = _relation(a, path.path, b, scope)
         stay = Project(seeds or Values(), (*scope.context, near), ((far, near),))
         return Distinct(algebra.Union((steps, stay)))
     ends = (source, target) if forward else (target, source)
-    relation = _relation(translator, ends[0], path.path, ends[1], scope)
+    relation = _relation(ends[0], path.path, ends[1], scope)
     edges = Project(relation, (*scope.context, source, target))
     return Closure(
         edges if _is_set(relation) else Distinct(edges),
@@ -152,18 +134,18 @@ def _from(
     )  # fmt: skip
 
 
-def _nodes(translator: Translator, scope: Scope, variable: Variable) -> algebra.Node:
+def _nodes(variable: Variable, scope: Scope) -> algebra.Node:
     """List the terms that are subject or object of some triple."""
     kept = (*scope.context, variable)
     triples = (
-        TriplePattern(variable, translator.fresh(), translator.fresh()),
-        TriplePattern(translator.fresh(), translator.fresh(), variable),
+        TriplePattern(variable, scope.query.fresh(), scope.query.fresh()),
+        TriplePattern(scope.query.fresh(), scope.query.fresh(), variable),
     )
-    branches = tuple(Project(translator.basic([triple], scope), kept) for triple in triples)
+    branches = tuple(Project(basic([triple], scope), kept) for triple in triples)
     return Distinct(algebra.Union(branches))
 
 
-def _beside(scope: Scope, node: algebra.Node) -> algebra.Node:
+def _beside(node: algebra.Node, scope: Scope) -> algebra.Node:
     return node if scope.seed is None else algebra.Join(scope.seed, node)
 
 

@@ -1,15 +1,28 @@
-"""Where a pattern is evaluated: in which graph, and for which outer solutions."""
+"""Where a pattern is evaluated: in which query and graph, and for which outer solutions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import count
+from typing import Any, TypeAlias
+
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import BNode, Node
+from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.bgp import Term, Variable
+from rdflive.query.expressions import Expression, volatile
+from rdflive.query.expressions import replace as replace_in
 
-__all__ = ["Dataset", "Merge", "Scope"]
+__all__ = ["Dataset", "Merge", "Offered", "Query", "Scope", "Translate"]
+
+Offered: TypeAlias = list[algebra.Condition]
+"""Filters from above; whoever makes sure of all variables of one takes it out of the list."""
+Translate: TypeAlias = "Callable[[CompValue, Scope, Offered], algebra.Node]"
+"""Translates a graph pattern of rdflib's algebra that is evaluated in a scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +40,51 @@ class Dataset:
     named: frozenset[Term] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """What the parts of one query share; fresh variables are numbered across it."""
+
+    translate: Translate
+    """Translates any graph pattern; EXISTS needs it, which stands in expressions of patterns."""
+    refuse: Callable[..., Exception]
+    """Makes the error for a construct, by rdflib's name for it and the variable that it assigns."""
+    preset: Mapping[str, Node]
+    """The variables that `initBindings` fix."""
+    dataset: Dataset
+    base_iri: str | None = None
+    fixed: dict[str, algebra.Values] = field(default_factory=dict)
+    """The only rows that a filter lets through which compares a variable with IRIs, by its text."""
+    _numbers: Iterator[int] = field(default_factory=partial(count, 1))
+    _blanks: dict[BNode, Variable] = field(default_factory=dict)
+
+    def fresh(self) -> Variable:
+        """Make a variable that nobody else has."""
+        return Variable(f"·{next(self._numbers)}", distinguished=False)
+
+    def term(self, node: Node) -> Any:
+        """Turn a term of a pattern into a variable or a constant."""
+        if isinstance(node, RdflibVariable):
+            return self.preset.get(str(node), Variable(str(node)))
+        if isinstance(node, BNode):
+            return self._blanks.setdefault(node, Variable(f"b{len(self._blanks)}", distinguished=False))
+        return node
+
+    def expression(self, node: Any) -> Expression:
+        """Make an expression, the variables that `initBindings` fix being constants."""
+        unsteady = volatile(node)
+        if unsteady is not None:
+            raise self.refuse(unsteady)
+        return Expression(replace_in(node, self._constant), base=self.base_iri)
+
+    def _constant(self, node: Any) -> Any:
+        return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
+
+
 @dataclass(frozen=True)
 class Scope:
-    """Where a pattern is evaluated: its graph, and the outer solutions when they reach into it."""
+    """Where a pattern is evaluated: its query and graph, and the outer solutions that reach into it."""
 
+    query: Query
     graph: Any = None
     graphs: algebra.Node | None = None
     """The names of the graphs, when `graph` is a variable."""
@@ -60,4 +114,4 @@ class Scope:
     @property
     def base(self) -> Scope:
         """The same graph without the outer solutions."""
-        return self if self.outer is None else Scope(self.graph, self.graphs, bounds=self.bounds)
+        return self if self.outer is None else replace(self, outer=None)

@@ -1,21 +1,53 @@
-"""EXISTS reaches into the solution it is asked for: when that matters, and how the solution gets in."""
+"""EXISTS as a filter or a mark per row, and how the solution that it is asked for gets into its pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import Any
+
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Distinct, Project
 from rdflive.query.bgp import Variable
+from rdflive.query.expressions import exists_parts
+from rdflive.query.expressions import replace as replace_in
+from rdflive.query.scope import Scope
 
-if TYPE_CHECKING:
-    from rdflive.query.translate import Translator
-
-__all__ = ["exact_copies", "is_independent", "seed_of"]
+__all__ = ["exact_copies", "filter_exists", "marked"]
 
 
-def is_independent(inner: algebra.Node, outer: algebra.Node) -> bool:
+def filter_exists(node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
+    """Keep the rows that meet a condition in which EXISTS occurs."""
+    if isinstance(part, CompValue) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+        return _exists(node, part, scope)
+    node, expression = marked(node, part, scope)
+    return algebra.Filter(node, scope.query.expression(expression))
+
+
+def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
+    """Give every row a mark per EXISTS, and the expression that reads the marks."""
+    marks: dict[int, RdflibVariable] = {}
+    for part in exists_parts(expression):
+        mark = scope.query.fresh()
+        node = _exists(node, part, scope, mark)
+        marks[id(part)] = RdflibVariable(mark.name)
+    return node, replace_in(expression, lambda part: marks.get(id(part))) if marks else expression
+
+
+def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
+    inner = scope.query.translate(part.graph, replace(scope.base, bounds=(outer,)), [])
+    if not _is_independent(inner, outer):
+        outer, seed = _seed_of(outer, inner, scope)
+        inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
+    # what the outer pattern has no column for does not count, only compatibility does
+    visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns))
+    return algebra.Exists(outer, visible, part.name == "Builtin_NOTEXISTS", mark)
+
+
+def _is_independent(inner: algebra.Node, outer: algebra.Node) -> bool:
     """Tell whether a pattern inside EXISTS may be evaluated by itself and then be joined.
 
     It may when no part of it looks at a variable of the outer solution before it has bound it: then the
@@ -52,9 +84,7 @@ def _named(variables: Iterable[Variable], names: tuple[str, ...]) -> frozenset[V
     return frozenset(v for v in variables if v.name in names)
 
 
-def seed_of(
-    translator: Translator, outer: algebra.Node, inner: algebra.Node, context: algebra.Columns
-) -> tuple[algebra.Node, algebra.Node]:
+def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[algebra.Node, algebra.Node]:
     """Give the outer rows with exact copies of what may be unbound, and the distinct part that reaches in.
 
     Each row of the second seeds the pattern inside EXISTS; its exact columns lead back to the first.
@@ -67,16 +97,16 @@ def seed_of(
         elif isinstance(node, algebra.Extend):
             names.update(node.expression.variables)
     reaching = tuple(v for v in outer.columns if v.readable and v.name in names)
-    outer, keys = exact_copies(translator, outer, reaching)
-    kept = algebra.ordered((*(v for v in context if v in outer.columns), *keys, *reaching))
+    outer, keys = exact_copies(outer, reaching, scope)
+    kept = algebra.ordered((*(v for v in scope.base.context if v in outer.columns), *keys, *reaching))
     return outer, Distinct(Project(outer, kept))
 
 
 def exact_copies(
-    translator: Translator, node: algebra.Node, columns: algebra.Columns
+    node: algebra.Node, columns: algebra.Columns, scope: Scope
 ) -> tuple[algebra.Node, algebra.Columns]:
     """Give the rows with columns that tell theirs apart exactly: copies of those that may be unbound."""
-    copies = {v: translator.fresh() for v in columns if v not in node.certain}
+    copies = {v: scope.query.fresh() for v in columns if v not in node.certain}
     if copies:
         renamed = tuple((copy, v) for v, copy in copies.items())
         node = Project(node, node.columns, renamed, frozenset(copies.values()))
