@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from http.client import HTTPResponse
 from itertools import chain
 from typing import Final
 
-from rdflive.errors import FeedError, ResyncNeeded
+from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, read_entries, to_lines
 from rdflive.feeds.event_stream import EVENT_STREAM, PAUSE, Event, read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
+from rdflive.http import Exchange, Fault, media_type
 from rdflive.model import Batch
-from rdflive_stores.endpoint_http import Http, ServerFault
+from rdflive_stores.endpoint_requests import Requests
 
 __all__ = ["EventLog"]
 
@@ -31,18 +31,18 @@ class EventLog:
     a lost connection, so a server with nothing to say should send a comment now and then.
     """
 
-    def __init__(self, http: Http, url: str) -> None:
-        self._http = http
+    def __init__(self, requests: Requests, url: str) -> None:
+        self._requests = requests
         self._url = url
 
     def position(self) -> str:
         """Give the id that the server says first."""
-        return self._http.attempt(self._url, self._first_id)
+        return self._requests.attempt(self._url, self._first_id)
 
     def behind(self, cursor: str) -> Iterator[Entry]:
         """Decode the events behind a cursor, up to the one that is the last now."""
         end = self.position()
-        entries = self._http.attempt(self._url, lambda: list(self._until(cursor, end)))
+        entries = self._requests.attempt(self._url, lambda: list(self._until(cursor, end)))
         yield from entries
 
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:  # noqa: ARG002 - they come by themselves
@@ -50,59 +50,54 @@ class EventLog:
         pause = 0.0
         failed, begin = 0, time.monotonic()
         while True:
-            self._http.wait(pause)
+            self._requests.wait(pause)
             yield None
             pause = PAUSE
             try:
-                with self._http.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
+                with self._requests.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
                     if response.status == 204:
                         return
                     failed, begin = 0, time.monotonic()
                     for event in self._events(response, cursor):
                         cursor, pause = event.id, event.pause
                         yield from self._entries(event)
-            except ServerFault as fault:
+            except Fault as fault:
                 failed += 1
-                pause = max(pause, self._http.pause(self._url, failed, begin, fault))
+                pause = max(pause, self._requests.pause(self._url, failed, begin, fault))
 
     def _first_id(self) -> str:
         try:
-            with self._http.stream(self._url, self._headers(""), (200,)) as response:
+            with self._requests.stream(self._url, self._headers(""), (200,)) as response:
                 for event in self._events(response, ""):
                     if event.id:
                         return event.id
-        except ServerFault as fault:
-            raise ServerFault(
-                f"{fault} before the log said the id of its last event", fault.retry_after
-            ) from fault
-        raise ServerFault("the log ended before it said the id of its last event")
+        except Fault as fault:
+            reason = f"{fault} before the log said the id of its last event"
+            raise Fault(reason, retry_after=fault.retry_after) from fault
+        raise Fault("the log ended before it said the id of its last event")
 
     def _until(self, cursor: str, end: str) -> Iterator[Entry]:
         if cursor == end:
             return
-        with self._http.stream(self._url, self._headers(cursor), (200, *_GONE)) as response:
+        with self._requests.stream(self._url, self._headers(cursor), (200, *_GONE)) as response:
             for event in self._events(response, cursor):
                 yield from self._entries(event)
                 if event.id == end:
                     return
-        raise ServerFault(f"the log ended before the event {end!r}")
+        raise Fault(f"the log ended before the event {end!r}")
 
     def _headers(self, cursor: str) -> dict[str, str]:
         return {"Accept": EVENT_STREAM, **({"Last-Event-ID": cursor} if cursor else {})}
 
-    def _events(self, response: HTTPResponse, cursor: str) -> Iterator[Event]:
+    def _events(self, response: Exchange, cursor: str) -> Iterator[Event]:
         if response.status in _GONE:
             raise ResyncNeeded(self._url, f"the log is gone, or does not reach back (HTTP {response.status})")
-        if (kind := response.headers.get_content_type()) != EVENT_STREAM:
-            raise ServerFault(f"the log is {kind}, not {EVENT_STREAM}")
-        try:
-            for event in read_events(to_lines(response, self._url), cursor):
-                self._http.wait(0)  # a stream may go on for ever, and the feed be closed meanwhile
-                if event.kind == _RESYNC:
-                    raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
-                yield event
-        except FeedError as error:  # of to_lines, which reads from the network here
-            raise ServerFault(f"the connection was lost: {error.reason}") from error
+        if (kind := media_type(response.headers)) != EVENT_STREAM:
+            raise Fault(f"the log is {kind}, not {EVENT_STREAM}")
+        for event in read_events(to_lines(response, self._url), cursor):
+            if event.kind == _RESYNC:
+                raise ResyncNeeded(self._url, f"the log says so behind event {event.id!r}")
+            yield event
 
     def _entries(self, event: Event) -> Iterator[Entry]:
         """Make one entry of an event, however many transactions are in it: its id stands for all of them."""

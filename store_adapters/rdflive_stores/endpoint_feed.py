@@ -11,13 +11,14 @@ from rdflib.term import BNode
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.feeds.event_stream import EVENT_STREAM
+from rdflive.http import Fault, Pace, media_type
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.blank_nodes import TooSymmetric, relabel
 from rdflive_stores.endpoint_events import EventLog
-from rdflive_stores.endpoint_http import Closed, EndpointError, Http, ServerFault, check_url
 from rdflive_stores.endpoint_pages import Pages
 from rdflive_stores.endpoint_patches import PATCH_TYPES, PatchLog
 from rdflive_stores.endpoint_queries import Needed, matches
+from rdflive_stores.endpoint_requests import Closed, EndpointError, Requests, check_url
 
 __all__ = ["EndpointFeed"]
 
@@ -32,7 +33,7 @@ class _Log(Protocol):
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]: ...
 
 
-_KINDS: Final[dict[str, Callable[[Http, str], _Log]]] = {"patch": PatchLog, "event": EventLog}
+_KINDS: Final[dict[str, Callable[[Requests, str], _Log]]] = {"patch": PatchLog, "event": EventLog}
 
 
 class EndpointFeed:
@@ -81,11 +82,12 @@ class EndpointFeed:
         self._every = every
         self._page = page
         self._stable_labels = stable_labels
-        self._http = Http(headers=headers or {}, auth=auth, timeout=timeout, tries=tries, backoff=backoff)
+        pace = Pace(silence=timeout, first=backoff, longest=60.0)
+        self._requests = Requests(headers or {}, auth, pace, tries)
 
     def close(self) -> None:
-        """End `entries`, from any thread: a wait at once, a request when it is answered or times out."""
-        self._http.close()
+        """End `entries` at once, from any thread."""
+        self._requests.close()
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
         """Give what has changed, as often as it is looked for; raises `EndpointError` and `ResyncNeeded`."""
@@ -106,7 +108,7 @@ class EndpointFeed:
         needed = self._needed(target)
         if self._log_url is None:
             return Snapshot(tuple(self._state(self._pages(), needed, target) or ()), _POLLED)
-        return self._http.attempt(self._log_url, lambda: self._behind_log(needed, target))
+        return self._requests.attempt(self._log_url, lambda: self._behind_log(needed, target))
 
     def _behind_log(self, needed: Needed, target: Target) -> Snapshot:
         kind, log = self._open_log()
@@ -115,7 +117,7 @@ class EndpointFeed:
         try:
             entries = list(log.behind(cursor))
         except ResyncNeeded as renewed:
-            raise ServerFault(f"the log began anew while the state was read ({renewed})") from renewed
+            raise Fault(f"the log began anew while the state was read ({renewed})") from renewed
         for entry in entries:
             if entry.error is not None:
                 raise entry.error
@@ -136,7 +138,7 @@ class EndpointFeed:
                 yield Entry(Batch(changes), _POLLED)
             if self._every is None:
                 return
-            self._http.wait(self._every)
+            self._requests.wait(self._every)
             if self._patterns is None:
                 needed = Needed.of(target.patterns())
 
@@ -147,7 +149,7 @@ class EndpointFeed:
         needed = self._needed(target)
         if kept.get(_PATTERNS) != str(needed):
             raise ResyncNeeded(self.source, "other patterns are needed than were mirrored")
-        for entry in _KINDS[kind](self._http, self._log_url).follow(place, self._every):
+        for entry in _KINDS[kind](self._requests, self._log_url).follow(place, self._every):
             if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
                 raise ResyncNeeded(self.source, "more patterns are needed than were mirrored")
             if entry is not None:
@@ -163,7 +165,7 @@ class EndpointFeed:
         return needed
 
     def _pages(self) -> Pages:
-        return Pages(self._http, self.source, self._page, stable_labels=self._stable_labels)
+        return Pages(self._requests, self.source, self._page, stable_labels=self._stable_labels)
 
     def _state(self, pages: Pages, needed: Needed, target: Target) -> list[Quad] | None:
         """Read what matches, in the spellings and labels of the target; None where nothing has changed."""
@@ -208,11 +210,11 @@ class EndpointFeed:
 
         def once() -> str:
             accept = {"Accept": f"{EVENT_STREAM}, {PATCH_TYPES}"}
-            with self._http.stream(url, accept, (200,)) as response:
-                return "event" if response.headers.get_content_type() == EVENT_STREAM else "patch"
+            with self._requests.stream(url, accept, (200,)) as response:
+                return "event" if media_type(response.headers) == EVENT_STREAM else "patch"
 
-        kind = self._http.attempt(url, once)
-        return kind, _KINDS[kind](self._http, url)
+        kind = self._requests.attempt(url, once)
+        return kind, _KINDS[kind](self._requests, url)
 
 
 def _difference(state: Iterable[Quad], target: Target) -> tuple[Change, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from email.message import Message
+from collections.abc import Mapping
 from itertools import chain
 from typing import Final, NamedTuple
 
 from rdflib.term import BNode
 
+from rdflive.http import Fault
 from rdflive.model import Quad
-from rdflive_stores.endpoint_http import EndpointError, Http, ServerFault, conditions
 from rdflive_stores.endpoint_queries import Needed
+from rdflive_stores.endpoint_requests import EndpointError, Requests, conditions
 from rdflive_stores.endpoint_results import JSON_RESULTS, N_TRIPLES, Rows, WrongFormat, read_rows
 
 __all__ = ["Pages"]
@@ -23,12 +24,12 @@ class _Page(NamedTuple):
     rows: Rows
     total: int
     """Rows of all pages; -1 where a limit of the server took away the row that says it."""
-    headers: Message
+    headers: Mapping[str, str]
     fresh: bool = True
     """False where the server said that the page is still the one that was read before."""
 
 
-class _Torn(ServerFault):
+class _Torn(Fault):
     """The pages are not of one moment."""
 
 
@@ -47,8 +48,8 @@ class Pages:
     count differently are read again, with growing waits; a torn state is never returned.
     """
 
-    def __init__(self, http: Http, url: str, size: int, *, stable_labels: bool) -> None:
-        self._http = http
+    def __init__(self, requests: Requests, url: str, size: int, *, stable_labels: bool) -> None:
+        self._requests = requests
         self._url = url
         self._size = size
         self._stable_labels = stable_labels
@@ -64,7 +65,7 @@ class Pages:
         if needed != self._needed:
             self._needed, self._last = needed, []
         rounds: list[list[_Page]] = []
-        pages = self._http.attempt(self._url, lambda: self._consistent(needed, rounds))
+        pages = self._requests.attempt(self._url, lambda: self._consistent(needed, rounds))
         if pages is self._last:
             return None
         self._last = pages
@@ -122,15 +123,15 @@ class Pages:
                 limit = received + (page.total != _UNCOUNTED)
                 advice = f"it seems to give {limit} rows at most: say page={max(1, limit - 1)} or less"
                 raise EndpointError(f"{self._url}: {reason}; {advice}")
-            raise ServerFault(reason)
+            raise Fault(reason)
 
-        return self._http.attempt(self._url, once)
+        return self._requests.attempt(self._url, once)
 
     def _ask(self, needed: Needed, number: int, known: _Page | None) -> _Page:
         construct = self._can_construct and not needed.names_graphs
         query = needed.query(self._size, number, construct=construct)
         accept = N_TRIPLES if construct else JSON_RESULTS
-        answer = self._http.ask(self._url, query, accept, conditions(known.headers) if known else {})
+        answer = self._requests.ask(self._url, query, accept, conditions(known.headers) if known else {})
         if answer.status == 304 and known is not None:
             return known._replace(fresh=False)
         try:

@@ -12,7 +12,8 @@ from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.feeds import Entry, Line, read_entries, to_lines
 from rdflive.feeds.cursors import read_cursor, write_cursor
 from rdflive.feeds.rdf_patch import RDF_PATCH
-from rdflive_stores.endpoint_http import Answer, Http, ServerFault, conditions
+from rdflive.http import Fault
+from rdflive_stores.endpoint_requests import Answer, Requests, conditions
 
 __all__ = ["PatchLog"]
 
@@ -41,14 +42,14 @@ class PatchLog:
     transaction without its TC are not there yet: they are read when they are complete.
     """
 
-    def __init__(self, http: Http, url: str) -> None:
-        self._http = http
+    def __init__(self, requests: Requests, url: str) -> None:
+        self._requests = requests
         self._url = url
 
     def position(self) -> str:
         """Give the cursor at the end of the log. Reads all of it, for the number of the line."""
-        answer = self._http.attempt(
-            self._url, lambda: self._http.get(self._url, {"Accept": PATCH_TYPES}, (200,))
+        answer = self._requests.attempt(
+            self._url, lambda: self._requests.get(self._url, {"Accept": PATCH_TYPES}, (200,))
         )
         place = _Place()
         for line in _complete(self._lines(answer.body, 0, place)):
@@ -58,7 +59,7 @@ class PatchLog:
     def behind(self, cursor: str) -> Iterator[Entry]:
         """Decode what is there now behind a cursor."""
         place = self._place(cursor)
-        answer = self._http.attempt(self._url, lambda: self._get(place, {}))
+        answer = self._requests.attempt(self._url, lambda: self._get(place, {}))
         yield from self._entries(answer, place)
 
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:
@@ -70,7 +71,7 @@ class PatchLog:
         while True:
             yield None
             place = self._place(cursor)
-            answer = self._http.attempt(self._url, lambda: self._get(place, headers))  # noqa: B023 - called at once
+            answer = self._requests.attempt(self._url, lambda: self._get(place, headers))  # noqa: B023 - called at once
             if answer.status != 304:
                 for entry in self._entries(answer, place):
                     yield entry
@@ -79,7 +80,7 @@ class PatchLog:
                 headers = conditions(answer.headers) if self._place(cursor) == place else {}
             if every is None:
                 return
-            self._http.wait(every)
+            self._requests.wait(every)
 
     def _place(self, cursor: str) -> _Place:
         try:
@@ -92,7 +93,7 @@ class PatchLog:
         headers = {"Accept": PATCH_TYPES, **headers}
         if place.end:
             headers["Range"] = f"bytes={_begin(place)}-"
-        answer = self._http.get(self._url, headers, (200, 206, 304, 416, *_GONE))
+        answer = self._requests.get(self._url, headers, (200, 206, 304, 416, *_GONE))
         if answer.status in _GONE:
             raise ResyncNeeded(self._url, f"the log is gone (HTTP {answer.status})")
         if answer.status == 416 and place.end:
@@ -101,7 +102,7 @@ class PatchLog:
             given = answer.headers.get("Content-Range", "")
             match = _RANGE.fullmatch(given)
             if match is None or int(match[1]) != _begin(place):
-                raise ServerFault(f"it answers bytes={_begin(place)}- with {given!r}")
+                raise Fault(f"it answers bytes={_begin(place)}- with {given!r}")
         return answer
 
     def _entries(self, answer: Answer, place: _Place) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Answers of an endpoint to quads: complete and well-formed, or a fault of the server."""
+"""Answers of an endpoint to quads: complete and well-formed, or a fault."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from rdflib.term import BNode, Literal, URIRef
 from rdflive.feeds import meaningful, to_lines
 from rdflive.feeds.terms import RowReader, exact_literal
 from rdflive.feeds.writing import UnwritableError, write_term
+from rdflive.http import Fault, media_type
 from rdflive.model import Quad
-from rdflive_stores.endpoint_http import Answer, ServerFault
 from rdflive_stores.endpoint_queries import COUNT_PREDICATE, COUNT_SUBJECT
+from rdflive_stores.endpoint_requests import Answer
 
 __all__ = ["JSON_RESULTS", "N_TRIPLES", "Rows", "WrongFormat", "read_rows"]
 
@@ -27,7 +28,7 @@ _OPEN_END: Final = re.compile(rb"_:[^\s<>\"]*\.\Z")
 """The end of an answer that may be cut: the dot may end the triple, or stand in a longer label (`_:b.1`)."""
 
 
-class WrongFormat(ServerFault):
+class WrongFormat(Fault):
     """The answer is in another format than the one that was asked for."""
 
 
@@ -41,8 +42,8 @@ class Rows(NamedTuple):
 
 
 def read_rows(answer: Answer, *, construct: bool) -> Rows:
-    """Read the answer to a query of `Needed`; raises `ServerFault` for what is cut, torn or no RDF."""
-    given = answer.headers.get_content_type()
+    """Read the answer to a query of `Needed`; raises `Fault` for what is cut, torn or no RDF."""
+    given = media_type(answer.headers)
     accepted = _N_TRIPLES if construct else _JSON
     if answer.status == 406 or given not in accepted:
         raise WrongFormat(f"the answer is {given}, not {accepted[0]}: is this the URL of a SPARQL endpoint?")
@@ -50,7 +51,7 @@ def read_rows(answer: Answer, *, construct: bool) -> Rows:
         rows = list(_read_triples(answer.body) if construct else _read_json(answer.body))
         counts = [_count(term) for _, term in rows if not isinstance(term, Quad)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ServerFault(f"the answer is malformed or cut: {type(error).__name__}: {error}") from error
+        raise Fault(f"the answer is malformed or cut: {type(error).__name__}: {error}") from error
     quads = [(key, quad) for key, quad in rows if isinstance(quad, Quad)]
     total = counts[0] if len(counts) == 1 else None
     return Rows(tuple(quad for _, quad in quads), tuple(key for key, _ in quads), total)

@@ -57,7 +57,7 @@ def test_a_refusal_ends_the_run_and_acknowledges_nothing(
     receiver.answers.extend([(200, {}, b""), (422, {}, b"no such hook")])
     assert watch(*command) == 2
     err = capsys.readouterr().err
-    assert f"rdflive: error: {receiver.url}: delta 2 was not delivered: 422 " in err
+    assert f"rdflive: error: {receiver.url}: delta 2 was not delivered: HTTP 422: no such hook" in err
     assert err.rstrip().endswith("no such hook")
     assert watch(*command) == 0
     assert [request.delta["sequence"] for request in receiver.requests] == [1, 2, 2]

@@ -10,7 +10,7 @@ import pytest
 
 import rdflive
 from rdflive.client import RemoteSubscription
-from rdflive.client.pace import Pace
+from rdflive.http import Pace
 from support.event_server import (
     PATIENCE,
     QUICK,
@@ -338,6 +338,27 @@ def test_resync_has_the_whole_answer_sent(server: EventServer) -> None:
         assert told.done.wait(PATIENCE)
     assert told.deltas == [(3, "a", ""), (4, "z", "a")]
     assert [asked.last for asked in server.asked] == [None, None]
+
+
+WAITS: dict[str, Script] = {
+    "for an event": stay(whole("4-e", "a")),
+    "for the rest of an event": stay(update("4-e", "b")[:-9], chunked=True),
+    "for the answer to a subscription": lambda wire: wire.wait(),
+}
+
+
+@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
+def test_closing_ends_a_wait_for_the_server(server: EventServer, waits: Script) -> None:
+    """Whatever the thread that follows waits for, it ends when another thread closes the subscription."""
+    reached = threading.Event()
+    server.play(cut(whole("3-e", "a")), lambda wire: (reached.set(), waits(wire)))
+    subscription = server.client().subscribe(QUERY, name="closed")
+    (following,) = [thread for thread in threading.enumerate() if thread.name == "rdflive-closed"]
+    assert reached.wait(PATIENCE)
+    subscription.close()
+    following.join(PATIENCE / 2)
+    assert not following.is_alive()
+    assert subscription.last_error is None
 
 
 def test_whoever_looks_sees_that_the_server_is_away(server: EventServer) -> None:

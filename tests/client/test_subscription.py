@@ -13,7 +13,7 @@ from rdflib import URIRef
 
 import rdflive
 from rdflive.client import RemoteSubscription
-from rdflive.client.pace import Pace
+from rdflive.http import Pace
 from support.event_server import (
     PATIENCE,
     QUICK,

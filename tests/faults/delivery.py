@@ -7,6 +7,8 @@ from faults.planting import Fault
 NDJSON = ("sinks/test_ndjson.py",)
 PATCH = ("sinks/test_patch.py",)
 WEBHOOK = ("sinks/test_webhook.py",)
+ANSWERS = ("http/test_answers.py",)
+REQUESTS = ("http/test_requests.py",)
 EVENTS = ("sinks/test_events.py",)
 SUBSCRIBING = ("server/test_subscribing.py",)
 GUARDS = ("server/test_guards.py",)
@@ -49,10 +51,25 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an error of the server itself is final",
-        "rdflive/sinks/posting.py",
-        "passes = error.code >= 500 or error.code in _PASSING",
-        "passes = error.code > 500 or error.code in _PASSING",
-        WEBHOOK,
+        "rdflive/http/answers.py",
+        "return status >= 500 or status in _PASSING",
+        "return status > 500 or status in _PASSING",
+        ANSWERS,
+    ),
+    Fault(
+        "what was cut off counts as a whole answer",
+        "rdflive/http/requests.py",
+        "if self._end:",
+        "if False:",
+        REQUESTS,
+        after="failed = error",
+    ),
+    Fault(
+        "a redirect takes the credentials to another server",
+        "rdflive/http/requests.py",
+        'raise MaxRetryError(given["_pool"], url)',
+        "pass",
+        REQUESTS,
     ),
     Fault(
         "the keys of a file that began anew are those of the old one",

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rdflive.client.address import Address
-from rdflive.client.pace import Pace
 from rdflive.client.server import Server
+from rdflive.http import Pace
 from support.listening import end_accepting
 
 QUICK = Pace(silence=20.0, first=0.01, longest=0.02)

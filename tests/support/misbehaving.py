@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -117,18 +117,16 @@ class _Handler(BaseHTTPRequestHandler):
         for name, text in reply.headers.items():
             self.send_header(name, text)
         self.send_header("Connection", "close")
-        if isinstance(reply.body, bytes):
-            self.send_header("Content-Length", str(len(reply.body)))
+        with suppress(OSError):  # the client may go
+            if isinstance(reply.body, bytes):
+                self.send_header("Content-Length", str(len(reply.body)))
+                self.end_headers()
+                self.wfile.write(reply.body[: len(reply.body) - reply.cut])
+                return
             self.end_headers()
-            self.wfile.write(reply.body[: len(reply.body) - reply.cut])
-            return
-        self.end_headers()
-        try:
             for part in reply.body:
                 self.wfile.write(part)
                 self.wfile.flush()
-        except OSError:
-            pass  # the client has gone
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         pass

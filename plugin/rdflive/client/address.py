@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPSConnection
-from urllib.parse import urlsplit
+
+from rdflive.http import split_url
 
 __all__ = ["Address"]
 
@@ -27,14 +27,8 @@ class Address:
         >>> Address.parse("https://example.org:8000/trains/", None).url("/query")
         'https://example.org:8000/trains/query'
         """
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except (ValueError, AttributeError) as error:
-            raise ValueError(
-                f"expected the URL of a server, as 'http://127.0.0.1:8000', got {url!r}"
-            ) from error
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _is_plain(url):
+        parts = split_url(url)
+        if parts is None:
             raise ValueError(f"expected an http or https URL, as 'http://127.0.0.1:8000', got {url!r}")
         if "@" in parts.netloc:
             raise ValueError(f"the URL of {parts.hostname} holds credentials; give token= instead")
@@ -42,7 +36,7 @@ class Address:
             raise ValueError(f"expected the URL of a server without ? and #, got {url!r}")
         if token is not None and not (isinstance(token, str) and token and _is_plain(token)):
             raise ValueError("token must be text of ASCII characters without spaces")
-        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
+        return cls(parts.scheme, parts.hostname or "", parts.port, parts.path.rstrip("/"), token)
 
     def url(self, path: str = "") -> str:
         """Give the URL of a path of the server."""
@@ -50,14 +44,9 @@ class Address:
         port = "" if self.port is None else f":{self.port}"
         return f"{self.scheme}://{host}{port}{self.path}{path}"
 
-    def connection(self, timeout: float) -> HTTPConnection:
-        """Make a connection that is not open yet; certificates are checked."""
-        kind = HTTPSConnection if self.scheme == "https" else HTTPConnection
-        return kind(self.host, self.port, timeout=timeout)
-
     def headers(self) -> dict[str, str]:
         """Give the headers of every request."""
-        headers = {"User-Agent": "rdflive", "Cache-Control": "no-cache"}
+        headers = {"Cache-Control": "no-cache"}
         return headers if self.token is None else {**headers, "Authorization": f"Bearer {self.token}"}
 
 

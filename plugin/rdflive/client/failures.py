@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.message import Message
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.http import may_pass, media_type, refusal, shown
 
 __all__ = ["MalformedEvent", "ServerError", "ended", "refused"]
 
-_PASSING: Final = frozenset({408, 425, 429})
-"""The client errors that another try may mend."""
-_SHOWN: Final = 300
-"""Characters of an answer that are shown."""
 _PATIENCE: Final = 600.0
 """Seconds that a server may ask to wait, at most."""
 _ADVICE: Final = {
@@ -43,7 +37,7 @@ class ServerError(RdfliveError, OSError):
     @property
     def is_final(self) -> bool:
         """Whether the same request would be refused again."""
-        return 300 <= self.status < 500 and self.status not in _PASSING
+        return self.status >= 300 and not may_pass(self.status)
 
 
 class MalformedEvent(Exception):  # noqa: N818 - never leaves the client
@@ -51,27 +45,23 @@ class MalformedEvent(Exception):  # noqa: N818 - never leaves the client
 
 
 def refused(
-    url: str, status: int, headers: Message, body: bytes, *, prologue: str = ""
+    url: str, status: int, headers: Mapping[str, str], body: bytes, *, prologue: str = ""
 ) -> ServerError | QuerySyntaxError | UnsupportedQueryError:
     """Make the exception for an answer that is no success.
 
     `prologue` is what was put in front of the query's first line.
 
-    >>> str(refused("http://e/", 404, Message(), b""))
+    >>> str(refused("http://e/", 404, {}, b""))
     'http://e/: HTTP 404; nothing is served under this address: check the URL'
     """
     problem = _problem(headers, body)
-    detail = problem.get("detail") or " ".join(body.decode(errors="replace").split())[:_SHOWN]
+    detail = str(problem.get("detail") or shown(body))
     if status == 400 and type(problem.get("line")) is type(problem.get("column")) is int:
-        return _at_place(str(detail), problem, prologue)
-    reason = f"{url}: HTTP {status}" + (f": {detail}" if detail else "")
-    if 300 <= status < 400:
-        place = headers.get("Location", "nowhere")
-        return ServerError(
-            f"{reason}, a redirect to {place}; if you trust that, connect to it", status=status
-        )
+        return _at_place(detail, problem, prologue)
+    fault = refusal(status, headers, detail)
     advice = f"; {_ADVICE[status]}" if status in _ADVICE else ""
-    return ServerError(f"{reason}{advice}", status=status, retry_after=_retry_after(headers))
+    asked = min(fault.retry_after, _PATIENCE)
+    return ServerError(f"{url}: {fault}{advice}", status=status, retry_after=asked)
 
 
 def ended(url: str, members: Mapping[str, Any]) -> ServerError:
@@ -103,24 +93,11 @@ def _at_place(
     return QuerySyntaxError(detail, line=line, column=column)
 
 
-def _problem(headers: Message, body: bytes) -> Mapping[str, Any]:
-    if headers.get_content_type() != "application/problem+json":
+def _problem(headers: Mapping[str, str], body: bytes) -> Mapping[str, Any]:
+    if media_type(headers) != "application/problem+json":
         return {}
     try:
         problem = json.loads(body)
     except (ValueError, RecursionError):
         return {}
     return problem if isinstance(problem, dict) else {}
-
-
-def _retry_after(headers: Message) -> float:
-    """Read the header `Retry-After`, seconds or a date; 0 for what is neither."""
-    text = headers.get("Retry-After", "").strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text), _PATIENCE)
-    try:
-        date = parsedate_to_datetime(text)
-        seconds = ((date if date.tzinfo else date.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
-    except (ValueError, OverflowError):
-        return 0.0
-    return min(max(0.0, seconds), _PATIENCE)

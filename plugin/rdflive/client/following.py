@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
 from rdflive.client.failures import MalformedEvent, ServerError, ended
 from rdflive.client.messages import Message
-from rdflive.client.pace import Pace
-from rdflive.client.requests import Stream
+from rdflive.client.requests import messages
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.http import Exchange, Http, Pace
 
 __all__ = ["Following"]
 
@@ -26,22 +25,21 @@ class Following:
     subscribes; then `run`, by the thread that follows. The other methods may be called from any thread.
     """
 
-    def __init__(self, url: str, open_stream: Callable[[str], Stream], pace: Pace) -> None:
+    def __init__(self, url: str, open_stream: Callable[[Http, str], Exchange], pace: Pace) -> None:
         self._url = url
         self._open = open_stream
+        self._http = Http()
         self._pace = pace
         self._last = ""
         self._is_anew = False
         self._tries = 0
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
-        self._stream: Stream | None = None
+        self._stream: Exchange | None = None
         self._messages: Iterator[Message] | None = None
 
     @property
     def connected(self) -> bool:
         """Whether there is a connection, as far as is known."""
-        return self._stream is not None and not self._stopped.is_set()
+        return self._stream is not None and not self._http.closed.is_set()
 
     def start(self, timeout: float) -> dict[str, Any]:
         """Connect and give the members of the initial message; raises what makes it impossible."""
@@ -61,7 +59,7 @@ class Following:
 
     def run(self, take: Callable[[Message], object]) -> Exception | None:
         """Hand over initial messages and updates until stopped (None), or until an end for good (why)."""
-        while not self._stopped.is_set():
+        while not self._http.closed.is_set():
             asked = 0.0
             try:
                 end = self._follow(take)
@@ -81,22 +79,17 @@ class Following:
             finally:
                 self._disconnect()
             self._tries += 1
-            self._stopped.wait(self._pace.pause(self._tries, asked))
+            self._http.closed.wait(self._pace.pause(self._tries, asked))
         return None
 
     def begin_anew(self) -> None:
         """Have the whole answer sent again."""
-        with self._lock:
-            self._is_anew = True
-            if self._stream is not None:
-                self._stream.cut()
+        self._is_anew = True
+        self._http.cut()
 
     def stop(self) -> None:
         """Let `run` end, at once where it waits for the server."""
-        self._stopped.set()
-        with self._lock:
-            if self._stream is not None:
-                self._stream.cut()
+        self._http.close()
 
     def abandon(self) -> None:
         """Free the connection, where no thread follows."""
@@ -109,7 +102,7 @@ class Following:
         assert self._stream is not None  # noqa: S101 - it is where there are messages
         self._stream.wait_up_to(self._pace.silence)
         for message in messages:
-            if self._stopped.is_set():
+            if self._http.closed.is_set():
                 break
             if message.kind == "end":
                 return ended(self._url, message.members)
@@ -122,18 +115,16 @@ class Following:
         return None
 
     def _connect(self) -> Iterator[Message]:
-        with self._lock:
-            last, self._is_anew = "" if self._is_anew else self._last, False
-        stream = self._open(last)
-        with self._lock:
-            self._stream = stream
-            if self._is_anew or self._stopped.is_set():
-                stream.cut()
-        self._messages = stream.messages(last)
+        last = self._last
+        if self._is_anew:
+            last, self._is_anew = "", False
+        self._stream = self._open(self._http, last)
+        if self._is_anew:  # it was asked for when there was nothing to cut yet
+            self._stream.cut()
+        self._messages = messages(self._url, self._stream, last)
         return self._messages
 
     def _disconnect(self) -> None:
-        with self._lock:
-            stream, self._stream, self._messages = self._stream, None, None
+        stream, self._stream, self._messages = self._stream, None, None
         if stream is not None:
             stream.close()

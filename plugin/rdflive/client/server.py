@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rdflive.client.address import Address
-from rdflive.client.pace import Pace
 from rdflive.client.question import Question
 from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.calling import check_callback
+from rdflive.http import Pace
 from rdflive.model import Delta
 
 __all__ = ["Server", "connect"]

@@ -18,15 +18,15 @@ from rdflive.client.failures import MalformedEvent, ServerError
 from rdflive.client.following import Following
 from rdflive.client.messages import Message
 from rdflive.client.order import Ordering, ordering_of
-from rdflive.client.pace import Pace
 from rdflive.client.question import Question
-from rdflive.client.requests import ask, get, open_stream
+from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.calling import Calling
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox
 from rdflive.delivery.stats import Stats
 from rdflive.errors import ClosedError
+from rdflive.http import Pace
 from rdflive.model import Delta
 
 __all__ = ["OnError", "RemoteSubscription"]
@@ -72,7 +72,7 @@ class RemoteSubscription:
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
-            lambda last: open_stream(address, question, last, timeout),
+            lambda http, last: open_stream(http, address, question, last, timeout),
             pace,
         )
         try:
@@ -144,7 +144,7 @@ class RemoteSubscription:
     def explain(self) -> ServedExplanation:
         """Ask the server how it maintains the query. Raises `ServerError`."""
         self._check_open()
-        members = ask(self._address, "/explain", self._question, self._timeout)
+        members = document(self._address, "/explain", self._question, self._timeout)
         try:
             return ServedExplanation.of(members)
         except (KeyError, TypeError) as error:
@@ -161,7 +161,7 @@ class RemoteSubscription:
         with self._lock:
             self._check_open()
             path = f"/subscriptions/{quote(self._id, safe='')}"
-        counted: Any = get(self._address, path, self._timeout).get("stats")
+        counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
             served = Stats(**{field.name: counted[field.name] for field in fields(Stats)})
         except (KeyError, TypeError) as error:

@@ -6,26 +6,22 @@ import hashlib
 import hmac
 import logging
 import os
-import random
-import threading
 import uuid
 from itertools import count
 from time import monotonic
 from typing import Final
-from urllib.parse import urlsplit
 
 from rdflive.delivery.resume import subscriber_token
 from rdflive.errors import RdfliveError
+from rdflive.http import Fault, Http, Pace, split_url
 from rdflive.model import Delta
 from rdflive.sinks.ndjson import to_ndjson
-from rdflive.sinks.posting import post
 
 __all__ = ["WebhookError", "WebhookSink"]
 
 log = logging.getLogger("rdflive")
 
-_FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 60.0
+_PACE: Final = Pace(first=0.5, longest=60.0)
 
 
 class WebhookError(RdfliveError, OSError):
@@ -65,39 +61,47 @@ class WebhookSink:
         self._secret = secret.encode() if isinstance(secret, str) else secret
         self._timeout = timeout
         self._patience = patience
-        self._closed = threading.Event()
+        self._http = Http({"Content-Type": "application/json"}, proxies=True)
 
     def __call__(self, delta: Delta) -> None:
         """Deliver one delta; blocks until the server has taken it."""
         body = to_ndjson(delta).encode()
         headers = self._headers(delta, body)
-        begun = monotonic()
-        for attempt in count():
-            fault = post(self._url, body, headers, timeout=self._timeout)
-            if fault is None:
-                return
-            reason = fault.reason
-            if fault.passes:
-                pause = max(_pause(attempt), fault.retry_after)
-                spent = monotonic() - begun
-                if spent + pause > self._patience:
-                    reason += (
-                        f"; tried {attempt + 1} times in {spent:.1f} s; the next time would be in "
-                        f"{pause:.1f} s, past the patience of {self._patience:g} s"
-                    )
-                else:
-                    log.warning("%s: %s; trying again in %.1f s", self._url, reason, pause)
-                    if not self._closed.wait(pause):
-                        continue
-            raise WebhookError(f"{self._url}: delta {delta.sequence} was not delivered: {reason}")
+        begun, most = monotonic(), self._timeout
+        for tried in count(1):
+            try:
+                with self._http.send(
+                    "POST", self._url, timeout=most, total=most, headers=headers, body=body
+                ) as answer:
+                    if 200 <= answer.status < 300:
+                        return
+                    raise answer.refusal()
+            except Fault as fault:
+                if reason := self._wait(fault, tried, monotonic() - begun):
+                    raise WebhookError(
+                        f"{self._url}: delta {delta.sequence} was not delivered: {reason}"
+                    ) from fault
 
     def close(self) -> None:
-        """End the wait of a delivery that is not through yet; it fails."""
-        self._closed.set()
+        """End a delivery that is not through yet, from any thread: it fails, and so does any later one."""
+        self._http.close()
+
+    def _wait(self, fault: Fault, tried: int, spent: float) -> str:
+        """Wait before another try, or say why there is none."""
+        if self._http.closed.is_set() or not fault.passes:
+            return str(fault)
+        pause = _PACE.pause(tried, fault.retry_after)
+        if spent + pause > self._patience:
+            return (
+                f"{fault}; tried {tried} times in {spent:.1f} s; the next time would be in {pause:.1f} s, "
+                f"past the patience of {self._patience:g} s"
+            )
+        log.warning("%s: %s; trying again in %.1f s", self._url, fault, pause)
+        return str(fault) if self._http.closed.wait(pause) else ""
 
     def _headers(self, delta: Delta, body: bytes) -> dict[str, str]:
         key = self._keys.key(delta.sequence, body)
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key, "User-Agent": "rdflive"}
+        headers = {"Idempotency-Key": key}
         if self._secret is not None:
             signature = hmac.new(self._secret, key.encode() + b"." + body, hashlib.sha256).hexdigest()
             headers["X-Rdflive-Signature"] = f"sha256={signature}"
@@ -146,20 +150,9 @@ def _key(*parts: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(parts)))
 
 
-def _pause(attempt: int) -> float:
-    """Give the seconds to wait: what doubles each time, less up to half, so that clients get out of step."""
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt, 10))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - nobody gains by guessing it
-
-
 def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        (parts.hostname or "").encode("idna")  # refuses empty and long parts of a name, as connecting does
-        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_http = False
-    if not is_http or not (url.isascii() and url.isprintable()) or " " in url:
+    parts = split_url(url)
+    if parts is None:
         raise ValueError(
             f"a webhook needs the URL of a server, as https://example.org/path in ASCII, not {url!r}"
         )

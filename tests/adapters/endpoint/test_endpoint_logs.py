@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ import rdflive
 from rdflive.errors import FeedError, ResyncNeeded
 from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
-from rdflive_stores.endpoint_http import EndpointError
+from rdflive_stores.endpoint_requests import EndpointError
 from support.effort import drawn_from
 from support.following import following
 from support.held import EVERYTHING, Held, line, triple
@@ -219,6 +222,35 @@ def test_log_notices_a_subscription_that_needs_more(logged: Logged) -> None:
         with rdflive.subscribe(graph, "SELECT * { ?s <urn:p> ?o }", lambda delta: None):
             logged.change(50)
             mirrored.until(lambda: set(graph) == logged.expected())
+
+
+def test_log_of_events_gives_any_id_back(server: Server) -> None:
+    """What the id of an event looks like is the server's business; closing ends the wait for the next."""
+    logged = Logged(server, "event")
+    asked: list[bytes] = []
+    closed = threading.Event()
+
+    def told() -> Iterator[bytes]:
+        yield "id: 5-€ é\n\n".encode()
+        if len(asked) > 1:
+            closed.wait(60)
+
+    def reply(request: Asked) -> Reply:
+        asked.append((request.headers["Last-Event-ID"] or "").encode("latin-1"))
+        return Reply(200, told(), {"Content-Type": "text/event-stream"})
+
+    logged.log_reply = reply
+    feed = logged.feed(timeout=60)
+    snapshot = feed.snapshot(Held())
+    assert snapshot is not None
+    assert snapshot.cursor == "event 5-€ é"
+    with ThreadPoolExecutor(1) as other:
+        entries = other.submit(Held().follow, feed, snapshot.cursor, snapshot.kept)
+        while "5-€ é".encode() not in asked:
+            time.sleep(0.01)
+        feed.close()
+        assert entries.result(30) == []
+        closed.set()
 
 
 def test_log_waits_for_the_rest_of_a_transaction(server: Server) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive_stores import blank_nodes
-from rdflive_stores.endpoint_http import EndpointError
+from rdflive_stores.endpoint_requests import EndpointError
 from support.effort import DEEP
 from support.held import Held, feed, line, triple
 from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, serve, window

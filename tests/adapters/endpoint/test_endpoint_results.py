@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from email.message import Message
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
+from rdflive.http import Fault
 from rdflive.model import Quad
-from rdflive_stores.endpoint_http import Answer, ServerFault
+from rdflive_stores.endpoint_requests import Answer
 from rdflive_stores.endpoint_results import JSON_RESULTS, N_TRIPLES, Rows, read_rows
 from support.feeds import IRIS, LITERALS, NODES
 from support.feeds import write_term as write
@@ -23,8 +23,7 @@ ROW: dict[str, Any] = {name: {"type": "uri", "value": f"urn:{name}"} for name in
 
 
 def read(body: bytes, kind: str = N_TRIPLES) -> Rows:
-    headers = Message()
-    headers["Content-Type"] = f"{kind}; charset=utf-8"
+    headers = {"Content-Type": f"{kind}; charset=utf-8"}
     return read_rows(Answer(200, headers, body), construct=kind == N_TRIPLES)
 
 
@@ -51,7 +50,7 @@ def test_no_part_of_an_answer_is_taken_for_all_of_it(
     cut = body[: data.draw(st.integers(0, len(body) - 2))]
     try:
         rows = read(cut)
-    except ServerFault:
+    except Fault:
         return
     assert rows.total is None or len(rows.quads) < rows.total
 
@@ -60,7 +59,7 @@ def test_no_part_of_an_answer_is_taken_for_all_of_it(
 def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
     """`_:b.1 .` that is cut behind the first dot reads like a triple of another node."""
     triple = "<urn:s> <urn:p> _:b."
-    with pytest.raises(ServerFault, match="may go on"):
+    with pytest.raises(Fault, match="may go on"):
         read(f'{COUNT} "1" .\n{triple}'.encode())
     assert read(f'{COUNT} "1" .\n{triple}{end}'.encode()).quads == read(f"{triple}{end}".encode()).quads
     for last in ("_:b .", "<urn:_:b>.", '"1"^^<urn:_:b>.', '"_:b".'):
@@ -71,7 +70,7 @@ def test_an_answer_may_be_cut_at_a_dot_of_a_blank_node(end: str) -> None:
 @pytest.mark.parametrize("kind", [N_TRIPLES, JSON_RESULTS])
 def test_any_bytes_give_rows_or_a_fault(kind: str, body: bytes) -> None:
     """No answer makes the reader fail in another way."""
-    with suppress(ServerFault):
+    with suppress(Fault):
         assert isinstance(read(body, kind), Rows)
 
 
@@ -102,7 +101,7 @@ def test_any_json_gives_rows_or_a_fault(given_json: Any, depth: str) -> None:
         given_json = {"results": {"bindings": [given_json]}}
     elif depth == "terms":
         given_json = {"results": {"bindings": [{**ROW, "o": given_json}]}}
-    with suppress(ServerFault):
+    with suppress(Fault):
         assert isinstance(read(json.dumps(given_json).encode(), JSON_RESULTS), Rows)
 
 
@@ -143,13 +142,13 @@ def test_json_terms_are_those_of_the_results_format() -> None:
 )
 def test_json_that_is_no_triple_is_a_fault(name: str, term: dict[str, Any]) -> None:
     """What cannot stand there in RDF 1.1 is not taken in."""
-    with pytest.raises(ServerFault):
+    with pytest.raises(Fault):
         read(in_json({**ROW, name: term}), JSON_RESULTS)
 
 
 def test_deep_json_is_a_fault() -> None:
     """A nest of brackets does not exhaust the stack."""
-    with pytest.raises(ServerFault):
+    with pytest.raises(Fault):
         read(b"[" * 100_000, JSON_RESULTS)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from email.message import Message
 from email.utils import format_datetime
 
 import pytest
@@ -14,7 +15,7 @@ import rdflib
 from rdflive.errors import RdfliveError
 from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
-from rdflive_stores.endpoint_http import EndpointError, conditions
+from rdflive_stores.endpoint_requests import EndpointError, conditions
 from support.following import following
 from support.held import EVERYTHING, Held, feed, line, triple
 from support.misbehaving import N_TRIPLES, Asked, Reply, Server, rows, serve
@@ -78,7 +79,7 @@ def test_feed_gives_up_after_the_tries_it_was_given(server: Server) -> None:
     server.answer(Reply(503, b"down for maintenance"))
     target = Held(triple(7))
     with pytest.raises(
-        EndpointError, match=r"/sparql: HTTP 503: 'down for maintenance'; given up after 3 tries in"
+        EndpointError, match=r"/sparql: HTTP 503: down for maintenance; given up after 3 tries in"
     ):
         target.follow(feed(server))
     assert len(server.asked) == 3
@@ -110,7 +111,7 @@ def test_feed_does_not_wait_for_a_day(server: Server, form: str) -> None:
 def test_feed_says_at_once_what_will_not_pass(server: Server, status: int, advice: str) -> None:
     """The server's own words are in the error, shortened."""
     server.answer(Reply(status, b"because\n" + b"x" * 10_000))
-    with pytest.raises(EndpointError, match=f"HTTP {status}: 'because xxx.*{advice}") as raised:
+    with pytest.raises(EndpointError, match=f"HTTP {status}: because xxx.*{advice}") as raised:
         Held().follow(feed(server))
     assert len(str(raised.value)) < 600
     assert len(server.asked) == 1
@@ -122,7 +123,7 @@ def test_feed_reports_a_server_that_is_not_there() -> None:
     """A refused connection is tried again, then an error."""
     with serve() as gone:
         url = gone.url
-    with pytest.raises(EndpointError, match=r"ConnectionRefusedError|Connection refused"):
+    with pytest.raises(EndpointError, match="Connection refused"):
         Held().follow(EndpointFeed(url, patterns=EVERYTHING, every=None, tries=2, backoff=0))
 
 
@@ -136,7 +137,7 @@ def test_feed_reports_a_server_that_is_silent(server: Server) -> None:
 
     server.answer(lambda asked: Reply(200, slow(), {"Content-Type": N_TRIPLES}))
     target = Held()
-    with pytest.raises(EndpointError, match="TimeoutError"):
+    with pytest.raises(EndpointError, match=r"timed out after 0\.2 s"):
         target.follow(feed(server, timeout=0.2, tries=1))
     assert not target.held
 
@@ -198,10 +199,8 @@ def test_feed_asks_whether_anything_has_changed(server: Server) -> None:
 )
 def test_conditions_need_a_second_between_change_and_answer(modified: str, date: str, trusted: bool) -> None:
     """Within one second a document may change twice, so Last-Modified is not enough then."""
-    headers = Message()
-    for name, clock in (("Last-Modified", modified), ("Date", date)):
-        if clock:
-            headers[name] = f"Mon, 03 Mar 2025 {clock} GMT"
+    clocks = {"Last-Modified": modified, "Date": date}
+    headers = {name: f"Mon, 03 Mar 2025 {clock} GMT" for name, clock in clocks.items() if clock}
     assert bool(conditions(headers)) is trusted
 
 
@@ -212,6 +211,31 @@ def test_close_ends_a_feed_that_waits(server: Server) -> None:
     polling = EndpointFeed(server.url, patterns=EVERYTHING, every=3600)
     with following(graph, polling) as mirrored:
         mirrored.until(lambda: len(graph) == 2)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_close_ends_a_request(server: Server, begun: bool) -> None:
+    """A feed that waits for an answer, or for more of it, ends at once, without an error."""
+    asked, closed = threading.Event(), threading.Event()
+
+    def slow() -> Iterator[bytes]:
+        yield f"{line(1)}\n".encode() if begun else b""
+        asked.set()
+        closed.wait(60)
+
+    def answer(_: Asked) -> Reply:
+        if not begun:
+            list(slow())
+        return Reply(200, slow(), {"Content-Type": N_TRIPLES})
+
+    server.answer(answer)
+    polling = feed(server, timeout=60, tries=1)
+    with ThreadPoolExecutor(1) as other:
+        entries = other.submit(Held().follow, polling)
+        assert asked.wait(60)
+        polling.close()
+        assert entries.result(30) == []
+        closed.set()
 
 
 @pytest.mark.parametrize(
