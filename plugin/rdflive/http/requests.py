@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -53,8 +54,8 @@ class Http:
     ) -> Exchange:
         """Send a request once, and wait for the headers of the answer, whatever its status.
 
-        The server may be silent for `timeout` seconds, and `total` seconds later all is cut. The resolver
-        of names may take longer.
+        The server may be silent for `timeout` seconds, and after `total` seconds all is cut. Nothing can be
+        cut before there is a connection: that takes `timeout` seconds at most for each address of the host.
         """
         given = self._headers.copy()
         given.update(headers or {})
@@ -112,7 +113,7 @@ class Exchange(ExitStack):
             manager = connector(url)
             pool = manager.connection_from_url(url)
             kind = _TlsConnection if pool.scheme == "https" else _Connection
-            pool.ConnectionCls = type(kind.__name__, (kind,), {"exchange": self})
+            pool.ConnectionCls = partial(kind, self)  # type: ignore[assignment]  # it is only called
             self.callback(pool.close)
             options |= {"retries": _REDIRECTS, "preload_content": False, "decode_content": False}
             self._response = manager.urlopen(method, url, timeout=self._timeout, **options)
@@ -221,15 +222,17 @@ _REDIRECTS: Final = _SameOrigin(None, redirect=10, raise_on_redirect=False, resp
 class _Connection(HTTPConnection):
     """A connection that is watched from the moment it is there."""
 
-    exchange: Exchange
+    def __init__(self, exchange: Exchange, **options: Any) -> None:
+        super().__init__(**options)
+        self._exchange = exchange
 
     def _new_conn(self) -> socket.socket:
         # where urllib3.contrib.socks comes in, too: in front of the handshake, and of a proxy's tunnel
-        return self.exchange.watch(super()._new_conn())
+        return self._exchange.watch(super()._new_conn())
 
     def connect(self) -> None:
         super().connect()
-        self.exchange.line = self.sock
+        self._exchange.line = self.sock
 
 
 class _TlsConnection(_Connection, HTTPSConnection):
