@@ -96,7 +96,7 @@ class Requests:
     def ask(self, url: str, query: str, accept: str, headers: Mapping[str, str]) -> Answer:
         """Send a query to an endpoint once; the answer has one of the statuses 200, 304 and 406."""
         scheme, host, path, parameters, _ = urlsplit(url)
-        wrapper = SPARQLWrapper(urlunsplit((scheme, host, path, "", "")), agent="rdflive")
+        wrapper = SPARQLWrapper(urlunsplit((scheme, host, path, "", "")))
         for name, text in parse_qsl(parameters, keep_blank_values=True):
             wrapper.addParameter(name, text)
         wrapper.setOnlyConneg(True)
@@ -105,6 +105,7 @@ class Requests:
         # what SPARQLWrapper sends follows redirects with the credentials, and without the query of a POST
         made = wrapper._createRequest()
         headers = {**dict(made.header_items()), "Accept": accept, **headers}
+        del headers["User-agent"]  # that is for headers= to say
         return self.get(made.full_url, headers, (200, 304, 406), made.get_method(), made.data)
 
     def get(self, url: str, headers: Mapping[str, str], accepted: tuple[int, ...], *given: Any) -> Answer:

@@ -37,7 +37,7 @@ class Http:
         self._headers = HTTPHeaderDict({"User-Agent": "rdflive"})
         self._headers.update(headers or {})
         self._redirects = redirects
-        self._connector = _by_proxy if proxies else _direct
+        self._proxies = getproxies if proxies else dict
         self._under_way: set[Exchange] = set()
         self.closed = threading.Event()
         """Set by `close`: a wait for it is one that ends then."""
@@ -67,7 +67,7 @@ class Http:
         try:
             if self.closed.is_set():
                 raise Fault(_CLOSED)
-            exchange.open(self._connector, method, url, headers=sent, body=body, redirect=self._redirects)
+            exchange.open(self._proxies, method, url, headers=sent, body=body, redirect=self._redirects)
         except BaseException:
             exchange.close()
             raise
@@ -107,10 +107,10 @@ class Exchange(ExitStack):
             self.callback(timer.cancel)
             timer.start()
 
-    def open(self, connector: Callable[[str], PoolManager], method: str, url: str, **options: Any) -> None:
+    def open(self, proxies: Callable[[], dict[str, str]], method: str, url: str, **options: Any) -> None:
         """Connect, send, and take the headers of the answer."""
         with self._whole():
-            manager = connector(url)
+            manager = _manager(url, proxies())
             pool = manager.connection_from_url(url)
             kind = _TlsConnection if pool.scheme == "https" else _Connection
             pool.ConnectionCls = partial(kind, self)  # type: ignore[assignment]  # it is only called
@@ -239,14 +239,10 @@ class _TlsConnection(_Connection, HTTPSConnection):
     """The same by TLS."""
 
 
-def _direct(_: str) -> PoolManager:
-    return PoolManager()
-
-
-def _by_proxy(url: str) -> PoolManager:
-    """Make what connects to a URL by way of the proxy that the environment names for it, if any."""
+def _manager(url: str, proxies: Mapping[str, str]) -> PoolManager:
+    """Make what connects to a URL, by way of the proxy for its scheme if there is one."""
     scheme, location, *_ = urlsplit(url)
-    proxy = getproxies().get(scheme)
+    proxy = proxies.get(scheme)
     if not proxy or proxy_bypass(location):
         return PoolManager()
     proxy = proxy if "://" in proxy else f"http://{proxy}"

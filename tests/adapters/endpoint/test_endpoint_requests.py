@@ -161,6 +161,18 @@ def test_feed_follows_a_redirect_on_the_same_server(server: Server, status: int,
     assert {asked.headers["Authorization"] for asked in server.asked} == {"Basic bWU6c2VjcmV0"}
 
 
+@pytest.mark.parametrize("count", [1, 40])
+def test_feed_sends_the_headers_that_it_was_given(server: Server, count: int) -> None:
+    """They go with every query, in place of those that would go without them."""
+    server.answer(GOOD)
+    needed = [Quad(None, rdflib.URIRef(f"urn:p{i}"), None) for i in range(count)]
+    given = {"user-agent": "mine", "X-Key": "k"}
+    Held().follow(feed(server, patterns=needed, headers=given))
+    (asked,) = server.asked
+    assert (asked.headers.get_all("User-Agent"), asked.headers["X-Key"]) == (["mine"], "k")
+    assert asked.headers["Content-Type"] == (None if count == 1 else "application/x-www-form-urlencoded")
+
+
 def test_feed_does_not_follow_a_redirect_to_another_server(server: Server) -> None:
     """Credentials do not go where a redirect points to; the error names the place."""
     with serve() as other:
