@@ -11,7 +11,7 @@ ANSWERS = ("http/test_answers.py",)
 REQUESTS = ("http/test_requests.py",)
 EVENTS = ("sinks/test_events.py",)
 SUBSCRIBING = ("server/test_subscribing.py",)
-GUARDS = ("server/test_guards.py",)
+GUARDS = ("server/sparql/test_guards.py",)
 CHANGE_LOG = ("server/test_change_log.py",)
 ANSWER = ("client/test_answer.py",)
 RECONNECTING = ("client/test_reconnecting.py",)
@@ -144,14 +144,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "closing brackets do not count",
-        "rdflive/server/guards.py",
+        "rdflive/server/sparql/guards.py",
         "depth += (token.text in _OPENING) - (token.text in _CLOSING)",
         "depth += token.text in _OPENING",
         GUARDS,
     ),
     Fault(
         "the place of a clause behind an escape is that in the unescaped text",
-        "rdflive/server/guards.py",
+        "rdflive/server/sparql/guards.py",
         "return here + offset - there",
         "return offset",
         GUARDS,
@@ -159,8 +159,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an update may load from another host",
         "rdflive/server/protocol.py",
-        "await _quickly(service, operation.text, lambda: refuse_remote(operation.text, is_update=True))",
-        "await _quickly(service, operation.text, lambda: refuse_remote(operation.text))",
+        "await _unblocking(service, operation.text, lambda: refuse_remote(operation.text, is_update=True))",
+        "await _unblocking(service, operation.text, lambda: refuse_remote(operation.text))",
         GUARDS,
     ),
     Fault(

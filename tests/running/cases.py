@@ -21,6 +21,11 @@ KILLS = "tests/spark/test_kills.py::test_what_is_killed_goes_on_where_it_was"
 MOVED = {
     "tests/adapters/test_planted_faults.py::": "tests/faults/test_contract_suite.py::",
     "tests/server/test_isolated.py::test_serving_is": "tests/test_forking.py::test_serving_is",
+    "tests/server/test_isolated.py::": "tests/server/isolation/test_children.py::",
+    "tests/server/test_readers.py::": "tests/server/isolation/test_disk_forks.py::",
+    "tests/server/test_guards.py::": "tests/server/sparql/test_guards.py::",
+    "tests/server/test_answering.py::": "tests/server/sparql/test_answering.py::",
+    "tests/server/test_small.py::": "tests/server/test_quick_queries.py::",
     "tests/spark/test_kill_mirror.py::test_a_killed_mirror_loses_nothing_and_applies_nothing_twice": (
         f"{KILLS}[mirror]"
     ),

@@ -39,8 +39,8 @@ KNOWN = {
 """Tests and files that may need no mark, and why."""
 PARTS = {
     "windows": "tests/test_forking.py tests/test_mirror_faults.py tests/resume/test_journal.py "
-    "tests/cli/test_explain.py tests/server/test_small.py tests/server/page",
-    "macos": "tests/test_forking.py tests/test_parsing.py tests/server/test_small.py tests/fuzz",
+    "tests/cli/test_explain.py tests/server/test_quick_queries.py tests/server/page",
+    "macos": "tests/test_forking.py tests/test_parsing.py tests/server/test_quick_queries.py tests/fuzz",
 }
 """Some tests of most kinds, marked ones among them."""
 MISSED = {

@@ -341,7 +341,7 @@ def test_an_update_that_is_under_way_is_waited_for() -> None:
         following = threading.Thread(target=follow, args=(server,))
         following.start()
         assert follows.wait(20)
-        write = server.service.write
+        write = server.service.threads.write
 
         async def slow(function: Any) -> Any:
             def run() -> Any:
@@ -351,7 +351,7 @@ def test_an_update_that_is_under_way_is_waited_for() -> None:
 
             return await write(run)
 
-        server.service.write = slow  # type: ignore[method-assign]
+        server.service.threads.write = slow  # type: ignore[method-assign]
         body = urlencode({"update": "INSERT DATA { <urn:a> <http://e/p> 1 }"})
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         sending = threading.Thread(

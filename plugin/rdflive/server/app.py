@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import rdflib
+from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -23,7 +24,6 @@ from rdflive.server.failures import Problem, answer_fault, answer_problem
 from rdflive.server.forking import check_fork
 from rdflive.server.gate import Gate
 from rdflive.server.login import login
-from rdflive.server.metrics import show_metrics
 from rdflive.server.openapi import show_openapi
 from rdflive.server.page import page_routes
 from rdflive.server.protocol import query, update
@@ -94,7 +94,7 @@ def _routes() -> list[BaseRoute]:
         Route("/subscriptions", _needing("subscribe", list_topics)),
         Route("/subscriptions/{name}", _needing("subscribe", describe_topic)),
         Route("/changes", _needing("subscribe", changes)),
-        Route("/metrics", show_metrics),
+        Route("/metrics", _metrics),
         Route("/openapi.json", show_openapi),
         *page_routes(),
     ]
@@ -117,6 +117,14 @@ async def _health(request: Request) -> Response:
     service: Service = request.app.state.service
     feed = {} if service.feed is None else {"feed": service.feed}
     return JSONResponse({"status": "ok", **feed})
+
+
+async def _metrics(request: Request) -> Response:
+    """Answer with all metrics as Prometheus reads them."""
+    service: Service = request.app.state.service
+    encode, kind = choose_encoder(request.headers.get("accept", ""))
+    text = await service.threads.work(lambda: encode(service.metrics.registry))
+    return Response(text, headers={"Content-Type": kind})
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:

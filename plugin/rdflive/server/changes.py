@@ -17,8 +17,8 @@ from rdflive.server.access import Client
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.failures import Problem
 from rdflive.server.follower import CUT
-from rdflive.server.negotiation import choose
 from rdflive.server.service import Service
+from rdflive.server.sparql.negotiation import choose
 from rdflive.sinks.event import heartbeat
 
 __all__ = ["changes"]

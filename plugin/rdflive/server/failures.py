@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from rdflive.errors import BudgetError, QuerySyntaxError, RdfliveError, UnsupportedQueryError
 
-__all__ = ["Problem", "answer_fault", "answer_problem", "problem_of"]
+__all__ = ["Problem", "answer_fault", "answer_problem", "problem_of", "server_ends"]
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
@@ -57,6 +57,11 @@ class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
     def response(self) -> JSONResponse:
         """Give the response."""
         return JSONResponse(self.members(), self.status, self.headers, media_type="application/problem+json")
+
+
+def server_ends() -> Problem:
+    """Give the problem of whoever asks a server that ends."""
+    return Problem(503, "the server ends", headers={"Retry-After": "5"})
 
 
 def problem_of(error: RdfliveError) -> Problem:

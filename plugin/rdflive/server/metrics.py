@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
-from starlette.requests import Request
-from starlette.responses import Response
 
-if TYPE_CHECKING:
-    from rdflive.server.service import Service
+from rdflive.server.topics import Topics
 
-__all__ = ["Metrics", "show_metrics"]
+__all__ = ["Metrics"]
 
 
 class Metrics:
@@ -34,34 +30,27 @@ class Metrics:
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
         ProcessCollector(registry=self.registry)
 
-    def watch(self, service: Service) -> None:
-        """Show what is open on a service."""
-        self.registry.register(_Open(service))
+    def watch(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
+        """Show what is open: the topics, the number of the last commit, and the state of the feed."""
+        self.registry.register(_Open(topics, commits, feed))
 
 
 class _Open(Collector):
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
+        self._topics = topics
+        self._commits = commits
+        self._feed = feed
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Give what is open now."""
-        topics = list(self._service.topics)
+        topics = list(self._topics)
         yield GaugeMetricFamily("rdflive_subscriptions", "Queries kept up to date", len(topics))
         clients = sum(len(topic.followers) for topic in topics)
         yield GaugeMetricFamily("rdflive_subscribers", "Clients that follow them", clients)
         rows = sum(len(topic.log) for topic in topics)
         yield GaugeMetricFamily("rdflive_solutions", "Solutions of their answers", rows)
-        yield GaugeMetricFamily("rdflive_commits", "Commits of the graph", self._service.capture.sequence)
-        if self._service.feed is not None:
-            is_running = self._service.feed == "following"
+        yield GaugeMetricFamily("rdflive_commits", "Commits of the graph", self._commits())
+        feed = self._feed()
+        if feed is not None:
+            is_running = feed == "following"
             yield GaugeMetricFamily("rdflive_feed_running", "1 while the change feed is followed", is_running)
-
-
-async def show_metrics(request: Request) -> Response:
-    """Answer with all metrics as Prometheus reads them."""
-    from prometheus_client.exposition import choose_encoder
-
-    service: Service = request.app.state.service
-    encode, kind = choose_encoder(request.headers.get("accept", ""))
-    text = await service.work(lambda: encode(service.metrics.registry))
-    return Response(text, headers={"Content-Type": kind})

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Final
 
-import rdflib
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from rdflive.api.live import explain
-from rdflive.server.answered import Answered
-from rdflive.server.asked import asked
 from rdflive.server.follower import CUT, Follower
-from rdflive.server.frames import Frames
+from rdflive.server.isolation.response import ChildResponse
+from rdflive.server.isolation.work import ExplainQuery
+from rdflive.server.live_query import read_live_query
 from rdflive.server.service import Service
 from rdflive.sinks.event import heartbeat
-from rdflive.sinks.ndjson import TRIPLE
 
 __all__ = ["describe_topic", "explain_query", "list_topics", "subscribe"]
 
@@ -36,7 +31,7 @@ _PATIENCE: Final = 60.0
 async def subscribe(request: Request) -> Response:
     """Answer with the events of a query, for as long as the client stays."""
     service: Service = request.app.state.service
-    given = await asked(request)
+    given = await read_live_query(request)
     if request.method == "HEAD":
         return Response(headers=_HEADERS, media_type=_EVENT_STREAM)
     stack = AsyncExitStack()
@@ -49,41 +44,23 @@ async def subscribe(request: Request) -> Response:
 
 async def explain_query(request: Request) -> Response:
     """Answer with the plan of a query, also as a picture."""
-    given = await asked(request)
-    return Answered(request, _Explaining(given.query))
+    given = await read_live_query(request)
+    service: Service = request.app.state.service
+    return ChildResponse(service.children, request.state.client.name, ExplainQuery(given.query))
 
 
 async def list_topics(request: Request) -> Response:
     """Answer with all queries that are kept up to date."""
     service: Service = request.app.state.service
     topics = list(service.topics)
-    return JSONResponse(await service.work(lambda: [topic.describe() for topic in topics]))
+    return JSONResponse(await service.threads.work(lambda: [topic.describe() for topic in topics]))
 
 
 async def describe_topic(request: Request) -> Response:
     """Answer with one query that is kept up to date."""
     service: Service = request.app.state.service
     topic = service.topics.find(request.path_params["name"])
-    return JSONResponse(await service.work(topic.describe))
-
-
-@dataclass(frozen=True, slots=True)
-class _Explaining:
-    """A query to explain in a child: to parse and plan it may take long."""
-
-    query: str
-
-    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
-        explanation = explain(self.query, initNs=dict(dataset.namespaces()))
-        told = {
-            "form": explanation.form,
-            "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
-            "algorithms": explanation.algorithms,
-            "text": str(explanation),
-            "svg": explanation.svg(),
-        }
-        frames.begin("application/json")
-        frames.write(json.dumps(told).encode())
+    return JSONResponse(await service.threads.work(topic.describe))
 
 
 class _Events(Response):

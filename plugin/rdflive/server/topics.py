@@ -7,10 +7,10 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import rdflib
 
@@ -20,42 +20,22 @@ from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Delta
 from rdflive.query.budget import Budget
 from rdflive.server.access import Client
-from rdflive.server.failures import Problem
+from rdflive.server.failures import Problem, server_ends
 from rdflive.server.follower import Follower
-from rdflive.server.frames import Frames
+from rdflive.server.isolation.children import Children
+from rdflive.server.isolation.work import OpenSubscription
 from rdflive.server.pace import Pace
-from rdflive.server.small import is_small
+from rdflive.server.quick_queries import opens_quickly
+from rdflive.server.settings import Limits
+from rdflive.server.threads import Threads
 from rdflive.sinks.events import EventLog
 
-if TYPE_CHECKING:
-    from rdflive.server.service import Service
-
-__all__ = ["Opening", "Topic", "Topics"]
+__all__ = ["Topic", "Topics"]
 
 _FAREWELL: Final = 1.0
 """Seconds at the end that clients have to take what they are being sent."""
 _LINGER: Final = 60.0
 """Seconds that a query without clients is kept up to date for those that come back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A subscription that is opened only to see whether it can be done within the limits, in a child."""
-
-    query: str
-    entailment: str | None
-    rows: int
-    budget: Budget
-
-    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
-        """Raise `Problem` if it cannot."""
-        with subscribe(
-            dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
-        ) as subscription:
-            rows = len(subscription.answers())
-        if rows > self.rows:
-            raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
-        frames.begin("")
 
 
 class Topic:
@@ -151,8 +131,11 @@ class Topic:
 class Topics:
     """The topics that are open, and how many of them each client follows. Used in the event loop's thread."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, dataset: rdflib.Dataset, limits: Limits, children: Children, threads: Threads) -> None:
+        self._dataset = dataset
+        self._limits = limits
+        self._children = children
+        self._threads = threads
         self._pace = Pace(asyncio.get_running_loop())
         self._topics: dict[str, Topic] = {}
         self._opening: dict[str, asyncio.Task[Topic]] = {}
@@ -182,8 +165,8 @@ class Topics:
         Raises `Problem` for what cannot be opened, 429 for one client's too many.
         """
         if self._is_closed:
-            raise ending()
-        limit = self._service.limits.subscriptions
+            raise server_ends()
+        limit = self._limits.subscriptions
         if self._counts[client.name] >= limit:
             raise Problem(
                 429,
@@ -221,7 +204,7 @@ class Topics:
             for follower in topic.followers:
                 loop.call_later(_FAREWELL, follower.cut)
         for topic in topics.values():
-            await self._service.work(topic.close)
+            await self._threads.work(topic.close)
 
     async def _open(self, query: str, entailment: str | None, client: Client) -> Topic:
         """Give the topic of a query; whoever asks for it while it is being opened waits for the same."""
@@ -240,18 +223,18 @@ class Topics:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.cancelled():  # by `close`, not whoever asked
-                raise ending() from None
+                raise server_ends() from None
             raise
 
     async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
-        service = self._service
-        rows, budget = service.limits.rows, service.limits.budget
-        if entailment or not await service.work(partial(is_small, service.dataset, query, rows)):
+        dataset, work = self._dataset, self._threads.work
+        rows, budget = self._limits.rows, self._limits.budget
+        if entailment or not await work(partial(opens_quickly, dataset, query, rows)):
             timeless = replace(budget, opening_seconds=inf)  # the process has its own end
-            opening = Opening(query, entailment, rows, timeless)
-            await service.children.rehearse(client.name, opening, "opening of the subscription")
+            opening = OpenSubscription(query, entailment, rows, timeless)
+            await self._children.rehearse(client.name, opening, "opening of the subscription")
         topic = Topic(name, query, entailment, self._pace, rows=rows, budget=budget, on_end=self._forget)
-        await service.work(partial(topic.open, service.dataset))
+        await work(partial(topic.open, dataset))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone
         return topic
@@ -266,23 +249,18 @@ class Topics:
         if topic.followers or self._topics.get(topic.id) is not topic:
             return
         self._lingering[topic] = asyncio.get_running_loop().call_later(_LINGER, self._drop, topic)
-        if len(self._lingering) > self._service.limits.subscriptions:
+        if len(self._lingering) > self._limits.subscriptions:
             self._drop(next(iter(self._lingering)))
 
     def _drop(self, topic: Topic) -> None:
         self._forget(topic)
-        self._service.start(topic.close)
+        self._threads.start(topic.close)
 
     def _forget(self, topic: Topic) -> None:
         """Let the next client of a query open it anew; those that follow it now still take what there is."""
         self._keep(topic)
         if self._topics.get(topic.id) is topic:
             del self._topics[topic.id]
-
-
-def ending() -> Problem:
-    """Say that the server ends."""
-    return Problem(503, "the server ends", headers={"Retry-After": "5"})
 
 
 def name_of(query: str, entailment: str | None) -> str:

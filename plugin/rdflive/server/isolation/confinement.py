@@ -17,13 +17,13 @@ import rdflib
 
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem, problem_of
-from rdflive.server.frames import Frames
+from rdflive.server.isolation.frames import Frames
 from rdflive.server.settings import Limits
 
 with suppress(ImportError):  # Windows has none, and no children either
     import resource
 
-__all__ = ["Work", "live"]
+__all__ = ["Work", "run_child"]
 
 Work: TypeAlias = Callable[[rdflib.Dataset, Frames], None]
 """What a child does; it raises `RdfliveError` for what the client did wrong."""
@@ -34,7 +34,7 @@ _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def live(
+def run_child(
     begin: Callable[[], tuple[rdflib.Dataset, Work]],
     channel: socket.socket,
     limits: Limits,

@@ -16,13 +16,13 @@ from typing import Any
 import rdflib
 
 from rdflive.plugins import manager
-from rdflive.server.confinement import Work, live
+from rdflive.server.isolation.confinement import Work, run_child
 from rdflive.server.settings import Limits
 
-__all__ = ["Forks"]
+__all__ = ["MemoryForks"]
 
 
-class Forks:
+class MemoryForks:
     """Makes forks of this process. A fork ends with the thread that made it."""
 
     def __init__(self, dataset: rdflib.Dataset, limits: Limits) -> None:
@@ -39,7 +39,7 @@ class Forks:
         with manager.locked(self._dataset.store):
             pid = os.fork()
             if not pid:
-                live(
+                run_child(
                     lambda: (self._freed(), work),
                     theirs,
                     self._limits,
@@ -49,7 +49,7 @@ class Forks:
         return _Fork(pid)
 
     def close(self) -> None:
-        """Do nothing: forks are buried one by one."""
+        """Do nothing: forks are reaped one by one."""
 
     def _freed(self) -> rdflib.Dataset:
         """Give the dataset without those that listen to it, and no lock that a thread had at the fork."""
@@ -66,7 +66,7 @@ class _Fork:
     def kill(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         os.waitpid(self._pid, 0)
 
 

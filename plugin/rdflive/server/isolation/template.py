@@ -12,18 +12,20 @@ from typing import Any, Final, NoReturn
 
 import rdflib
 
-from rdflive.server.confinement import Work, live
+import rdflive.server.isolation.work  # noqa: F401 - so that no child need import it
+from rdflive.server.isolation.confinement import Work, run_child
+from rdflive.server.isolation.warming import warm_up
 from rdflive.server.settings import Limits
 
-__all__ = ["BURY", "FORK", "KILL", "ORDER", "SIZE", "Job", "serve"]
+__all__ = ["FORK", "KILL", "ORDER", "REAP", "SIZE", "Job", "serve"]
 
 ORDER: Final = struct.Struct(">ci")
 """What it is told, and a child's number; the answer is of the same form.
 
 The first answer comes without an order, when it is ready."""
-FORK, KILL, BURY = b"F", b"K", b"B"
-"""FORK comes with the child's socket, and is answered with its number, or 0 where there can be none; BURY is
-answered when the child has ended. A child's number is its own until it is buried."""
+FORK, KILL, REAP = b"F", b"K", b"R"
+"""FORK comes with the child's socket, and is answered with its number, or 0 where there can be none; REAP is
+answered when the child has ended. A child's number is its own until it is reaped."""
 SIZE: Final = struct.Struct(">I")
 """In front of a pickled value, its number of bytes."""
 
@@ -75,10 +77,6 @@ def _prepare() -> None:
     import oxrdflib  # noqa: F401 - for the children
     import pyoxigraph  # noqa: F401
 
-    import rdflive.server.protocol
-    import rdflive.server.topics  # noqa: F401
-    from rdflive.server.warming import warm_up
-
     warm_up()
 
 
@@ -98,7 +96,7 @@ def _fork(channel: socket.socket, limits: Limits) -> int:
     except OSError:
         return 0
     if not pid:
-        live(lambda: _begun(channel), channel, limits, parent=parent, has_files=True)
+        run_child(lambda: _begun(channel), channel, limits, parent=parent, has_files=True)
     return pid
 
 

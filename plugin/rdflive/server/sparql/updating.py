@@ -10,12 +10,12 @@ import pyparsing
 import rdflib
 
 from rdflive.plugins import manager
-from rdflive.server.answering import native_of, syntax_problem
 from rdflive.server.failures import Problem
-from rdflive.server.operations import Operation
+from rdflive.server.sparql.answering import native_of, syntax_problem
+from rdflive.server.sparql.operations import Operation
 from rdflive.syntax.tokens import Token, tokenize
 
-__all__ = ["may_take_long", "run", "update_text"]
+__all__ = ["may_take_long", "run_update", "update_text"]
 
 _SHORT: Final = 2000
 """Characters of an update that rdflib's parser takes at once."""
@@ -63,7 +63,7 @@ def may_take_long(dataset: rdflib.Dataset, text: str) -> bool:
     return native_of(dataset) is None and (len(text) > _SHORT or "(" in text or "[" in text)
 
 
-def run(dataset: rdflib.Dataset, text: str) -> int:
+def run_update(dataset: rdflib.Dataset, text: str) -> int:
     """Run an update as one commit, all or nothing, and give the number of a commit that has it.
 
     Raises `Problem` 400 for what is no update or cannot be done; then nothing has changed.

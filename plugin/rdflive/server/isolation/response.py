@@ -1,28 +1,26 @@
-"""The answer of a child, as a response."""
+"""The answer of a child as a response of HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rdflive.server.confinement import Work
 from rdflive.server.follower import CUT
-from rdflive.server.isolated import Child
-from rdflive.server.service import Service
+from rdflive.server.isolation.children import Child, Children
+from rdflive.server.isolation.confinement import Work
 
-__all__ = ["Answered"]
+__all__ = ["ChildResponse"]
 
 
-class Answered(Response):
+class ChildResponse(Response):
     """The answer of a child, sent while it comes. It has no end where the child fails on the way."""
 
-    def __init__(self, request: Request, work: Work) -> None:
+    def __init__(self, children: Children, client: str, work: Work) -> None:
         super().__init__()
-        self._request = request
-        self._service: Service = request.app.state.service
+        self._children = children
+        self._client = client
         self._work = work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,11 +36,10 @@ class Answered(Response):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _stream(self, scope: Scope, send: Send) -> None:
-        children, name = self._service.children, self._request.state.client.name
         has_begun = False
         try:
-            async with asyncio.timeout(self._service.limits.query_seconds):
-                async with children.working(name, self._work) as child:
+            async with asyncio.timeout(self._children.limits.query_seconds):
+                async with self._children.working(self._client, self._work) as child:
                     headers = {
                         "content-type": await child.begin(),
                         "vary": "Accept",
@@ -53,7 +50,7 @@ class Answered(Response):
                     await _send_pieces(child, send)
         except (TimeoutError, EOFError, ConnectionError) as error:
             if not has_begun:
-                raise children.exceeded(error, "query") from error
+                raise self._children.exceeded(error, "query") from error
             cut = scope.get(CUT)
             if cut is None:
                 raise

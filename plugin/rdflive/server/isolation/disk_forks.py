@@ -14,17 +14,17 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from rdflive.server.checkpoints import Checkpoint, Checkpoints
-from rdflive.server.confinement import Work
+from rdflive.server.isolation.checkpoints import Checkpoint, Checkpoints
+from rdflive.server.isolation.confinement import Work
+from rdflive.server.isolation.template import FORK, KILL, ORDER, REAP, SIZE, Job
 from rdflive.server.settings import Limits
-from rdflive.server.template import BURY, FORK, KILL, ORDER, SIZE, Job
 
-__all__ = ["Readers"]
+__all__ = ["DiskForks"]
 
-_PROGRAM: Final = "import sys; from rdflive.server.template import serve; serve(int(sys.argv[1]))"
+_PROGRAM: Final = "import sys; from rdflive.server.isolation.template import serve; serve(int(sys.argv[1]))"
 
 
-class Readers:
+class DiskForks:
     """Has a template make children, and starts it anew should it have ended."""
 
     def __init__(self, checkpoints: Checkpoints, limits: Limits) -> None:
@@ -33,7 +33,7 @@ class Readers:
         self._lock = threading.Lock()
         self._template = _Template(limits)
 
-    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Reader:
+    def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _DiskFork:
         """Have a child work on the state of this moment; raises `OSError` where there can be none."""
         dataset = self._checkpoints.dataset
         checkpoint = self._checkpoints.take(alone=writes)
@@ -41,13 +41,13 @@ class Readers:
             prefixes = {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
             job = Job(checkpoint.path, writes, prefixes, dataset.default_union, work)
             template, pid = self._fork(theirs)
-            reader = _Reader(template, pid, self._checkpoints, checkpoint)
+            fork = _DiskFork(template, pid, self._checkpoints, checkpoint)
         except BaseException:
             self._checkpoints.release(checkpoint)
             raise
         theirs.close()  # else nothing would tell that the child has ended
         _send(ours, job)
-        return reader
+        return fork
 
     def close(self) -> None:
         """End the template, and remove the checkpoints."""
@@ -98,10 +98,10 @@ class _Template:
         with suppress(OSError):  # where it has ended its children have too
             self._orders.sendall(ORDER.pack(KILL, pid))
 
-    def bury(self, pid: int) -> None:
+    def reap(self, pid: int) -> None:
         """Have it wait for a child."""
         with suppress(OSError, EOFError), self._lock:
-            self._orders.sendall(ORDER.pack(BURY, pid))
+            self._orders.sendall(ORDER.pack(REAP, pid))
             self._answer()
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class _Template:
         return int(ORDER.unpack(answer)[1])
 
 
-class _Reader:
+class _DiskFork:
     """A child with its checkpoint."""
 
     def __init__(
@@ -130,8 +130,8 @@ class _Reader:
     def kill(self) -> None:
         self._template.kill(self._pid)
 
-    def bury(self) -> None:
-        self._template.bury(self._pid)
+    def reap(self) -> None:
+        self._template.reap(self._pid)
         self._checkpoints.release(self._checkpoint)
 
 

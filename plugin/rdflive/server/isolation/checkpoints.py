@@ -16,7 +16,7 @@ import rdflib
 
 from rdflive.errors import RdfliveError
 from rdflive.plugins import manager
-from rdflive.server.answering import native_of
+from rdflive.server.sparql.answering import native_of
 
 __all__ = ["Checkpoint", "Checkpoints"]
 

@@ -14,8 +14,8 @@ import pytest
 import rdflib
 
 import rdflive
-from rdflive.server.checkpoints import Checkpoints
-from rdflive.server.readers import Readers
+from rdflive.server.isolation.checkpoints import Checkpoints
+from rdflive.server.isolation.disk_forks import DiskForks
 from support.protocol import answered, updated
 from support.serving import Serving, serving
 
@@ -43,9 +43,9 @@ def server(dataset: rdflib.Dataset, tmp_path: Path) -> Iterator[Serving]:
 
 def template(server: Serving) -> int:
     """Give the process that children are forked from."""
-    readers = server.service.children._maker
-    assert isinstance(readers, Readers)
-    return readers._template._process.pid
+    forks = server.service.children._maker
+    assert isinstance(forks, DiskForks)
+    return forks._template._process.pid
 
 
 def test_queries_see_one_state_while_a_writer_writes_and_compacts(server: Serving) -> None:

@@ -16,7 +16,7 @@ from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.syntax.tokens import Token, tokenize
 
-__all__ = ["is_small"]
+__all__ = ["opens_quickly"]
 
 _FEW: Final = 1000
 """Triples that are matched in no time."""
@@ -26,14 +26,14 @@ _WORDS: Final = frozenset({"BASE", "PREFIX", "SELECT", "ASK", "DISTINCT", "WHERE
 _MARKS: Final = frozenset({"{", "}", ".", "*", "^^"})
 
 
-def is_small(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
+def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool:
     """Tell whether a query is one triple pattern that few triples match, and no more than `most`.
 
     It waits for the store's lock, and says no where it is not sure.
 
-    >>> is_small(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes }")
+    >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes }")
     True
-    >>> is_small(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
+    >>> opens_quickly(rdflib.Dataset(), "SELECT * { ?train <urn:delay> ?minutes FILTER(?minutes > 5) }")
     False
     """
     if len(query) > _SHORT or "\\" in query or not _is_plain(list(tokenize(query))):

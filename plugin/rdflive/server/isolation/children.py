@@ -11,26 +11,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
-from rdflive.server.checkpoints import Checkpoints
-from rdflive.server.confinement import Work
-from rdflive.server.failures import Problem
-from rdflive.server.forks import Forks
-from rdflive.server.frames import FRAME, PIECE
-from rdflive.server.readers import Readers
-from rdflive.server.warming import warm_up
+import rdflib
 
-if TYPE_CHECKING:
-    from rdflive.server.service import Service
+from rdflive.server.failures import Problem
+from rdflive.server.isolation.checkpoints import Checkpoints
+from rdflive.server.isolation.confinement import Work
+from rdflive.server.isolation.disk_forks import DiskForks
+from rdflive.server.isolation.frames import FRAME, PIECE
+from rdflive.server.isolation.memory_forks import MemoryForks
+from rdflive.server.isolation.warming import warm_up
+from rdflive.server.settings import Limits
 
 __all__ = ["Child", "Children", "Process"]
 
 _TOTAL: Final = 32
 """Children at once, whoever asks."""
 _STARTING: Final = 4
-"""Threads that start and bury children; who starts one may wait for the store's lock."""
+"""Threads that start and reap children; who starts one may wait for the store's lock."""
 
 
 class Process(Protocol):
@@ -39,7 +39,7 @@ class Process(Protocol):
     def kill(self) -> None:
         """End it, whatever it does, without waiting."""
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Wait for its end and leave nothing of it."""
 
 
@@ -88,21 +88,19 @@ class Child:
 class Children:
     """The children of a server, and how many each client has. Made and closed outside the event loop."""
 
-    def __init__(self, service: Service, folder: Path | None) -> None:
-        """Make the children of a service, whose store may be on the disk that `folder` is on."""
+    def __init__(self, dataset: rdflib.Dataset, limits: Limits, folder: Path | None) -> None:
+        """Prepare for children of a dataset, whose store may be on the disk that `folder` is on."""
         warm_up()
-        self._limits = service.limits
-        checkpoints = Checkpoints.of(service.dataset, folder)
+        self.limits = limits
+        checkpoints = Checkpoints.of(dataset, folder)
         self._maker: Maker = (
-            Forks(service.dataset, service.limits)
-            if checkpoints is None
-            else Readers(checkpoints, service.limits)
+            MemoryForks(dataset, limits) if checkpoints is None else DiskForks(checkpoints, limits)
         )
         self._threads = ThreadPoolExecutor(_STARTING, "rdflive-children")
         self._processes: set[Process] = set()
         self._running: Counter[str] = Counter()
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        self._all = asyncio.Semaphore(max(_TOTAL, service.limits.queries))
+        self._all = asyncio.Semaphore(max(_TOTAL, limits.queries))
 
     def close(self) -> None:
         """End all children."""
@@ -110,13 +108,13 @@ class Children:
             process.kill()
         self._threads.shutdown()
         while self._processes:
-            self._processes.pop().bury()
+            self._processes.pop().reap()
         self._maker.close()
 
     @asynccontextmanager
     async def working(self, client: str, work: Work) -> AsyncIterator[Child]:
         """Have a child do some work inside the block; raises `Problem` 429 or 503 for one too many."""
-        limit = self._limits.queries
+        limit = self.limits.queries
         if self._running[client] >= limit:
             raise Problem(429, f"more than {limit} queries at once", headers={"Retry-After": "1"})
         if self._all.locked():
@@ -137,10 +135,10 @@ class Children:
         """
         turns = self._turns.get(client)
         if turns is None:
-            self._turns[client] = turns = asyncio.Semaphore(self._limits.queries)
+            self._turns[client] = turns = asyncio.Semaphore(self.limits.queries)
         async with turns, self._all:
             try:
-                async with asyncio.timeout(self._limits.query_seconds):
+                async with asyncio.timeout(self.limits.query_seconds):
                     async with self._child(work, writes=writes) as child:
                         await child.begin()
             except (TimeoutError, EOFError, ConnectionError) as error:
@@ -149,9 +147,9 @@ class Children:
     def exceeded(self, error: Exception, what: str) -> Problem:
         """Say which limit a child without an answer has met."""
         if isinstance(error, TimeoutError):
-            detail = f"the {what} takes longer than {self._limits.query_seconds:g} s"
+            detail = f"the {what} takes longer than {self.limits.query_seconds:g} s"
         else:
-            size = f"{self._limits.query_bytes:,} bytes of memory"
+            size = f"{self.limits.query_bytes:,} bytes of memory"
             detail = f"the {what} needs more than {size}, or its engine failed"
         return Problem(503, detail, headers={"Retry-After": "60"})
 
@@ -192,16 +190,16 @@ class Children:
         return process
 
     def _end(self, process: Process) -> None:
-        """End a process, and bury it in a thread."""
+        """End a process, and reap it in a thread."""
         process.kill()
         try:
-            self._threads.submit(self._bury, process)
+            self._threads.submit(self._reap, process)
         except RuntimeError:  # the server has ended, and all processes with it
             return
 
-    def _bury(self, process: Process) -> None:
+    def _reap(self, process: Process) -> None:
         if process in self._processes:
-            process.bury()
+            process.reap()
             self._processes.discard(process)
 
     def _end_late(self, ours: socket.socket, starting: asyncio.Future[Process]) -> None:

@@ -16,7 +16,7 @@ from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from rdflive.server.failures import Problem
-from rdflive.server.guards import refuse_deep, refuse_remote
+from rdflive.server.sparql.guards import refuse_deep, refuse_remote
 from support.effort import examples
 from support.listening import end_accepting
 from support.protocol import answered, updated

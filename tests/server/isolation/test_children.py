@@ -25,8 +25,9 @@ import rdflib
 from websockets.sync.client import connect
 
 import rdflive
-from rdflive.server import forks, isolated
 from rdflive.server.access import RIGHTS, Client, digest
+from rdflive.server.isolation import children as children_module
+from rdflive.server.isolation.memory_forks import _with_locks
 from support.effort import rounds
 from support.protocol import answered, asked, updated
 from support.serving import Serving, serving
@@ -107,7 +108,7 @@ def test_a_server_holds_nothing_that_threads_are_making(monkeypatch: pytest.Monk
     """It finds the locks that a fork must free without a list of all objects."""
     held = {id(o) for o in gc.get_objects() if type(o) is cached_property and hasattr(o, "lock")}
     monkeypatch.delattr(gc, "get_objects")
-    assert {id(found) for found in forks._with_locks()} == held
+    assert {id(found) for found in _with_locks()} == held
     assert bool(held) == (sys.version_info < (3, 12))
 
 
@@ -323,7 +324,7 @@ def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
 
 def test_the_server_has_so_many_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks, the number of processes is bounded."""
-    monkeypatch.setattr(isolated, "_TOTAL", 1)
+    monkeypatch.setattr(children_module, "_TOTAL", 1)
     tokens = {digest(name): Client(name, RIGHTS) for name in ("a", "b")}
     with serving(filled("default"), tokens=tokens, queries=1) as server:
         first = threading.Thread(target=lambda: answered(server, BOMBS["cross"], Authorization="Bearer a"))

@@ -15,11 +15,11 @@ from rdflib.term import URIRef
 from rdflive.errors import QuerySyntaxError
 from rdflive.feeds.writing import UnwritableError
 from rdflive.query.rdflib_algebra import algebra_of
-from rdflive.server import formats
 from rdflive.server.failures import Problem
-from rdflive.server.negotiation import choose
-from rdflive.server.operations import Operation
-from rdflive.server.selection import Selection
+from rdflive.server.sparql import formats
+from rdflive.server.sparql.negotiation import choose
+from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.selection import Selection
 from rdflive.syntax.tokens import tokenize
 
 __all__ = ["Answer", "answer", "native_of", "syntax_problem"]

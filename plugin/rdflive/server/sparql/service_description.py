@@ -9,8 +9,8 @@ from rdflib.namespace import RDF
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rdflive.server import formats
-from rdflive.server.negotiation import choose
+from rdflive.server.sparql import formats
+from rdflive.server.sparql.negotiation import choose
 
 __all__ = ["describe_service"]
 

@@ -7,8 +7,8 @@ import re2  # noqa: F401 - subscriptions import it when they need it: see cli/se
 
 from rdflive.api.live import subscribe
 from rdflive.query.budget import Budget
-from rdflive.server.answering import answer
-from rdflive.server.operations import Operation
+from rdflive.server.sparql.answering import answer
+from rdflive.server.sparql.operations import Operation
 
 __all__ = ["warm_up"]
 

@@ -9,10 +9,10 @@ from starlette.requests import Request
 
 from rdflive.entail.regimes import ENTAILMENTS
 from rdflive.server.failures import Problem
-from rdflive.server.guards import refuse_deep
-from rdflive.server.operations import read_fields
+from rdflive.server.sparql.guards import refuse_deep
+from rdflive.server.sparql.operations import read_fields
 
-__all__ = ["Asked", "asked", "check_length"]
+__all__ = ["LiveQuery", "check_length", "read_live_query"]
 
 _LONGEST: Final = 50_000
 """Characters of the longest query that can be subscribed to."""
@@ -20,7 +20,7 @@ _KNOWN: Final = frozenset({"query", "entailment", "alias"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LiveQuery:
     """A query, and the entailment regime under which it is answered."""
 
     query: str
@@ -33,7 +33,7 @@ def check_length(query: str) -> None:
         raise Problem(413, f"a query that is to be kept up to date has at most {_LONGEST:,} characters")
 
 
-async def asked(request: Request) -> Asked:
+async def read_live_query(request: Request) -> LiveQuery:
     """Read GET with parameters, or POST of a form or of the query itself; raises `Problem`."""
     fields = await read_fields(request, "application/sparql-query", "query")
     names = [name for name, _ in fields]
@@ -50,4 +50,4 @@ async def asked(request: Request) -> Asked:
     entailment = given.get("entailment") or None
     if entailment not in (None, *ENTAILMENTS):
         raise Problem(400, f"entailment must be one of {', '.join(ENTAILMENTS)}, got {entailment!r}")
-    return Asked(given["query"], entailment)
+    return LiveQuery(given["query"], entailment)

@@ -10,7 +10,7 @@ from typing import Final
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem, problem_of
 
-__all__ = ["moved_back", "with_base"]
+__all__ = ["columns_moved_back", "with_base"]
 
 _RELATIVE: Final = re.compile(r"<(?![A-Za-z][A-Za-z0-9+.\-]*:)[^<>\"{}|^`\\\x00-\x20]*>")
 _ABSOLUTE: Final = re.compile(r"https?://[^\x00-\x20<>\"{}|^`\\]+")
@@ -26,7 +26,7 @@ def with_base(text: str, address: str) -> str:
 
 
 @contextmanager
-def moved_back(characters: int) -> Iterator[None]:
+def columns_moved_back(characters: int) -> Iterator[None]:
     """Correct the places of errors on the first line, in front of which characters were put."""
     try:
         yield

@@ -10,7 +10,7 @@ import pytest
 import rdflib
 from rdflib import RDF, Literal, URIRef
 
-from rdflive.server.small import is_small
+from rdflive.server.quick_queries import opens_quickly
 from support.serving import Serving, serving
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
@@ -59,18 +59,18 @@ def dataset(request: pytest.FixtureRequest) -> rdflib.Dataset:
 
 
 @pytest.mark.parametrize("query", SMALL)
-def test_one_pattern_with_few_matches_is_small(dataset: rdflib.Dataset, query: str) -> None:
-    assert is_small(dataset, query)
+def test_one_pattern_with_few_matches_opens_quickly(dataset: rdflib.Dataset, query: str) -> None:
+    assert opens_quickly(dataset, query)
 
 
 @pytest.mark.parametrize("query", OTHERS)
 def test_everything_else_is_not(dataset: rdflib.Dataset, query: str) -> None:
-    assert not is_small(dataset, query)
+    assert not opens_quickly(dataset, query)
 
 
 def test_limit_of_rows_counts_too(dataset: rdflib.Dataset) -> None:
-    assert is_small(dataset, SMALL[0], most=10)
-    assert not is_small(dataset, SMALL[0], most=9)
+    assert opens_quickly(dataset, SMALL[0], most=10)
+    assert not opens_quickly(dataset, SMALL[0], most=9)
 
 
 @pytest.mark.posix("the server forks")

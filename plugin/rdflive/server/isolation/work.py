@@ -1,0 +1,92 @@
+"""What children do. Each is pickled where the child is no fork of the process that asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import rdflib
+
+from rdflive.api.live import explain, subscribe
+from rdflive.query.budget import Budget
+from rdflive.server.failures import Problem
+from rdflive.server.isolation.frames import Frames
+from rdflive.server.sparql.answering import answer
+from rdflive.server.sparql.base_iri import columns_moved_back
+from rdflive.server.sparql.operations import Operation
+from rdflive.server.sparql.updating import run_update
+from rdflive.sinks.ndjson import TRIPLE
+
+__all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuery:
+    """A query to answer, behind so many characters that are not the client's."""
+
+    operation: Operation
+    accept: str
+    added: int
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Write the answer."""
+        with columns_moved_back(self.added):
+            answer(dataset, self.operation, self.accept, frames)
+
+
+@dataclass(frozen=True, slots=True)
+class RunUpdate:
+    """An update, to try in a child and then to run in the server."""
+
+    text: str
+    added: int
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Try it, and answer nothing."""
+        self.run(dataset)
+        frames.begin("")
+
+    def run(self, dataset: rdflib.Dataset) -> int:
+        """Run it, and give the number of a commit that has it."""
+        with columns_moved_back(self.added):
+            return run_update(dataset, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubscription:
+    """A subscription to open, only to see whether that can be done within the limits."""
+
+    query: str
+    entailment: str | None
+    rows: int
+    budget: Budget
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Raise `Problem` if it cannot."""
+        with subscribe(
+            dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
+        ) as subscription:
+            rows = len(subscription.answers())
+        if rows > self.rows:
+            raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
+        frames.begin("")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainQuery:
+    """A query to explain: to parse and plan it may take long."""
+
+    query: str
+
+    def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
+        """Write the explanation as JSON."""
+        explanation = explain(self.query, initNs=dict(dataset.namespaces()))
+        told = {
+            "form": explanation.form,
+            "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
+            "algorithms": explanation.algorithms,
+            "text": str(explanation),
+            "svg": explanation.svg(),
+        }
+        frames.begin("application/json")
+        frames.write(json.dumps(told).encode())

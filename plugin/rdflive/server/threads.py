@@ -1,0 +1,71 @@
+"""The threads of a server, for what may wait for the store's lock: one of them writes."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from rdflive.server.failures import server_ends
+
+__all__ = ["Threads"]
+
+Result = TypeVar("Result")
+
+
+class Threads:
+    """Runs functions for the event loop: updates one after the other, all else in two threads."""
+
+    def __init__(self) -> None:
+        self._writer = ThreadPoolExecutor(1, "rdflive-writer")
+        self._worker = ThreadPoolExecutor(2, "rdflive-worker")
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._writing: set[asyncio.Future[Any]] = set()
+        self._writes_no_more = False
+
+    async def write(self, function: Callable[[], Result]) -> Result:
+        """Run a function in the thread that writes, behind those that were asked for before.
+
+        Raises `Problem` 503 when the server ends; what has been asked for before is done.
+        """
+        if self._writes_no_more:
+            raise server_ends()
+        writing = asyncio.get_running_loop().run_in_executor(self._writer, partial(_alone, function))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return await asyncio.shield(writing)
+
+    async def work(self, function: Callable[[], Result]) -> Result:
+        """Run a function that may wait for the store's lock."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
+
+    def start(self, function: Callable[[], object]) -> None:
+        """Run a function some time."""
+        task = asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop_writing(self) -> None:
+        """Take no update any more, and wait for those that were asked for."""
+        self._writes_no_more = True
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
+    def close(self) -> None:
+        """Wait for what runs, and end."""
+        self._writer.shutdown()
+        self._worker.shutdown()
+
+
+def _alone(function: Callable[[], Result]) -> Result:
+    """Run a function; what it raises holds nothing that Oxigraph must drop in this thread."""
+    try:
+        return function()
+    except BaseException as error:
+        told: BaseException | None = error
+        while told is not None:
+            traceback.clear_frames(told.__traceback__)
+            told = told.__cause__ or told.__context__
+        raise
