@@ -8,8 +8,8 @@ import pytest
 import rdflib
 
 import rdflive
+from rdflive.asgi.requirements import check_fork
 from rdflive.cli import main
-from rdflive.server.forking import check_fork
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ IMPORTS = """
 import sys
 import threading
 from rdflive.cli import main
-from rdflive.server import run
+from rdflive.asgi.server import Server
 
 def start(thread):
     if thread.name == "rdflive-feed":
@@ -44,7 +44,7 @@ async def serve_nothing(self):
 
 known, real = set(), threading.Thread.start
 threading.Thread.start = start
-run._Server.main_loop = serve_nothing
+Server.main_loop = serve_nothing
 status = main(sys.argv[1:])
 print(sorted(sys.modules.keys() - known))
 sys.exit(status)

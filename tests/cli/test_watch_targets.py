@@ -262,6 +262,7 @@ def test_rows_are_mapped(capsys: pytest.CaptureFixture[str]) -> None:
 @contextmanager
 def serving() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run `rdflive watch --to sse` on standard input; it is killed if a test leaves it."""
+    pytest.importorskip("uvicorn", reason="needs the extra rdflive[server]")
     command = [sys.executable, *ON_DATA[:-1], "-", "--to", "sse", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -18,7 +18,7 @@ POSIX = {
     "docs/client.md": "starts a server, which forks",
     "docs/server.md": "starts a server, which forks",
     "docs/spark.md": "Hadoop needs winutils.exe on Windows",
-    "rdflive.server.forking": "forks",
+    "rdflive.asgi.requirements": "forks",
     "rdflive.server.app": "the server forks",
 }
 """What has code that not every system runs, and why."""

@@ -9,7 +9,7 @@ PATCH = ("sinks/test_patch.py",)
 WEBHOOK = ("sinks/test_webhook.py",)
 ANSWERS = ("http/test_answers.py",)
 REQUESTS = ("http/test_requests.py",)
-EVENTS = ("sinks/test_events.py",)
+EVENTS = ("sinks/events/test_log.py",)
 SUBSCRIBING = ("server/test_subscribing.py",)
 GUARDS = ("server/sparql/test_guards.py",)
 CHANGE_LOG = ("server/test_change_log.py",)
@@ -80,35 +80,35 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an id of an earlier run is taken for one of this",
-        "rdflive/sinks/events.py",
+        "rdflive/sinks/events/log.py",
         "if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:",
         "if match is not None and int(match[1]) in self._backlog:",
         EVENTS,
     ),
     Fault(
         "what was merged for a place is given again after a change",
-        "rdflive/sinks/events.py",
+        "rdflive/sinks/events/log.py",
         "self._merged.clear()",
         "pass",
         EVENTS,
     ),
     Fault(
         "a place that somebody is at is merged away",
-        "rdflive/sinks/events.py",
+        "rdflive/sinks/events/log.py",
         "places = {reader.place for reader in self._readers if self._can_go_on(reader)}",
         "places: set[int] = set()",
         EVENTS,
     ),
     Fault(
         "the sizes of dropped changes are still counted",
-        "rdflive/sinks/backlog.py",
+        "rdflive/sinks/events/backlog.py",
         "self.rows -= len(self._entries[count].net)",
         "pass",
         EVENTS,
     ),
     Fault(
         "the last solution of a large event is left out",
-        "rdflive/sinks/event.py",
+        "rdflive/sinks/events/event.py",
         "for start in range(0, len(texts), _PIECE):",
         "for start in range(0, len(texts) - 1, _PIECE):",
         EVENTS,
@@ -130,10 +130,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a client that fell behind waits for the next change",
-        "rdflive/server/follower.py",
+        "rdflive/sinks/events/follower.py",
         "elif self.reader.is_behind:",
         "elif not self.reader.epoch:",
-        ("server/test_follower.py",),
+        ("sinks/events/test_follower.py",),
     ),
     Fault(
         "a page of a neighbouring site may ask the server",

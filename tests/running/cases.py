@@ -25,6 +25,15 @@ MOVED = {
     "tests/server/test_readers.py::": "tests/server/isolation/test_disk_forks.py::",
     "tests/server/test_guards.py::": "tests/server/sparql/test_guards.py::",
     "tests/server/test_answering.py::": "tests/server/sparql/test_answering.py::",
+    "tests/server/test_follower.py::": "tests/sinks/events/test_follower.py::",
+    "tests/server/test_pace.py::": "tests/sinks/events/test_pace.py::",
+    "tests/sinks/test_events.py::test_a_reader_waits_for_an_event": (
+        "tests/sinks/events/test_log.py::test_a_reader_that_leaves_is_over"
+    ),
+    "tests/sinks/test_events.py::": "tests/sinks/events/test_log.py::",
+    "tests/server/test_small.py::test_one_pattern_with_few_matches_is_small": (
+        "tests/server/test_quick_queries.py::test_one_pattern_with_few_matches_opens_quickly"
+    ),
     "tests/server/test_small.py::": "tests/server/test_quick_queries.py::",
     "tests/spark/test_kill_mirror.py::test_a_killed_mirror_loses_nothing_and_applies_nothing_twice": (
         f"{KILLS}[mirror]"
@@ -38,7 +47,7 @@ CHANGED = {
     "tests/engine/operators/test_left_join.py::test_left_join_of_examples",
     "tests/engine/operators/test_slice.py::test_slice_of_examples",
     "tests/feeds/test_event_stream.py::test_events_are_parsed_as_the_standard_says",
-    "tests/sinks/test_events.py::test_large_events_are_written_in_pieces",
+    "tests/sinks/events/test_log.py::test_large_events_are_written_in_pieces",
     "tests/sinks/test_ndjson.py::test_ndjson_terms_are_those_of_sparql_results",
     "tests/test_subscription.py::test_a_graph_that_is_dropped_takes_its_subscriptions_with_it",
 }
@@ -64,15 +73,17 @@ def lost(earlier: list[str], now: list[str]) -> list[str]:
     return [
         name
         for name in earlier
-        if name not in cases
-        and _moved(name) not in cases
-        and not (_function(name) in CHANGED and functions[_function(name)] >= before[_function(name)])
+        if _moved(name) not in cases
+        and not (
+            _function(_moved(name)) in CHANGED
+            and functions[_function(_moved(name))] >= before[_function(name)]
+        )
     ]
 
 
 def _moved(name: str) -> str:
     return next(
-        (there + name.removeprefix(here) for here, there in MOVED.items() if name.startswith(here)), ""
+        (there + name.removeprefix(here) for here, there in MOVED.items() if name.startswith(here)), name
     )
 
 

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pytest
 from rdflib import Dataset
 
+from rdflive.asgi.addresses import listen
 from rdflive.server.app import make_app
-from rdflive.server.run import listen, make_server
+from rdflive.server.run import make_server
 from support.raw_requests import HOST
 from support.serving import Serving, serving
 

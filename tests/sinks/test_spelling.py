@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rdflive
 from rdflive.sinks import NdjsonSink, PatchSink
-from rdflive.sinks.events import EventLog
+from rdflive.sinks.events.log import EventLog
 from support.sinks import read_events, total
 
 ox = pytest.importorskip("pyoxigraph", reason="needs the extra rdflive[oxigraph]")

@@ -12,9 +12,10 @@ from typing import Any
 
 import rdflib
 
+from rdflive.asgi.addresses import listen
 from rdflive.server.access import Client
 from rdflive.server.app import make_app
-from rdflive.server.run import listen, make_server
+from rdflive.server.run import make_server
 from rdflive.server.service import Service
 from rdflive.server.settings import Limits
 

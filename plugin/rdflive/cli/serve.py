@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import rdflive
+from rdflive.asgi.addresses import is_loopback, listen
+from rdflive.asgi.requirements import check_fork, needing_server
 from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.serve_options import check_serve_options
 from rdflive.cli.stored import load_once, opened
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Entry
-from rdflive.server.forking import check_fork
-from rdflive.sinks.addresses import is_loopback
 
 if TYPE_CHECKING:
     from rdflive.server.service import Service
@@ -37,15 +37,11 @@ _GRACE: Final = 10.0
 def run(args: argparse.Namespace) -> None:
     """Load and serve until Ctrl-C; what is wrong with the command is found before the load."""
     check_fork()
-    try:
+    with needing_server("serving"):
         from rdflive.server import run as server
         from rdflive.server.access import read_tokens
         from rdflive.server.app import make_app
         from rdflive.server.settings import Limits
-    except ImportError as error:
-        if error.name is None or error.name.startswith("rdflive"):
-            raise  # the installation is broken
-        raise RdfliveError(f"serving needs {error.name}: pip install 'rdflive[server]'") from error
     check_serve_options(args)
     host, port = args.listen
     tokens = None if args.tokens is None else read_tokens(args.tokens)
@@ -60,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     signal.signal(signal.SIGTERM, _end)
-    listener = server.listen(host, port)
+    listener = listen(host, port)
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
         paths = args.data if args.snapshot is None else [args.snapshot]

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
+from rdflive.asgi.addresses import is_loopback, may_mean
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem
-from rdflive.sinks.addresses import hostname, is_loopback
 
 __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 
@@ -81,8 +81,7 @@ class Access:
         browser send that.
         """
         host = headers.get("host", "")
-        name = hostname(host)
-        if is_loopback(self._host) and not (name == self._host or (name and is_loopback(name))):
+        if is_loopback(self._host) and not may_mean(host, self._host):
             raise Problem(403, f"the Host {host!r} is not that of this server")
         # a browser says so also where it sends no Origin: for pictures, scripts and links
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(headers, method):

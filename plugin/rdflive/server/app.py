@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from rdflive.asgi.requirements import check_fork
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client, Right
 from rdflive.server.changes import changes
 from rdflive.server.failures import Problem, answer_fault, answer_problem
-from rdflive.server.forking import check_fork
 from rdflive.server.gate import Gate
 from rdflive.server.login import login
 from rdflive.server.openapi import show_openapi

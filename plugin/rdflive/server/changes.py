@@ -12,14 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from rdflive.asgi.connections import CUT
 from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.access import Client
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.failures import Problem
-from rdflive.server.follower import CUT
 from rdflive.server.service import Service
 from rdflive.server.sparql.negotiation import choose
-from rdflive.sinks.event import heartbeat
+from rdflive.sinks.events.event import heartbeat
 
 __all__ = ["changes"]
 

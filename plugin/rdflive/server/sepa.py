@@ -18,14 +18,14 @@ from uuid import uuid4
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
+from rdflive.asgi.connections import CUT
 from rdflive.errors import RdfliveError
 from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem, problem_of
-from rdflive.server.follower import CUT
 from rdflive.server.live_query import check_length
 from rdflive.server.service import Service
 from rdflive.server.sparql.guards import refuse_deep
-from rdflive.sinks.event import Event
+from rdflive.sinks.events.event import Event
 
 __all__ = ["follow_sepa"]
 

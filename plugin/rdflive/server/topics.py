@@ -21,14 +21,14 @@ from rdflive.model import Delta
 from rdflive.query.budget import Budget
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem, server_ends
-from rdflive.server.follower import Follower
 from rdflive.server.isolation.children import Children
 from rdflive.server.isolation.work import OpenSubscription
-from rdflive.server.pace import Pace
 from rdflive.server.quick_queries import opens_quickly
 from rdflive.server.settings import Limits
 from rdflive.server.threads import Threads
-from rdflive.sinks.events import EventLog
+from rdflive.sinks.events.follower import Follower, Followers
+from rdflive.sinks.events.log import EventLog
+from rdflive.sinks.events.pace import Pace
 
 __all__ = ["Topic", "Topics"]
 
@@ -57,15 +57,10 @@ class Topic:
         self.entailment = entailment
         self.log = EventLog(about={"subscription": self.id})
         self.deltas = 0
-        self.followers: set[Follower] = set()
-        self._loop = asyncio.get_running_loop()
-        self._pace = pace
+        self.followers = Followers(self.log, pace, lambda: on_end(self))
         self._rows = rows
         self._budget = budget
-        self._on_end = on_end
         self._subscription: Subscription | None = None
-        self._is_asked = False
-        self.log.listen(self._changed)
 
     def open(self, dataset: Any) -> None:
         """Subscribe, which may take long."""
@@ -111,21 +106,6 @@ class Topic:
     def _failed(self, subscription: Subscription, error: Exception) -> None:
         subscription.close()
         self.log.end({"detail": f"the subscription has ended: {error}"})
-
-    def _changed(self) -> None:
-        """Have the loop wake the followers; called in the thread that writes."""
-        if self.log.has_ended:  # they have little time
-            self._loop.call_soon_threadsafe(self._wake)
-        elif not self._is_asked:
-            self._is_asked = True
-            self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
-
-    def _wake(self) -> None:
-        self._is_asked = False
-        for follower in self.followers:
-            follower.wake()
-        if self.log.has_ended:
-            self._on_end(self)
 
 
 class Topics:
@@ -177,13 +157,10 @@ class Topics:
         try:
             topic = await self._open(query, entailment, client)
             self._keep(topic)
-            follower = Follower(topic.log, self._pace.ask, last)
-            topic.followers.add(follower)
             try:
-                yield follower
+                with topic.followers.follow(last) as follower:
+                    yield follower
             finally:
-                topic.followers.discard(follower)
-                follower.stop()
                 self._let_go(topic)
         finally:
             self._counts[client.name] -= 1
@@ -193,16 +170,13 @@ class Topics:
     async def close(self) -> None:
         """End all streams, and the subscriptions behind them; nobody can follow anything from now on."""
         self._is_closed = True
-        loop = asyncio.get_running_loop()
         for task in self._opening.values():
             task.cancel()
         for handle in self._lingering.values():
             handle.cancel()
         topics, self._topics = self._topics, {}
         for topic in topics.values():
-            topic.log.end()
-            for follower in topic.followers:
-                loop.call_later(_FAREWELL, follower.cut)
+            topic.followers.dismiss(_FAREWELL)
         for topic in topics.values():
             await self._threads.work(topic.close)
 

@@ -7,7 +7,7 @@ import asyncio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rdflive.server.follower import CUT
+from rdflive.asgi.connections import CUT
 from rdflive.server.isolation.children import Child, Children
 from rdflive.server.isolation.confinement import Work
 

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import logging
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request as Handshake
 
-from rdflive.server.follower import CUT
+__all__ = ["CUT", "WebSocket", "http_within"]
 
-__all__ = ["WebSocket", "http_within"]
+CUT: Final = "rdflive.cut"
+"""Where the scope of a request has a function that ends its connection at once."""
+_UVICORN: Final = logging.getLogger("uvicorn.error")
 
 _LONGEST_HEAD: Final = 65_536
 """Bytes of the longest head of a request."""
 
 
-def http_within(seconds: float) -> type[asyncio.Protocol]:
-    """Make the protocol of a connection: the head of a request must arrive in time, and is not too long."""
+def http_within(seconds: float, log: logging.Logger = _UVICORN) -> type[asyncio.Protocol]:
+    """Make the protocol of a connection: the head of a request must arrive in time, and is not too long.
+
+    `log` takes what goes wrong with requests.
+    """
 
     class Http(HttpToolsProtocol):
         _head_timer: asyncio.TimerHandle | None = None
         _head_bytes = 0
         _earlier: tuple[RequestResponseCycle, ...] = ()
         """What is being answered while the request behind it has come already."""
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.logger = log
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)

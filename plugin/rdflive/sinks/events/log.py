@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
-from rdflive.sinks.backlog import Backlog, Weights
-from rdflive.sinks.event import Event
+from rdflive.sinks.events.backlog import Backlog, Weights
+from rdflive.sinks.events.event import Event
 from rdflive.sinks.ndjson import TRIPLE, solution_text
 
 __all__ = ["EventLog", "Reader"]
@@ -39,7 +39,7 @@ class EventLog:
     ) -> None:
         self._backlog = Backlog(history=history, rows=rows)
         self._about = dict(about or {})
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._answer: Counter[str] = Counter()
         self._rows = 0
         self._header = ""
@@ -94,7 +94,7 @@ class EventLog:
         for sign, solutions in ((1, native.added), (-1, native.removed)):
             for text in map(solution_text, solutions):
                 net[text] = net.get(text, 0) + sign
-        with self._changed:
+        with self._lock:
             if delta.initial:
                 self._begin(delta)
             self._take(net)
@@ -105,7 +105,6 @@ class EventLog:
                     self._backlog.trim(places, len(self._answer))
             self._merged.clear()
             self._whole = None
-            self._changed.notify_all()
         self._tell()
 
     def join(self, last: str | None = None) -> Reader:
@@ -115,7 +114,7 @@ class EventLog:
         front where what followed `last` is no longer kept.
         """
         reader = Reader(self)
-        with self._changed:
+        with self._lock:
             match = _ID.fullmatch(last or "")
             if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
                 reader.place, reader.epoch = int(match[1]), self._epoch
@@ -125,37 +124,22 @@ class EventLog:
         return reader
 
     def leave(self, reader: Reader) -> None:
-        """Forget a reader; one that waits is given None."""
-        with self._changed:
+        """Forget a reader, which is over then."""
+        with self._lock:
             self._readers.discard(reader)
             reader.is_over = True
-            self._changed.notify_all()
 
     def end(self, members: Mapping[str, Any] | None = None) -> None:
         """Let every reader end behind what it has still to take, and tell it why if `members` do."""
-        with self._changed:
+        with self._lock:
             if self._end is None:
                 self._end = Event("end", about=json.dumps(dict(members))[1:-1] if members else "")
-            self._changed.notify_all()
         self._tell()
 
     def next_for(self, reader: Reader) -> Event | None:
         """Give what a reader has not seen, and move it there; None where that is nothing."""
-        with self._changed:
+        with self._lock:
             return self._next(reader)
-
-    def wait_for(self, reader: Reader, timeout: float | None) -> Event | None:
-        """Wait until there is something for a reader and give that; None at its end or after `timeout` s."""
-        event: Event | None = None
-
-        def found() -> bool:
-            nonlocal event
-            event = self._next(reader)
-            return event is not None or reader.is_over
-
-        with self._changed:
-            self._changed.wait_for(found, timeout)
-        return event
 
     def _next(self, reader: Reader) -> Event | None:
         if reader.is_over:
@@ -258,7 +242,3 @@ class Reader:
     def take_now(self) -> Event | None:
         """Take what there is; None for nothing."""
         return self._log.next_for(self)
-
-    def take(self, timeout: float | None = None) -> Event | None:
-        """Wait for an event and take it; None at the end and after `timeout` seconds (see `is_over`)."""
-        return self._log.wait_for(self, timeout)

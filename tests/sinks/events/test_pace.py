@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rdflive.server.pace import Pace
+from rdflive.sinks.events.pace import Pace
 
 
 class Clock:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import Any
+from typing import Final
 from urllib.parse import urlsplit
 
 from rdflive.errors import RdfliveError
 
-__all__ = ["hostname", "is_loopback", "listening_at"]
+__all__ = ["hostname", "is_loopback", "listen", "may_mean"]
+
+_BACKLOG: Final = 2048
 
 
 def hostname(location: str) -> str | None:
@@ -41,14 +41,25 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-@contextmanager
-def listening_at(host: str, port: int) -> Iterator[tuple[socket.AddressFamily, Any]]:
-    """Give the family and address to listen at inside the block, whose errors say that it cannot be."""
+def may_mean(location: str, host: str) -> bool:
+    """Tell whether a `host:port` may mean a server on this machine that listens on `host`.
+
+    A web page can have its own name point to this machine, and read what listens here only for it.
+
+    >>> may_mean("localhost:80", "127.0.0.1"), may_mean("example.org", "127.0.0.1")
+    (True, False)
+    """
+    name = hostname(location)
+    return name is not None and (name == host.lower() or is_loopback(name))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket to serve on; raises `RdfliveError` where that cannot be."""
     if not 0 <= port < 1 << 16:  # the resolver would take the remainder
         raise RdfliveError(f"cannot listen on port {port}: a port is below 65536, and 0 for any free one")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        yield family, address
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:
         raise RdfliveError(
             f"cannot listen on {host} port {port}: {_reason(error)}; choose another"

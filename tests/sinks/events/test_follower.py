@@ -8,8 +8,8 @@ from collections.abc import Callable
 from rdflib import Literal
 
 from rdflive.model import Delta, Header
-from rdflive.server.follower import Follower
-from rdflive.sinks.events import EventLog
+from rdflive.sinks.events.follower import Follower
+from rdflive.sinks.events.log import EventLog
 
 HEADER = Header("SELECT", ("x",))
 

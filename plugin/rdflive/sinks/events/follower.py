@@ -1,0 +1,120 @@
+"""Clients that follow a log, in the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from rdflive.sinks.events.event import Event
+from rdflive.sinks.events.log import EventLog
+from rdflive.sinks.events.pace import Pace
+
+__all__ = ["Follower", "Followers"]
+
+
+class Follower:
+    """Waits for the next event of a log behind the event `last`, without a thread.
+
+    It takes changes when it is its turn, which `ask` has it woken for. So clients that are busy at
+    different times come to the same places of the log, and what they are told is put together once.
+    """
+
+    __slots__ = ("_ask", "_log", "_waiting", "cut", "reader")
+
+    def __init__(
+        self, log: EventLog, ask: Callable[[Callable[[], None]], object], last: str | None = None
+    ) -> None:
+        self.cut: Callable[[], object] = self.stop
+        """Ends the client's connection at once, also while it takes nothing."""
+        self._log = log
+        self._ask = ask
+        self._waiting: asyncio.Future[None] | None = None
+        self.reader = log.join(last)
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing comes any more."""
+        return self.reader.is_over
+
+    async def take(self, timeout: float) -> Event | None:
+        """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
+        if not self.reader.epoch or self._log.has_ended:
+            event = self.reader.take_now()
+            if event is not None or self.reader.is_over:
+                return event
+        elif self.reader.is_behind:
+            self._ask(self.wake)
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        timer = loop.call_later(timeout, self._go_on)
+        try:
+            await self._waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
+        return self.reader.take_now()
+
+    def wake(self) -> None:
+        """Have it look again if there is something to take; from the thread of the loop."""
+        if self.is_over or self.reader.is_behind or self._log.has_ended:
+            self._go_on()
+
+    def stop(self) -> None:
+        """Leave the log; whoever waits is given None."""
+        self._log.leave(self.reader)
+        self.wake()
+
+    def _go_on(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
+class Followers:
+    """The clients of one log. They are woken in rounds when something has changed."""
+
+    def __init__(self, log: EventLog, pace: Pace, on_end: Callable[[], object] | None = None) -> None:
+        """Have the loop in which this is called tell the clients, and call `on_end` when the log ends."""
+        self._log = log
+        self._pace = pace
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._followers: set[Follower] = set()
+        self._is_asked = False
+        log.listen(self._changed)
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    @contextmanager
+    def follow(self, last: str | None = None) -> Iterator[Follower]:
+        """Follow the log from the event `last` on, inside the block."""
+        follower = Follower(self._log, self._pace.ask, last)
+        self._followers.add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers.discard(follower)
+            follower.stop()
+
+    def dismiss(self, seconds: float) -> None:
+        """End the log; a client that has not taken what it is sent after some seconds is cut off."""
+        self._log.end()
+        for follower in self._followers:
+            self._loop.call_later(seconds, follower.cut)
+
+    def _changed(self) -> None:
+        """Have the loop wake the followers; called in the thread that writes."""
+        with suppress(RuntimeError):  # the loop has been closed, and nobody follows any more
+            if self._log.has_ended:  # they have little time
+                self._loop.call_soon_threadsafe(self._wake)
+            elif not self._is_asked:
+                self._is_asked = True
+                self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
+
+    def _wake(self) -> None:
+        self._is_asked = False
+        for follower in self._followers:
+            follower.wake()
+        if self._on_end is not None and self._log.has_ended:
+            self._on_end()

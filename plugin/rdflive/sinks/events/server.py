@@ -1,0 +1,84 @@
+"""A server of one log of events, which are at /."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import Final
+
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from rdflive.asgi.addresses import is_loopback, may_mean
+from rdflive.asgi.connections import http_within
+from rdflive.asgi.server import Server
+from rdflive.sinks.events.follower import Followers
+from rdflive.sinks.events.log import EventLog
+from rdflive.sinks.events.pace import Pace
+from rdflive.sinks.events.stream import EventStream
+
+__all__ = ["make_server"]
+
+_log: Final = logging.getLogger("rdflive.sinks")
+_log.setLevel(logging.ERROR)  # what clients do wrong is told to them
+
+_HEAD_SECONDS: Final = 30.0
+"""Time for the head of a request."""
+_GRACE: Final = 2.0
+"""Seconds that clients have at the end to take what waits for them."""
+_SHUTDOWN: Final = 5
+"""Seconds after which connections are dropped that nothing else has ended."""
+
+
+def make_server(log: EventLog, host: str, address: str, keep_alive: float) -> Server:
+    """Make the server of a log that listens on `host`, which means `address`."""
+    application = _Application(log, host, address, keep_alive)
+    config = uvicorn.Config(
+        application,
+        http=http_within(_HEAD_SECONDS, _log),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SHUTDOWN,
+    )
+    return Server(config, application.stop)
+
+
+class _Application:
+    def __init__(self, log: EventLog, host: str, address: str, keep_alive: float) -> None:
+        self._events = log
+        self._host = host
+        self._is_loopback = is_loopback(address)
+        self._keep_alive = keep_alive
+
+    @cached_property
+    def _followers(self) -> Followers:
+        """The clients; made in the event loop."""
+        return Followers(self._events, Pace(asyncio.get_running_loop()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the client goes or the server ends."""
+        await self._response(Request(scope))(scope, receive, send)
+
+    async def stop(self) -> None:
+        """Let the clients go."""
+        self._followers.dismiss(_GRACE)
+
+    def _response(self, request: Request) -> Response:
+        host = request.headers.get("host")
+        if host and self._is_loopback and not may_mean(host, self._host):
+            return PlainTextResponse("the Host is not that of this server", 403)
+        if request.method != "GET":
+            return PlainTextResponse("the events are read by GET", 501)
+        if request.url.path != "/":
+            return PlainTextResponse("the events are at /", 404)
+        stack = AsyncExitStack()
+        follower = stack.enter_context(self._followers.follow(request.headers.get("last-event-id")))
+        return EventStream(follower, stack, keep_alive=self._keep_alive)
