@@ -140,7 +140,7 @@ def test_stream_tells_of_a_commit_that_is_too_large_to_keep(monkeypatch: pytest.
 
 def test_heartbeat_says_where_a_client_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """When nothing happens there is a heartbeat with the id to go on from."""
-    monkeypatch.setattr("rdflive.server.changes._HEARTBEAT", 0.01)
+    monkeypatch.setattr("rdflive.server.changes.HEARTBEAT", 0.01)
     with serving(rdflib.Dataset()) as served, events(served) as told:
         place = next(told)[0]
         assert next(told)[:2] == (place, "heartbeat")
@@ -234,7 +234,7 @@ def _quads(dataset: rdflib.Dataset) -> set[Any]:
 @pytest.mark.parametrize("kind", ["default", "Oxigraph"])
 def test_mirror_over_http_equals_the_dataset(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mirror that follows the log has named graphs and blank nodes, also after a restart of the server."""
-    monkeypatch.setattr("rdflive.server.changes._HEARTBEAT", 0.05)  # with which a mirror sees that it is over
+    monkeypatch.setattr("rdflive.server.changes.HEARTBEAT", 0.05)  # with which a mirror sees that it is over
     source, target = rdflib.Dataset(store=kind), rdflib.Dataset()
     node = BNode("knot")
     with rdflive.subscribe(target, MIRRORED):

@@ -221,7 +221,7 @@ NEVER_READING: dict[str, tuple[bytes, Callable[[socket.socket], None]]] = {
 @pytest.mark.parametrize("kind", NEVER_READING)
 def test_client_that_never_reads_is_let_go(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers do not wait for it, others are told, and in the end its connection and file are gone."""
-    for module in ("server.changes", "server.sepa", "sinks.events.stream"):
+    for module in ("server.sepa", "sinks.events.stream"):
         monkeypatch.setattr(f"rdflive.{module}._PATIENCE", 0.3)
     dataset = rdflib.Dataset()
     with serving(dataset) as served:

@@ -154,9 +154,9 @@ def test_sse_forgets_clients_that_went(graph: rdflib.Graph) -> None:
             with listening(sink.url) as events:
                 next(events)
         deadline = monotonic() + 20
-        while sink._events.readers and monotonic() < deadline:
+        while sink._events._readers and monotonic() < deadline:
             sleep(0.01)
-        assert not sink._events.readers
+        assert not sink._events._readers
     sink.close()
 
 

@@ -1,16 +1,18 @@
-"""The connections that clients open: heads of requests in time, and an end whatever is sent."""
+"""The connections that clients open: heads of requests in time, and an end whatever is sent or taken."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from typing import Any, Final
 
+from starlette.types import Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request as Handshake
 
-__all__ = ["CUT", "WebSocket", "http_within"]
+__all__ = ["CUT", "WebSocket", "http_within", "until_gone"]
 
 CUT: Final = "rdflive.cut"
 """Where the scope of a request has a function that ends its connection at once."""
@@ -119,6 +121,24 @@ class WebSocket(WebSocketsSansIOProtocol):
             super().shutdown()
         else:
             self.transport.abort()
+
+
+async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
+    """Do some work for as long as the client stays."""
+    tasks = asyncio.create_task(work), asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[0].done():
+            tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _bare(status: bytes) -> bytes:

@@ -5,29 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.responses import Response
 
-from rdflive.asgi.connections import CUT
 from rdflive.feeds.event_stream import EVENT_STREAM
-from rdflive.server.access import Client
 from rdflive.server.change_log import ChangeLog
 from rdflive.server.failures import Problem
 from rdflive.server.service import Service
 from rdflive.server.sparql.negotiation import choose
 from rdflive.sinks.events.event import heartbeat
+from rdflive.sinks.events.stream import HEARTBEAT, STREAM_HEADERS, PatientStream
 
 __all__ = ["changes"]
 
 RDF_PATCH: Final = "application/rdf-patch"
-_HEARTBEAT: Final = 15.0
-"""Seconds after which a client is told that nothing has happened."""
-_PATIENCE: Final = 60.0
-"""Seconds that a client has for taking a piece of what it is sent."""
 _TOGETHER: Final = 1000
 """Commits of a document that are sent together."""
 _PIECE: Final = 1 << 18
@@ -45,42 +39,12 @@ async def changes(request: Request) -> Response:
     accept = request.headers.get("accept", "")
     offered = [EVENT_STREAM, RDF_PATCH] if EVENT_STREAM in accept.lower() else [RDF_PATCH]
     if choose(accept, offered, {}) == EVENT_STREAM:
-        return _Events(service, request.state.client, since)
+        if request.method == "HEAD":
+            return Response(headers=STREAM_HEADERS, media_type=EVENT_STREAM)
+        stack = AsyncExitStack()
+        stack.enter_context(_counted(service, request.state.client.name))
+        return PatientStream(_events(service.changes, since), stack)
     return await _document(service.changes, since)
-
-
-class _Patient(StreamingResponse):
-    """A response whose connection ends when the client takes nothing for too long."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def patiently(message: Message) -> None:
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    await send(message)
-            except TimeoutError:
-                if CUT not in scope:
-                    raise
-                scope[CUT]()
-
-        await super().__call__(scope, receive, patiently)
-
-
-class _Events(_Patient):
-    """A stream of events, which counts for its client."""
-
-    def __init__(self, service: Service, client: Client, since: str | None) -> None:
-        # the second header is as proxies understand it
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(_events(service.changes, since), headers=headers, media_type=EVENT_STREAM)
-        self._service = service
-        self._client = client
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "HEAD":
-            await Response(headers=dict(self.headers))(scope, receive, send)
-            return
-        with _counted(self._service, self._client.name):
-            await super().__call__(scope, receive, send)
 
 
 @contextmanager
@@ -107,8 +71,9 @@ async def _document(log: ChangeLog, since: str | None) -> Response:
         return (commits[-1].sequence if commits else log.last), [log.text(commit) for commit in commits]
 
     last, texts = await asyncio.to_thread(written)
-    headers = {"Cache-Control": "no-store", "Last-Event-ID": log.id(last)}
-    return _Patient(_joined(texts), headers=headers, media_type=RDF_PATCH)
+    response = PatientStream(_joined(texts), AsyncExitStack(), RDF_PATCH)
+    response.headers["Last-Event-ID"] = log.id(last)
+    return response
 
 
 async def _joined(texts: list[str]) -> AsyncIterator[str]:
@@ -133,7 +98,7 @@ async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
             text = f"{_resync(problem)}id: {log.id(place)}\n\n"
         if text:
             yield text
-        elif not await log.wait(place, _HEARTBEAT):
+        elif not await log.wait(place, HEARTBEAT):
             yield heartbeat(log.id(place), place).decode()
 
 

@@ -10,8 +10,10 @@ from typing import Any, Final, TypeAlias
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from rdflive.feeds.event_stream import EVENT_STREAM
 from rdflive.server.access import COOKIE
 from rdflive.server.schemas import SCHEMAS, referred
+from rdflive.server.sparql.formats import GRAPHS, TABLES
 
 __all__ = ["describe_api", "show_openapi"]
 
@@ -20,15 +22,6 @@ Part: TypeAlias = dict[str, Any]
 _SPARQL_QUERY: Final = "application/sparql-query"
 _SPARQL_UPDATE: Final = "application/sparql-update"
 _FORM: Final = "application/x-www-form-urlencoded"
-_EVENTS: Final = "text/event-stream"
-_SOLUTIONS: Final = (
-    "application/sparql-results+json", "application/sparql-results+xml", "text/csv",
-    "text/tab-separated-values",
-)  # fmt: skip
-_GRAPHS: Final = (
-    "text/turtle", "application/n-triples", "application/rdf+xml", "application/ld+json",
-    "application/n-quads", "application/trig",
-)  # fmt: skip
 
 _INTRODUCTION: Final = """SPARQL 1.1 Protocol, live subscriptions to queries, and the graph's own changes.
 
@@ -147,9 +140,7 @@ def _health() -> Part:
 
 
 def _query() -> Part:
-    described = _answer(
-        "The answer, or without a query the description of the service", *_SOLUTIONS, *_GRAPHS
-    )
+    described = _answer("The answer, or without a query the description of the service", *TABLES, *GRAPHS)
     parameters = [_text("query", "A SPARQL query", "sparql-query", required=False), *_graphs()]
     return _operation("SPARQL query", {200: described}, [400, 406, 429, 503], parameters=parameters)
 
@@ -157,7 +148,7 @@ def _query() -> Part:
 def _posted_query() -> Part:
     fields = {"query": {"type": "string", "format": "sparql-query"}, **_graph_fields(_DEFAULT, _NAMED)}
     body = {_FORM: _fields(fields, "query"), _SPARQL_QUERY: _typed("sparql-query")}
-    answers = {200: _answer("The answer", *_SOLUTIONS, *_GRAPHS)}
+    answers = {200: _answer("The answer", *TABLES, *GRAPHS)}
     errors = [400, 406, 408, 413, 415, 429, 503]
     return _operation("SPARQL query", answers, errors, parameters=_graphs(), body=body)
 
@@ -175,7 +166,7 @@ def _update() -> Part:
 
 def _subscribe(method: str) -> Part:
     last = _in_header("Last-Event-ID", "The id of the last event that was seen, to go on from there")
-    answers = {200: _answer("Events, for as long as the client stays", _EVENTS)}
+    answers = {200: _answer("Events, for as long as the client stays", EVENT_STREAM)}
     return _asked(method, "Follow a query", answers, [429, 503], last)
 
 
@@ -215,7 +206,7 @@ def _topic() -> Part:
 
 
 def _changes() -> Part:
-    answer = _answer("The kept log, or events without end", "application/rdf-patch", _EVENTS)
+    answer = _answer("The kept log, or events without end", "application/rdf-patch", EVENT_STREAM)
     answer["headers"] = {
         "Last-Event-ID": {"schema": {"type": "string"}, "description": "The last commit's id"}
     }

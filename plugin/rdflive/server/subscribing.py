@@ -12,7 +12,7 @@ from rdflive.server.isolation.response import ChildResponse
 from rdflive.server.isolation.work import ExplainQuery
 from rdflive.server.live_query import read_live_query
 from rdflive.server.service import Service
-from rdflive.sinks.events.stream import STREAM_HEADERS, EventStream
+from rdflive.sinks.events.stream import STREAM_HEADERS, stream_events
 
 __all__ = ["describe_topic", "explain_query", "list_topics", "subscribe"]
 
@@ -28,7 +28,7 @@ async def subscribe(request: Request) -> Response:
     follower = await stack.enter_async_context(
         service.topics.follow(given.query, given.entailment, request.state.client, last)
     )
-    return EventStream(follower, stack, on_event=service.metrics.events.inc)
+    return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
 
 
 async def explain_query(request: Request) -> Response:

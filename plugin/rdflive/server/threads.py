@@ -22,7 +22,6 @@ class Threads:
     def __init__(self) -> None:
         self._writer = ThreadPoolExecutor(1, "rdflive-writer")
         self._worker = ThreadPoolExecutor(2, "rdflive-worker")
-        self._tasks: set[asyncio.Future[Any]] = set()
         self._writing: set[asyncio.Future[Any]] = set()
         self._writes_no_more = False
 
@@ -44,9 +43,7 @@ class Threads:
 
     def start(self, function: Callable[[], object]) -> None:
         """Run a function some time."""
-        task = asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
 
     async def stop_writing(self) -> None:
         """Take no update any more, and wait for those that were asked for."""

@@ -39,11 +39,11 @@ class SseSink:
         keep_alive: float = 15.0,
     ) -> None:
         with needing_server("SseSink"):
-            from rdflive.sinks.events.server import make_server
+            from rdflive.sinks.events.server import EventServer
         self._events = EventLog(history=history)
         listener = listen(host, port)
         self._address: tuple[str, int] = listener.getsockname()[:2]
-        self._server = make_server(self._events, host, self._address[0], keep_alive)
+        self._server = EventServer(self._events, host, self._address[0], keep_alive)
         self._thread = threading.Thread(
             target=self._server.run, args=([listener],), name="rdflive-sse", daemon=True
         )

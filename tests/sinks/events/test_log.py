@@ -244,7 +244,7 @@ def test_a_reader_that_leaves_is_over() -> None:
     events.leave(reader)
     assert reader.take_now() is None
     assert reader.is_over
-    assert events.readers == 0
+    assert not events._readers
 
 
 @pytest.mark.parametrize("count", [1001, 2000, 2500])

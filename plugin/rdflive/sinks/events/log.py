@@ -65,11 +65,6 @@ class EventLog:
         return self._backlog.last
 
     @property
-    def readers(self) -> int:
-        """How many readers there are."""
-        return len(self._readers)
-
-    @property
     def has_ended(self) -> bool:
         """True after `end`."""
         return self._end is not None

@@ -19,9 +19,9 @@ from rdflive.asgi.server import Server
 from rdflive.sinks.events.follower import Followers
 from rdflive.sinks.events.log import EventLog
 from rdflive.sinks.events.pace import Pace
-from rdflive.sinks.events.stream import EventStream
+from rdflive.sinks.events.stream import stream_events
 
-__all__ = ["make_server"]
+__all__ = ["EventServer"]
 
 _log: Final = logging.getLogger("rdflive.sinks")
 _log.setLevel(logging.ERROR)  # what clients do wrong is told to them
@@ -34,25 +34,23 @@ _SHUTDOWN: Final = 5
 """Seconds after which connections are dropped that nothing else has ended."""
 
 
-def make_server(log: EventLog, host: str, address: str, keep_alive: float) -> Server:
-    """Make the server of a log that listens on `host`, which means `address`."""
-    application = _Application(log, host, address, keep_alive)
-    config = uvicorn.Config(
-        application,
-        http=http_within(_HEAD_SECONDS, _log),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_SHUTDOWN,
-    )
-    return Server(config, application.stop)
+class EventServer(Server):
+    """Serves a log on `host`, which means `address`, until `should_exit`."""
 
-
-class _Application:
     def __init__(self, log: EventLog, host: str, address: str, keep_alive: float) -> None:
+        config = uvicorn.Config(
+            self._answer,
+            interface="asgi3",
+            http=http_within(_HEAD_SECONDS, _log),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_SHUTDOWN,
+        )
+        super().__init__(config, self._end)
         self._events = log
         self._host = host
         self._is_loopback = is_loopback(address)
@@ -63,12 +61,10 @@ class _Application:
         """The clients; made in the event loop."""
         return Followers(self._events, Pace(asyncio.get_running_loop()))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the client goes or the server ends."""
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._response(Request(scope))(scope, receive, send)
 
-    async def stop(self) -> None:
-        """Let the clients go."""
+    async def _end(self) -> None:
         self._followers.dismiss(_GRACE)
 
     def _response(self, request: Request) -> Response:
@@ -81,4 +77,4 @@ class _Application:
             return PlainTextResponse("the events are at /", 404)
         stack = AsyncExitStack()
         follower = stack.enter_context(self._followers.follow(request.headers.get("last-event-id")))
-        return EventStream(follower, stack, keep_alive=self._keep_alive)
+        return stream_events(request.scope, follower, stack, keep_alive=self._keep_alive)
