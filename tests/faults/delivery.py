@@ -114,6 +114,13 @@ FAULTS: tuple[Fault, ...] = (
         EVENTS,
     ),
     Fault(
+        "a client that takes nothing holds up the end",
+        "rdflive/sinks/events/follower.py",
+        "self._loop.call_later(seconds, follower.cut)",
+        "pass",
+        ("sinks/test_sse.py",),
+    ),
+    Fault(
         "the subscriptions that a client has ended still count",
         "rdflive/server/topics.py",
         "self._counts[client.name] -= 1",

@@ -179,6 +179,28 @@ def test_sse_closes_at_once_and_twice(graph: rdflib.Graph) -> None:
         socket.create_connection((host, int(port)))
 
 
+def test_sse_closes_though_a_client_takes_nothing(
+    graph: rdflib.Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who does not read is cut off after some seconds, and a delta that comes later is nobody's."""
+    sink = SseSink()
+    host, port = urlsplit(sink.url).netloc.split(":")
+    with (
+        rdflive.subscribe(graph, QUERY, sink) as subscription,
+        socket.create_connection((host, int(port))) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.recv(1)
+        for number in range(1, 121):
+            add(graph, number, "long " * 40_000)
+        begun = monotonic()
+        sink.close()
+        assert monotonic() - begun < 20
+        add(graph, 121)
+        assert subscription.last_error is None
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize(
     ("given", "status"),
     [
