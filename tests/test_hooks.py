@@ -166,7 +166,7 @@ def test_a_plugin_may_close_a_subscription_before_its_callback() -> None:
 
 def test_trace_prints_commits_and_deltas(capsys: pytest.CaptureFixture[str]) -> None:
     """The trace plugin writes a line per batch and per delta to standard error."""
-    from rdflive import trace
+    from rdflive.plugins import trace
 
     graph = rdflib.Graph()
     rdflive.register_plugin(trace)

@@ -307,6 +307,42 @@ def test_what_changes_a_dataset_can_be_logged_and_mirrored(dataset: Any, other: 
     assert set(GraphTarget(copy).quads()) == set(GraphTarget(dataset).quads())
 
 
+def test_the_adapter_is_looked_up_once_for_all_entries(dataset: Any) -> None:
+    """However many entries there are, plugins are asked for the store's adapter equally often."""
+
+    def rounds(entries: int) -> int:
+        feed = "".join(f"+ {row(str(number))}\n" for number in range(entries)).encode()
+        asked: list[Any] = []
+        plugin = SimpleNamespace(rdflive_attach=rdflive.hookimpl(lambda store: asked.append(store)))
+        rdflive.register_plugin(plugin)
+        try:
+            assert rdflive.mirror(dataset, io.BytesIO(feed), "nquads", name=str(entries)).entries == entries
+        finally:
+            rdflive.unregister_plugin(plugin)
+        return len(asked)
+
+    assert rounds(1) == rounds(100) == 4  # to make the target, and to keep its store hooked
+
+
+def test_subscriptions_come_and_go_while_a_graph_is_mirrored() -> None:
+    """Each hears of the entries of its time, and the store is its own again when the mirror is done."""
+    graph = Graph()
+    plain, heard = type(graph.store), list[list[str]]()
+
+    def subscribe(entry: Entry) -> None:
+        nonlocal deltas
+        heard.append([text for added, _ in deltas.take() for text in added])
+        deltas.close()
+        deltas = Deltas(graph)
+
+    deltas = Deltas(graph)
+    feed = "".join(f"+ {row(str(number))}\n" for number in range(3)).encode()
+    rdflive.mirror(graph, io.BytesIO(feed), "nquads", on_entry=subscribe)
+    assert heard == [["0"], ["1"], ["2"]]
+    deltas.close()
+    assert type(graph.store) is plain
+
+
 def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the file is looked at meanwhile, a line counts when its end is there."""
     pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]

@@ -279,6 +279,17 @@ def test_a_fault_of_the_store_is_not_the_records(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "b").read_text(encoding="utf-8") == ""
 
 
+def test_a_store_that_is_closed_ends_its_mirror(tmp_path: Path) -> None:
+    """No entry is put aside for it, though bad records are."""
+    dataset = Dataset(store="Oxigraph")
+    feed = append(tmp_path / "log.nq", f"+ {row('1')}\n", f"+ {row('2')}\n")
+    with pytest.raises(rdflive.ClosedError, match="the store was closed"):
+        rdflive.mirror(
+            dataset, feed, on_bad="skip", dead_letters=tmp_path / "bad", on_entry=lambda _: dataset.close()
+        )
+    assert (tmp_path / "bad").read_text(encoding="utf-8") == ""
+
+
 @pytest.mark.parametrize("kind", DATASETS)
 def test_ctrl_c_waits_for_the_commit_that_is_under_way(kind: str) -> None:
     """A transaction is applied whole, then the interrupt is raised, and the next call goes on behind it."""

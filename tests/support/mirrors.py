@@ -59,6 +59,9 @@ class Deltas:
         self._deltas.clear()
         return taken
 
+    def close(self) -> None:
+        self._subscription.close()
+
 
 class Scripted:
     """A feed of entries with numbers as cursors, which may ask for a resync."""

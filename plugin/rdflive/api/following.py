@@ -9,7 +9,7 @@ from typing import Final
 
 from rdflive.api.interrupts import interrupt_later
 from rdflive.api.target import GraphTarget
-from rdflive.errors import FeedError, RdfliveError, ResyncNeeded, UnsupportedStoreError
+from rdflive.errors import ClosedError, FeedError, RdfliveError, ResyncNeeded, UnsupportedStoreError
 from rdflive.feeds import Entry, Feed, Frame, Line, Snapshot
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
@@ -60,7 +60,7 @@ class Following:
 
     def run(self, cursor: str | None) -> Mirrored:
         """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
-        with self._alone():
+        with self._alone(), self.target.hooked():
             if cursor is None and self.name is not None:
                 cursor = self.target.kept(self.name).get(_CURSOR)
             self.done = replace(self.done, cursor=cursor)
@@ -187,7 +187,7 @@ class Following:
 
 def _is_refusal(cause: Exception, entry: Entry) -> bool:
     """Tell what a store says of an entry from what has happened to the store."""
-    if isinstance(cause, OSError | UnsupportedStoreError):
+    if isinstance(cause, OSError | UnsupportedStoreError | ClosedError):
         return False
     if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
 
@@ -30,7 +31,9 @@ class GraphTarget:
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._store = manager.store_of(graph)
-        with manager.locked(self._store) as adapter:
+        self._adapter: Adapter | None = None
+        """That of the store while it is kept hooked."""
+        with self._locked() as adapter:
             _writable(adapter)
             self.identity = id(adapter.capture)
             """Tells one store from another."""
@@ -39,15 +42,24 @@ class GraphTarget:
             except UnsupportedStoreError:
                 self._default, self._single = adapter.graph_key(graph), True
 
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Keep the store hooked inside the block: plugins are asked for its adapter once, not at each use."""
+        with manager.hooked(self._store) as self._adapter:
+            try:
+                yield
+            finally:
+                self._adapter = None
+
     @property
     def is_in_batch(self) -> bool:
         """True while this thread has a batch of the store open."""
-        with manager.locked(self._store) as adapter:
+        with self._locked() as adapter:
             return adapter.capture.is_open
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what `write` kept under a name."""
-        with manager.locked(self._store) as adapter:
+        with self._locked() as adapter:
             return _writable(adapter).kept(name)
 
     def write(
@@ -57,7 +69,7 @@ class GraphTarget:
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
-        with manager.batch(self._store) as adapter:
+        with self._locked() as adapter, adapter.capture.batch():
             net: dict[QuadTerms, Literal[1, -1]] = {}
             for sign, quad in changes:
                 net[self._to_native(adapter, quad)] = sign
@@ -65,7 +77,7 @@ class GraphTarget:
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
         """Make the quads all that the graph holds, and keep something, in one commit."""
-        with manager.batch(self._store) as adapter:
+        with self._locked() as adapter, adapter.capture.batch():
             wanted = {self._to_native(adapter, quad) for quad in quads}
             held = set(self._held(adapter))
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
@@ -74,25 +86,34 @@ class GraphTarget:
 
     def quads(self) -> Iterator[Quad]:
         """List what the graph holds now, in rdflib's terms; the default graph is None."""
-        with manager.locked(self._store) as adapter:
+        with self._locked() as adapter:
             convert = adapter.to_rdflib()
             return iter([self._to_quad(quad, convert) for quad in self._held(adapter)])
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
         """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
-        with manager.locked(self._store) as adapter:
+        with self._locked() as adapter:
             convert = adapter.to_rdflib()
             return list(dict.fromkeys(self._spell(adapter, quad, convert) for quad in quads))
 
     def patterns(self) -> list[Quad]:
         """List the patterns that the open subscriptions on the store need; None matches anything."""
-        with manager.locked(self._store) as adapter:
+        with self._locked() as adapter:
             convert = adapter.to_rdflib()
             return [
                 to_quad(pattern, graph)
                 for key, pattern in membership.patterns(adapter)
                 for graph in self._graphs(key, convert)
             ]
+
+    @contextmanager
+    def _locked(self) -> Iterator[Adapter]:
+        if self._adapter is None:
+            with manager.locked(self._store) as adapter:
+                yield adapter
+        else:
+            with self._adapter.capture.reading():
+                yield self._adapter
 
     def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Any], Any] | None) -> Quad:
         try:

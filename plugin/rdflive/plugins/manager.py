@@ -25,6 +25,7 @@ __all__ = [
     "attach",
     "batch",
     "call_safely",
+    "hooked",
     "listens",
     "locked",
     "plugin_manager",
@@ -58,12 +59,30 @@ def locked(store: Any) -> Iterator[Adapter]:
             return
 
 
+@contextmanager
+def hooked(store: Any) -> Iterator[Adapter]:
+    """Keep a store hooked inside the block, so that it has the same adapter from beginning to end.
+
+    Whoever has it needs no `locked` to find it again: the lock of its capture is enough.
+    """
+    with locked(store) as adapter:
+        adapter.capture.holds += 1
+    try:
+        yield adapter
+    finally:
+        with adapter.capture.reading():
+            adapter.capture.holds -= 1
+            release(adapter)
+
+
 def release(adapter: Adapter) -> None:
-    """Unhook a store that nobody listens to; called under its capture's lock."""
-    if adapter.capture.idle:
-        adapter.capture.on_batch = None
-        with _hooking:
-            adapter.detach()
+    """Unhook a store that nobody listens to and nobody holds; called under its capture's lock."""
+    capture = adapter.capture
+    if capture.idle:
+        capture.on_batch = None
+        if not capture.holds:
+            with _hooking:
+                adapter.detach()
 
 
 class batch(AbstractContextManager[Adapter]):  # noqa: N801 - it is used as a function

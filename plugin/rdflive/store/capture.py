@@ -154,7 +154,7 @@ class Capture:
 
     __slots__ = (
         "__weakref__", "_delivering", "_later", "_mutex", "_net", "_owner", "_pending", "_waiting",
-        "deliveries", "listeners", "lock", "on_batch", "sequence", "state",
+        "deliveries", "holds", "listeners", "lock", "on_batch", "sequence", "state",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -164,6 +164,8 @@ class Capture:
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
+        self.holds = 0
+        """How many need the store to stay hooked though they do not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only where a plugin takes batches."""
         self.deliveries: deque[_Queued] = deque()
@@ -182,7 +184,7 @@ class Capture:
 
     @property
     def idle(self) -> bool:
-        """True when nobody listens and no batch is open, so the store need not be hooked."""
+        """True when nobody listens and no batch is open, so nothing need be recorded."""
         return not self.listeners and not self.state & OPEN
 
     @property
@@ -461,7 +463,7 @@ class Capture:
     def forget_others(self) -> None:
         """Forget who listens, and what other threads were delivering: in a fork, made under the lock."""
         self.listeners.clear()
-        self.on_batch = None
+        self.on_batch, self.holds = None, 0
         self.deliveries.clear()
         self._mutex, self._waiting, self._delivering = threading.RLock(), [], 0
         self.state, self._owner = IDLE, 0
