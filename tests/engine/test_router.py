@@ -48,7 +48,7 @@ def test_a_triple_of_terms_may_match_if_its_ids_do(pattern: PatternState) -> Non
     router = Router()
     router.add(pattern)
     for triple in TRIPLES:
-        assert router.may_match(known, *triple) == bool(router.route(*triple)) == matches(pattern, triple)
+        assert router.may_match(known, triple) == bool(router.route(*triple)) == matches(pattern, triple)
 
 
 def test_patterns_of_the_same_constants_have_filters_of_their_own() -> None:

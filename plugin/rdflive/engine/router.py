@@ -47,16 +47,16 @@ class Router:
             return tuple(q for q in found if q.guard is None or q.guard(s, p, o, *graph))
         return found
 
-    def may_match(self, known: Callable[[Any, int], int], s: Any, p: Any, o: Any) -> bool:
-        """Tell whether some pattern's constants fit a triple of terms, asking for few ids.
+    def may_match(self, known: Callable[[Any, int], int], change: tuple[Any, ...]) -> bool:
+        """Tell whether some pattern's constants fit a triple (or quad) of terms, asking for few ids.
 
         `known` gives the id of a term, or its second argument; hashing a literal is not cheap.
         """
-        shelves = [self.open] if self.open is not EMPTY else []
-        node = self.nodes.get(known(p, -1))
-        if node is not None:
-            shelves.append(node)
-        for free, by_object, by_subject, by_both in shelves:
+        p = known(change[1], -1)
+        if self.open is EMPTY and p not in self.nodes:
+            return False
+        s, _, o = change[:3]
+        for free, by_object, by_subject, by_both in (self.nodes.get(p, EMPTY), self.open):
             if free or (by_object is not None and known(o, -1) in by_object):
                 return True
             if by_subject is not None and known(s, -1) in by_subject:

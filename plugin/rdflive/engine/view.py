@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
-from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
@@ -78,11 +77,7 @@ class View:
         Returns true when it matched, and `commit` must follow.
         """
         self.seen += 1
-        s, p, o = change
-        known, router = self._known, self._router
-        if router.open is EMPTY and known(p, -1) not in router.nodes:
-            return False
-        return router.may_match(known, s, p, o) and self._take(sign, change)
+        return self._router.may_match(self._known, change) and self._take(sign, change)
 
     def _take(self, sign: Literal[1, -1], change: tuple[Any, ...]) -> bool:
         start = perf_counter()
@@ -239,12 +234,6 @@ class QuadView(View):
         super().__init__(state, quads)
         self._default = self._dictionary.intern(default)
         self._dictionary.hold([self._default])
-
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
-        """Take one exact change of a quad, as a view of one graph takes that of a triple."""
-        self.seen += 1
-        s, p, o, _ = change
-        return self._router.may_match(self._known, s, p, o) and self._take(sign, change)
 
     def _make_kernel(self) -> Kernel:
         return QuadKernel()
