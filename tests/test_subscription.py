@@ -17,7 +17,7 @@ from rdflib import RDF, Literal, URIRef
 from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
-from rdflive import subscription as subscription_module
+from rdflive.delivery import subscription as subscription_module
 from support.garbage import only_new_garbage
 from support.waiting import waiting
 from support.worlds import KINDS

@@ -13,9 +13,10 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive.api.stream import Stream
+from rdflive.delivery.base import Callback
 from rdflive.delivery.calling import check_callback
 from rdflive.delivery.resume import Journal, ResumeError
-from rdflive.delivery.subscription import Callback, OnError, Subscription
+from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
 from rdflive.plugins import manager

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
-from functools import partial
-from types import TracebackType
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
-
-from rdflib import Graph
 
 from rdflive.client.address import Address
 from rdflive.client.answer import Answer
@@ -21,11 +18,9 @@ from rdflive.client.order import Ordering, ordering_of
 from rdflive.client.question import Question
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
-from rdflive.delivery.calling import Calling
+from rdflive.delivery.base import BaseSubscription, Callback
 from rdflive.delivery.constructed import ConstructedGraph
-from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox
 from rdflive.delivery.stats import Stats
-from rdflive.errors import ClosedError
 from rdflive.http import Pace
 from rdflive.model import Delta
 
@@ -34,7 +29,7 @@ __all__ = ["OnError", "RemoteSubscription"]
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[RemoteSubscription, Exception], object]"
 
 
-class RemoteSubscription:
+class RemoteSubscription(BaseSubscription):
     """A query of a server, kept up to date here. Close it, or use it as a context manager.
 
     Made by `Server.subscribe`. Follow it as a `Subscription`: by callback, by iterating `deltas()`, by
@@ -47,28 +42,19 @@ class RemoteSubscription:
         address: Address,
         question: Question,
         *,
-        callback: Callable[[Delta], object] | None,
+        callback: Callback | None,
         initial: bool,
         name: str | None,
         on_error: OnError,
         timeout: float,
         pace: Pace,
     ) -> None:
-        self.name = name
-        self.last_error: Exception | None = None
-        """What the callback raised last, or what ended the subscription."""
+        super().__init__(question.text, callback=callback, initial=initial, name=name, on_error=on_error)
         self._address = address
         self._question = question
         self._timeout = timeout
-        self._callback = callback
-        self._initial = initial
-        self._calling = Calling(self, on_error)
         self._lock = threading.RLock()
         self._is_closed = False
-        self._delivered = 0
-        self._mailboxes: dict[Mailbox, int] = {}
-        self._untaken: Mailbox | None = None
-        self._made: ConstructedGraph | None = None
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
@@ -80,11 +66,6 @@ class RemoteSubscription:
         except BaseException:
             self._following.abandon()
             raise
-
-    @property
-    def query(self) -> str:
-        """The text of the query."""
-        return self._question.text
 
     @property
     def closed(self) -> bool:
@@ -105,41 +86,11 @@ class RemoteSubscription:
         ASK gives one empty solution if true, CONSTRUCT gives triples. It is in the order of ORDER BY where
         the variables that it sorts by are shown, and all prefixes are in the query or in `initNs`.
         """
-        with self._lock:
-            self._check_open()
+        with self._reading():
             listed = self._answer.listed()
         if self._sort is None:
             self._sort = ordering_of(self._question.prologue + self._question.text)
         return self._answer.shown(self._sort(listed))
-
-    @property
-    def graph(self) -> Graph:
-        """The triples of a CONSTRUCT query as a live rdflib graph, which can be subscribed to itself.
-
-        It changes before the callback is called. Do not write to it.
-        """
-        if self._answer.form != "CONSTRUCT":
-            raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
-        with self._lock:
-            self._check_open()
-            if self._made is None:
-                self._made = ConstructedGraph(self._answer.whole())
-            return self._made.graph
-
-    def deltas(self, timeout: float | None = None) -> Deltas:
-        """Iterate the deltas from now on, blocking; ends when the subscription closes.
-
-        Without a callback the first iterator starts where the subscription did; any other starts with
-        the current answers (unless `initial=False`). What its consumer has not taken yet merges into
-        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
-        iterator goes on.
-        """
-        mailbox = self._open_mailbox()
-        return Deltas(mailbox, timeout, partial(self._mailboxes.pop, mailbox, None))
-
-    def __aiter__(self) -> AsyncDeltas:
-        mailbox = self._open_mailbox()
-        return AsyncDeltas(mailbox, partial(self._mailboxes.pop, mailbox, None))
 
     def explain(self) -> ServedExplanation:
         """Ask the server how it maintains the query. Raises `ServerError`."""
@@ -158,8 +109,7 @@ class RemoteSubscription:
 
         `deltas` and `callback_seconds` are this subscription's own. Raises `ServerError`.
         """
-        with self._lock:
-            self._check_open()
+        with self._reading():
             path = f"/subscriptions/{quote(self._id, safe='')}"
         counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
@@ -192,20 +142,7 @@ class RemoteSubscription:
         with self._lock:
             self._is_closed = True
         self._following.stop()
-        for mailbox in tuple(self._mailboxes):
-            mailbox.close()
-
-    def __enter__(self) -> RemoteSubscription:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self.closed else "open" if self.connected else "away"
-        return f"<RemoteSubscription {self.name or self.query!r} {state}>"
+        self._end_iterators()
 
     def _begin(self, members: dict[str, Any]) -> None:
         try:
@@ -217,11 +154,10 @@ class RemoteSubscription:
         self._id = str(members.get("subscription", ""))
         first = self._answer.whole() if self._initial else None
         if self._callback is None:
-            self._untaken = Mailbox()
-            self._mailboxes[self._untaken] = self._answer.sequence
+            mailbox = self._open_first(self._answer.sequence)
             if first is not None:
                 self._delivered += 1
-                self._untaken.put(first)
+                mailbox.put(first)
         threading.Thread(
             target=self._follow, args=(first,), name=f"rdflive-{self.name or 'client'}", daemon=True
         ).start()
@@ -260,18 +196,29 @@ class RemoteSubscription:
         if self._callback is not None and not self._is_closed:
             self._calling.call(self._callback, delta)
 
-    def _open_mailbox(self) -> Mailbox:
+    @property
+    def _status(self) -> str:
+        return super()._status if self.closed or self.connected else "away"
+
+    @property
+    def _form(self) -> str:
+        return self._answer.form
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         with self._lock:
-            mailbox, self._untaken = self._untaken, None
-            if mailbox is not None:
-                return mailbox
             self._check_open()
-            mailbox = Mailbox()
-            if self._initial:
-                mailbox.put(self._answer.whole())
-            self._mailboxes[mailbox] = self._answer.sequence
-        return mailbox
+            yield
+
+    def _construct(self) -> ConstructedGraph:
+        return ConstructedGraph(self._whole())
+
+    def _now(self) -> int:
+        return self._answer.sequence
+
+    def _whole(self) -> Delta:
+        return self._answer.whole()
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
+            raise self._closed_error()

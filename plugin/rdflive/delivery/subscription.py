@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
-from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
-from rdflib import RDF, Graph
+from rdflib import RDF
 
 from rdflive.delivery import membership
-from rdflive.delivery.calling import Calling
+from rdflive.delivery.base import BaseSubscription, Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delivering import Delivering
 from rdflive.delivery.delta_maker import DeltaMaker
-from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
+from rdflive.delivery.mailbox import Source
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
-from rdflive.errors import BudgetError, ClosedError
+from rdflive.errors import BudgetError
 from rdflive.model import Delta, Header
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
@@ -30,17 +30,17 @@ from rdflive.query.plan import Plan
 from rdflive.store import Adapter
 from rdflive.time.windowed import Windowed
 
-__all__ = ["Callback", "OnError", "Subscription"]
+__all__ = ["OnError", "Subscription"]
 
-Callback: TypeAlias = Callable[[Delta], object]
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Exception], object]"
 
 
-class Subscription:
+class Subscription(BaseSubscription):
     """A query kept up to date. Close it, or use it as a context manager.
 
     Made by `subscribe`, under the store's lock. Follow it by callback, by iterating `deltas()`, by
-    `async for delta in subscription`, or ask for its `answers()`.
+    `async for delta in subscription`, or ask for its `answers()`. With `resume` there is one iterator at a
+    time, and none beside a callback (`ResumeError`); it acknowledges a delta when it is asked for the next.
     """
 
     def __init__(
@@ -59,23 +59,15 @@ class Subscription:
         windowed: Windowed | None = None,
         budget: Budget | None = None,
     ) -> None:
-        self.name = name
-        self.last_error: Exception | None = None
-        """What the callback raised last, or what ended the subscription."""
+        super().__init__(plan.query.text, callback=callback, initial=initial, name=name, on_error=on_error)
         self._exceeded: BudgetError | None = None
         self._adapter = adapter
         self._capture = adapter.capture
         self._plan = plan
-        self._callback = callback
-        self._initial = initial
-        self._calling = Calling(self, on_error)
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
-        self._mailboxes: dict[Mailbox, int] = {}
         self._windowed = windowed
         tracer = Tracer(plan, adapter.to_native) if provenance else None
         self._maker = DeltaMaker(self._header, tracer, windowed)
-        self._made: ConstructedGraph | None = None
-        self._untaken: Mailbox | None = None
         self._outbox: Outbox | None = None
         if journal is not None:
             sample = adapter.to_native(RDF.type)
@@ -84,9 +76,7 @@ class Subscription:
                 journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
             )
         elif callback is None:
-            self._untaken = Mailbox()
-            self._mailboxes[self._untaken] = -1
-        self._delivered = 0
+            self._open_first(-1)
         self._taken: Delta | None = None
         """The last delta that the callback was called with."""
         self._closed = False
@@ -109,11 +99,6 @@ class Subscription:
             raise
 
     @property
-    def query(self) -> str:
-        """The text of the query."""
-        return self._plan.query.text
-
-    @property
     def closed(self) -> bool:
         """True after `close`."""
         return self._closed
@@ -127,37 +112,6 @@ class Subscription:
             listed = self._live().answers(self._query)
         shown = ((self._header.solution(terms), weight) for terms, weight in listed)
         return [solution for solution, weight in shown for _ in range(weight)]
-
-    @property
-    def graph(self) -> Graph:
-        """The triples of a CONSTRUCT query as a live rdflib graph, which can be subscribed to itself.
-
-        It changes before the callback is called. Do not write to it.
-        """
-        if self._header.form != "CONSTRUCT":
-            raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
-        with self._capture.reading():
-            if self._made is None:
-                state, sequence = self._live(), self._capture.sequence
-                now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
-                shows_rdflib = self._adapter.from_native() is not None
-                self._made = ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
-            return self._made.graph
-
-    def deltas(self, timeout: float | None = None) -> Deltas:
-        """Iterate the deltas from now on, blocking; ends when the subscription closes.
-
-        Without a callback the first iterator starts where the subscription did; any other starts with
-        the current answers (unless `initial=False`). What its consumer has not taken yet merges into
-        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
-        iterator goes on. With `resume` there is one iterator at a time, and none beside a callback
-        (`ResumeError`); it acknowledges a delta when it is asked for the next.
-        """
-        source, forget = self._open_source()
-        return Deltas(source, timeout, forget)
-
-    def __aiter__(self) -> AsyncDeltas:
-        return AsyncDeltas(*self._open_source())
 
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs.
@@ -214,19 +168,7 @@ class Subscription:
                 self._state = None  # what was interrupted before this is done by the next call
         if self._outbox is not None:
             self._outbox.close()
-        for mailbox in tuple(self._mailboxes):
-            mailbox.close()
-
-    def __enter__(self) -> Subscription:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Subscription {self.name or self.query!r} {'closed' if self.closed else 'open'}>"
+        self._end_iterators()
 
     def _begin(self, state: StoreState) -> None:
         """Count updates and matches from here."""
@@ -237,31 +179,35 @@ class Subscription:
         if self._state is None or self._closed or self._exceeded is not None:
             if self._exceeded is not None:
                 raise self._exceeded
-            raise ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
+            raise self._closed_error()
         return self._state
 
+    @property
+    def _form(self) -> str:
+        return self._header.form
+
+    def _reading(self) -> AbstractContextManager[object]:
+        return self._capture.reading()
+
+    def _construct(self) -> ConstructedGraph:
+        state, sequence = self._live(), self._capture.sequence
+        now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
+        shows_rdflib = self._adapter.from_native() is not None
+        return ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
+
+    def _now(self) -> int:
+        self._live()
+        return self._capture.sequence
+
+    def _whole(self) -> Delta | None:
+        return self._maker.whole(self._live(), self._query, self._capture.sequence)
+
     def _open_source(self) -> tuple[Source, Callable[[], object]]:
-        """Give what an iterator takes from, and what it calls when it is closed."""
         if self._outbox is None:
-            mailbox = self._open_mailbox()
-            return mailbox, partial(self._mailboxes.pop, mailbox, None)
+            return super()._open_source()
         self._live()
         consumer = self._outbox.consumer()
         return consumer, partial(self._outbox.release, consumer)
-
-    def _open_mailbox(self) -> Mailbox:
-        mailbox, self._untaken = self._untaken, None
-        if mailbox is not None:
-            return mailbox
-        mailbox = Mailbox()
-        with self._capture.reading():
-            state, sequence = self._live(), self._capture.sequence
-            if self._initial:
-                whole = self._maker.whole(state, self._query, sequence)
-                if whole is not None:
-                    mailbox.put(whole)
-            self._mailboxes[mailbox] = sequence
-        return mailbox
 
     def _emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights) -> None:
         """Queue a delta; called under the store's lock."""

@@ -1,0 +1,166 @@
+"""What all subscriptions have in common, whether their answer is worked out here or by a server."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from rdflib import Graph
+
+from rdflive.delivery.calling import Calling
+from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
+from rdflive.errors import ClosedError
+from rdflive.model import Delta
+
+__all__ = ["BaseSubscription", "Callback"]
+
+Callback: TypeAlias = Callable[[Delta], object]
+
+
+class BaseSubscription(ABC):
+    """A query whose answer is kept up to date, and the ways to follow it: by callback and by iterators."""
+
+    def __init__(
+        self,
+        query: str,
+        *,
+        callback: Callback | None,
+        initial: bool,
+        name: str | None,
+        on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
+    ) -> None:
+        self.name = name
+        self.last_error: Exception | None = None
+        """What the callback raised last, or what ended the subscription."""
+        self._text = query
+        self._callback = callback
+        self._initial = initial
+        self._calling = Calling(self, on_error)
+        self._delivered = 0
+        self._made: ConstructedGraph | None = None
+        self._mailboxes: dict[Mailbox, int] = {}
+        """The mailbox of each iterator, and the sequence number that its deltas come behind."""
+        self._untaken: list[Mailbox] = []
+        """The mailbox of the first iterator, which begins where the subscription does."""
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+        return self._text
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """True after `close`."""
+
+    @abstractmethod
+    def answers(self) -> list[Any]:
+        """List the answer, each solution as often as it occurs."""
+
+    @property
+    def graph(self) -> Graph:
+        """The triples of a CONSTRUCT query as a live rdflib graph, which can be subscribed to itself.
+
+        It changes before the callback is called. Do not write to it.
+        """
+        if self._form != "CONSTRUCT":
+            raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
+        with self._reading():
+            if self._made is None:
+                self._made = self._construct()
+            return self._made.graph
+
+    def deltas(self, timeout: float | None = None) -> Deltas:
+        """Iterate the deltas from now on, blocking; ends when the subscription closes.
+
+        Without a callback the first iterator starts where the subscription did; any other starts with
+        the current answers (unless `initial=False`). What its consumer has not taken yet merges into
+        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
+        iterator goes on.
+        """
+        source, forget = self._open_source()
+        return Deltas(source, timeout, forget)
+
+    def __aiter__(self) -> AsyncDeltas:
+        return AsyncDeltas(*self._open_source())
+
+    @abstractmethod
+    def doubt(self) -> None:
+        """Be told that a callback was interrupted, perhaps half-way."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop, and let the iterators end. May be repeated."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name or self.query!r} {self._status}>"
+
+    @property
+    def _status(self) -> str:
+        return "closed" if self.closed else "open"
+
+    @property
+    @abstractmethod
+    def _form(self) -> str:
+        """The form of the query: SELECT, ASK or CONSTRUCT."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[object]:
+        """Hold the lock of the answer."""
+
+    @abstractmethod
+    def _construct(self) -> ConstructedGraph:
+        """Make the live graph of what is constructed now."""
+
+    @abstractmethod
+    def _now(self) -> int:
+        """Give the sequence number of the answer as it is known here; `ClosedError` where it is not."""
+
+    @abstractmethod
+    def _whole(self) -> Delta | None:
+        """Give the answer as an initial delta; None where there is nothing to tell."""
+
+    def _open_source(self) -> tuple[Source, Callable[[], object]]:
+        """Give what an iterator takes from, and what it calls when it is closed."""
+        mailbox = self._open_mailbox()
+        return mailbox, partial(self._mailboxes.pop, mailbox, None)
+
+    def _open_mailbox(self) -> Mailbox:
+        try:
+            return self._untaken.pop()
+        except IndexError:
+            mailbox = Mailbox()
+        with self._reading():
+            now = self._now()
+            whole = self._whole() if self._initial else None
+            if whole is not None:
+                mailbox.put(whole)
+            self._mailboxes[mailbox] = now
+        return mailbox
+
+    def _open_first(self, since: int) -> Mailbox:
+        """Open the mailbox of the first iterator before there is one."""
+        mailbox = Mailbox()
+        self._untaken.append(mailbox)
+        self._mailboxes[mailbox] = since
+        return mailbox
+
+    def _end_iterators(self) -> None:
+        for mailbox in tuple(self._mailboxes):
+            mailbox.close()
+
+    def _closed_error(self) -> ClosedError:
+        return ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")
