@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import DefaultGraph, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, Triple
 from rdflive_stores.oxigraph_kept import has_kept
 from rdflive_stores.oxigraph_store import LiveStore
 from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
@@ -129,18 +129,10 @@ class LiveStoreAdapter:
         """Give the conversion that knows strings with a direction, and triples."""
         return to_value
 
-    def write(
-        self,
-        graph: Any,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        *,
-        updates: Sequence[str] = (),
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
+    def write(self, graph: Any, transaction: Transaction) -> None:
         """Apply one entry of a feed in one native transaction, what is kept in the reserved graph."""
-        prefixes = self._prefixes(graph, updates) if updates else None
-        self._open().write(changes, updates=updates, prefixes=prefixes, name=name, keep=keep)
+        updates = transaction.updates
+        self._open().write(transaction, self._prefixes(graph, updates) if updates else None)
 
     def _prefixes(self, graph: Any, updates: Sequence[str]) -> dict[str, str] | None:  # noqa: ARG002
         """Give the prefixes bound on a graph that updates may use; a native store binds none."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pyoxigraph import Quad, Store
 
-from rdflive.store import QuadTerms, WriteRefusedError
+from rdflive.store import QuadTerms, Transaction, WriteRefusedError
 from rdflive_stores.oxigraph_kept import Held, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
@@ -22,19 +22,11 @@ class Entry:
     Raises WriteRefusedError for a change that no Oxigraph store can hold.
     """
 
-    def __init__(
-        self,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        updates: Sequence[str],
-        prefixes: dict[str, str] | None,
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
-        self._signs = {_quad(change): sign for change, sign in changes.items()}
-        self._updates = updates
+    def __init__(self, transaction: Transaction, prefixes: dict[str, str] | None) -> None:
+        self._signs = {_quad(change): sign for change, sign in transaction.changes.items()}
+        self._transaction = transaction
+        self._updates = transaction.updates
         self._prefixes = prefixes
-        self._name = name
-        self._keep = keep
 
     def touched(self) -> Iterator[Pattern]:
         """List the patterns of quads that can change."""
@@ -65,7 +57,7 @@ class Entry:
         """Write all of it in one transaction."""
         texts, prefixes = self._updates, self._prefixes
         hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses
-        forgotten, remembered = held.replaced(native, self._name, self._keep)
+        forgotten, remembered = held.replaced(native, self._transaction.name, self._transaction.keep)
         with held.following(forgotten, remembered):
             execute(
                 native,

@@ -7,13 +7,13 @@ The module is long because the interface that it repeats is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, QuadTerms
+from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Transaction
 from rdflive.store.capture import thread
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
 from rdflive_stores.oxigraph_documents import Source, parsed
@@ -170,17 +170,9 @@ class LiveStore:
         else:
             native.update(update, **options)
 
-    def write(
-        self,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        *,
-        updates: Sequence[str] = (),
-        prefixes: dict[str, str] | None = None,
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
-        """Apply one entry of a feed in one transaction, and keep texts with it (see `Writable`)."""
-        entry = Entry(changes, updates, prefixes, name, keep)
+    def write(self, transaction: Transaction, prefixes: dict[str, str] | None = None) -> None:
+        """Apply one entry of a feed in one native transaction, and keep texts with it (see `Writable`)."""
+        entry = Entry(transaction, prefixes)
         if not self._unheard(self._write_entry, entry):
             self.capture.run(self._write_entry, entry)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from rdflib.graph import Graph
 from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Triple, Writable, value_of
+from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Transaction, Triple, Writable, value_of
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     default_graph,
@@ -87,18 +87,10 @@ class AuditableAdapter:
         """Convert as the inner adapter does."""
         return value_of(self.inner)
 
-    def write(
-        self,
-        graph: Any,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        *,
-        updates: Sequence[str] = (),
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
+    def write(self, graph: Any, transaction: Transaction) -> None:
         """Write to the store inside: a rollback leaves the entries of a feed and its cursor together."""
-        target = updatable(graph, self.store.store) if updates else graph
-        self._writable().write(target, changes, updates=updates, name=name, keep=keep)
+        target = updatable(graph, self.store.store) if transaction.updates else graph
+        self._writable().write(target, transaction)
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what is kept with the store inside."""

@@ -6,7 +6,7 @@ for removals. A subclass of Graph cannot either: parsers and other graphs over t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Triple, WriteRefusedError
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, Triple, WriteRefusedError
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     capture_of,
@@ -111,16 +111,9 @@ class SimpleMemoryAdapter:
         """Say that the store's terms are rdflib's."""
         return None
 
-    def write(
-        self,
-        graph: Any,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        *,
-        updates: Sequence[str] = (),
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
+    def write(self, graph: Any, transaction: Transaction) -> None:
         """Apply one entry of a feed; if an update raises, what was done before it is undone."""
+        changes, updates = transaction.changes, transaction.updates
         check_terms(changes)
         contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
 
@@ -132,7 +125,7 @@ class SimpleMemoryAdapter:
                 for text in updates:
                     run_update(updatable(graph, self.store), text)
                 apply_changes(self.store, changes, contexts.__getitem__)
-                keep_entries(self.store, name, keep)
+                keep_entries(self.store, transaction.name, transaction.keep)
 
         self.capture.run(write)
 

@@ -14,7 +14,7 @@ import rdflib
 
 import rdflive
 from rdflive.errors import RdfliveError
-from rdflive.store import NAMED, UNION, WriteRefusedError
+from rdflive.store import NAMED, UNION, Transaction, WriteRefusedError
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
@@ -34,7 +34,7 @@ def kept(native: Store | None = None) -> LiveStore:
     """Make a store that keeps something, and has one triple more in the reserved graph."""
     live = LiveStore(native)
     live.extend(KNOWN)
-    live.write({}, name="feed", keep=CURSOR)
+    live.write(Transaction({}, name="feed", keep=CURSOR))
     live.native.add(SECRET)
     return live
 
@@ -106,7 +106,7 @@ def test_no_read_of_the_stand_in_sees_what_is_kept(read: Callable[[Any], Any]) -
 def test_a_store_that_only_keeps_something_is_empty() -> None:
     """To its readers a store without data of its own has none."""
     live = LiveStore()
-    live.write({}, name="feed", keep=CURSOR)
+    live.write(Transaction({}, name="feed", keep=CURSOR))
     assert not live
     assert len(live) == 0
     assert live.kept("feed") == CURSOR
@@ -159,7 +159,7 @@ def test_no_read_of_rdflib_sees_what_is_kept(read: Callable[[Any], Any]) -> None
         store.extend(quads)
     mirrored, plain = (rdflib.Dataset(OxigraphStore(store=store)) for store in stores)
     with rdflive.batch(mirrored):
-        mirrored.store._store.write({}, name="feed", keep=CURSOR)
+        mirrored.store._store.write(Transaction({}, name="feed", keep=CURSOR))
     stores[0].add(SECRET)
     assert read(mirrored) == read(plain)
 
@@ -182,9 +182,9 @@ def test_no_subscription_sees_what_is_kept(query: str) -> None:
         assert not any(
             "secret" in str(answer) or "rdflive:" in str(answer) for answer in subscription.answers()
         )
-        live.write({}, name="feed", keep={"cursor": "8"})
+        live.write(Transaction({}, name="feed", keep={"cursor": "8"}))
         live.update("CLEAR ALL")
-        live.write({}, name="another", keep={"cursor": "9"})
+        live.write(Transaction({}, name="another", keep={"cursor": "9"}))
         assert subscription.answers() == []
     assert not any("rdflive:" in str(delta) for delta in deltas)
     assert live.kept("feed") == {**CURSOR, "cursor": "8"}
@@ -283,7 +283,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "load to it": lambda s: s.load("<urn:a> <urn:b> <urn:c> .", RdfFormat.TURTLE, to_graph=KEPT),
     "bulk load to it": lambda s: s.bulk_load("<urn:a> <urn:b> <urn:c> .", RdfFormat.TURTLE, to_graph=KEPT),
     "load quads of it": lambda s: s.load(f"<urn:a> <urn:b> <urn:c> {KEPT} .", RdfFormat.N_QUADS),
-    "write": lambda s: s.write({(*NEW.triple, KEPT): 1}, name="feed", keep={}),
+    "write": lambda s: s.write(Transaction({(*NEW.triple, KEPT): 1}, name="feed", keep={})),
     **{
         text: (lambda s, text=text: s.update(text))
         for text in (
@@ -377,7 +377,7 @@ def test_an_update_that_computes_the_name_never_makes_the_reserved_graph(is_entr
     live = LiveStore()
     text = f"INSERT {{ ?g ?g 1 GRAPH ?g {{ ?g ?g 1 }} }} WHERE {{ BIND({KEPT} AS ?g) }}"
     if is_entry:
-        live.write({}, updates=[text], name="feed", keep={})
+        live.write(Transaction({}, updates=[text], name="feed", keep={}))
     else:
         live.update(text)
     assert len(live) == len(live.native) == 1
@@ -388,10 +388,10 @@ def test_stand_ins_that_take_turns_leave_one_cursor() -> None:
     """Each asks first what is kept, as every mirror does, and replaces what the other wrote."""
     native = Store()
     first, second = LiveStore(native), LiveStore(native)
-    first.write({}, name="feed", keep={"other": "0"})
+    first.write(Transaction({}, name="feed", keep={"other": "0"}))
     for turn, live in enumerate((second, first, second, first)):
         assert live.kept("feed").get("cursor") == (str(turn - 1) if turn else None)
-        live.write({}, name="feed", keep={"cursor": str(turn)})
+        live.write(Transaction({}, name="feed", keep={"cursor": str(turn)}))
     assert first.kept("feed") == {"other": "0", "cursor": "3"}
     assert len(native) == 2
 
@@ -400,11 +400,11 @@ def test_an_interrupt_after_the_transaction_leaves_one_cursor() -> None:
     """Ctrl-C while the stand-in notes what was written does not make it forget to replace the cursor."""
     live = LiveStore()
     for number in range(3):
-        live.write({}, name="feed", keep={"cursor": str(number)})
+        live.write(Transaction({}, name="feed", keep={"cursor": str(number)}))
     for number in range(3, 20):
         with interrupted(number - 2, after="execute"):
-            live.write({}, name="feed", keep={"cursor": str(number)})
-        live.write({}, name="feed", keep={"cursor": f"{number}!"})
+            live.write(Transaction({}, name="feed", keep={"cursor": str(number)}))
+        live.write(Transaction({}, name="feed", keep={"cursor": f"{number}!"}))
         assert live.kept("feed") == {"cursor": f"{number}!"}
 
 
@@ -440,7 +440,7 @@ def test_two_texts_for_one_key_are_refused() -> None:
     with pytest.raises(WriteRefusedError, match="two texts of 'feed' for 'cursor'"):
         live.kept("feed")
     with pytest.raises(WriteRefusedError, match="two texts"):
-        live.write({}, name="feed", keep={"cursor": "9"})
+        live.write(Transaction({}, name="feed", keep={"cursor": "9"}))
 
 
 def test_a_store_without_anything_kept_is_as_before() -> None:
@@ -462,7 +462,7 @@ def test_a_store_that_keeps_something_stays_hooked_until_it_is_closed(tmp_path: 
     dataset = rdflib.Dataset(OxigraphStore())
     dataset.store.open(path)
     with rdflive.batch(dataset):
-        dataset.store._store.write({}, name="feed", keep=CURSOR)
+        dataset.store._store.write(Transaction({}, name="feed", keep=CURSOR))
         dataset.add((NAME, rdflib.RDF.type, rdflib.RDFS.Class))
     assert len(list(dataset.quads())) == 1
     assert not list(dataset.query("SELECT ?g { GRAPH ?g {} }"))
@@ -491,8 +491,8 @@ def test_a_backup_keeps_what_is_kept(tmp_path: Path) -> None:
 def test_forgetting_everything_leaves_an_empty_reserved_graph() -> None:
     """None forgets a key; the name of the graph stays hidden."""
     live = LiveStore()
-    live.write({}, name="feed", keep=CURSOR)
-    live.write({}, name="feed", keep=dict.fromkeys(CURSOR))
+    live.write(Transaction({}, name="feed", keep=CURSOR))
+    live.write(Transaction({}, name="feed", keep=dict.fromkeys(CURSOR)))
     assert live.kept("feed") == {}
     assert list(live.native) == []
     assert list(live.named_graphs()) == []
@@ -540,14 +540,18 @@ def test_a_long_feed_lists_the_reserved_graph_once() -> None:
     other = LiveStore(live.native._native)  # type: ignore[attr-defined]  # a second one over the same store
     for number in range(10):
         live.write(
-            {(*NEW.triple, DefaultGraph()): 1}, name="feed", keep={"cursor": str(number), str(number): "x"}
+            Transaction(
+                {(*NEW.triple, DefaultGraph()): 1},
+                name="feed",
+                keep={"cursor": str(number), str(number): "x"},
+            )
         )
     assert native.lists == 0
-    other.write({}, name="feed", keep={"cursor": "other", "größe": None})
-    live.write({}, name="feed", keep={"cursor": "last", "größe": "new"})
+    other.write(Transaction({}, name="feed", keep={"cursor": "other", "größe": None}))
+    live.write(Transaction({}, name="feed", keep={"cursor": "last", "größe": "new"}))
     assert native.lists == 1
     assert live.kept("feed") == {**{str(n): "x" for n in range(10)}, "cursor": "last", "größe": "new"}
-    live.write({}, name="feed", keep=dict.fromkeys(live.kept("feed")))
+    live.write(Transaction({}, name="feed", keep=dict.fromkeys(live.kept("feed"))))
     assert set(live.native.quads_for_pattern(None, None, None, KEPT)) == {SECRET}
 
 

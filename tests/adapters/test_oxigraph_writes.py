@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rdflive
 from rdflive.plugins import manager
-from rdflive.store import WriteRefusedError
+from rdflive.store import Transaction, WriteRefusedError
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 
@@ -31,9 +31,11 @@ DEFAULT = DefaultGraph()
 EX = {"e": "urn:example:"}
 
 
-def write(live: LiveStore, changes: Any = (), **entry: Any) -> None:
+def write(
+    live: LiveStore, changes: Any = (), *, prefixes: dict[str, str] | None = None, **entry: Any
+) -> None:
     given = {tuple(one): sign for one, sign in dict(changes).items()}
-    live.write(given, **{"name": "feed", "keep": {}, **entry})
+    live.write(Transaction(given, **{"name": "feed", "keep": {}, **entry}), prefixes)
 
 
 blanks = st.sampled_from([BlankNode("b"), BlankNode("c1.x"), BlankNode("0")])
@@ -106,9 +108,9 @@ def test_a_huge_entry_is_one_write() -> None:
     live = LiveStore()
     ground = {(node(f"s{i}"), node("p"), typed(str(i)), GRAPHS["g"]): 1 for i in range(100_000)}
     others = {(BlankNode(f"b{i}"), node("p"), node("o"), DEFAULT): 1 for i in range(5_000)}
-    live.write({**ground, **others}, name="feed", keep={"cursor": "1"})
+    live.write(Transaction({**ground, **others}, name="feed", keep={"cursor": "1"}))
     assert len(live) == 105_000
-    live.write(dict.fromkeys({**ground, **others}, -1), name="feed", keep={"cursor": "2"})
+    live.write(Transaction(dict.fromkeys({**ground, **others}, -1), name="feed", keep={"cursor": "2"}))
     assert len(live) == 0
 
 
@@ -226,7 +228,7 @@ def test_blank_nodes_of_updates_are_new_ones_of_each() -> None:
 def test_an_update_that_fails_is_as_if_it_were_alone(updates: list[str], error: Any) -> None:
     """Nothing of the entry happens, and the native error comes with its place in the text."""
     live, follower = followed()
-    live.write({}, name="feed", keep={"cursor": "1"})
+    live.write(Transaction({}, name="feed", keep={"cursor": "1"}))
     follower.native = live  # type: ignore[assignment]  # what can be seen of the store
     before = set(live.native)
     with pytest.raises(error) as caught:
@@ -246,7 +248,7 @@ def test_what_is_no_quad_is_refused(place: int) -> None:
     terms: list[Any] = [node("s"), node("p"), node("o"), DEFAULT]
     terms[place] = ox.Variable("x") if place == 2 else ox.Literal("x")
     with pytest.raises(WriteRefusedError, match="no quad"):
-        live.write({tuple(NEW): 1, tuple(terms): 1}, name="feed", keep={"cursor": "1"})
+        live.write(Transaction({tuple(NEW): 1, tuple(terms): 1}, name="feed", keep={"cursor": "1"}))
     assert live.kept("feed") == {}
     assert follower.check() == 0
     assert NEW not in live
@@ -260,13 +262,17 @@ def test_updates_need_the_dataset_that_oxigraph_runs_them_on() -> None:
     for target in (named, union):
         with manager.locked(store) as adapter:
             with pytest.raises(rdflive.UnsupportedStoreError, match="without default_union"):
-                adapter.write(target, {}, updates=["CLEAR ALL"], name="feed", keep={"cursor": "1"})
-            adapter.write(target, {tuple(NEW): 1}, name="feed", keep={})
+                adapter.write(
+                    target, Transaction({}, updates=["CLEAR ALL"], name="feed", keep={"cursor": "1"})
+                )
+            adapter.write(target, Transaction({tuple(NEW): 1}, name="feed", keep={}))
     assert len(named) == 1
     dataset = rdflib.Dataset(store)
     dataset.bind("mine", "urn:example:")
     with manager.locked(store) as adapter:
-        adapter.write(dataset, {}, updates=["INSERT DATA { mine:a mine:p mine:b }"], name="feed", keep={})
+        adapter.write(
+            dataset, Transaction({}, updates=["INSERT DATA { mine:a mine:p mine:b }"], name="feed", keep={})
+        )
     assert (rdflib.URIRef("urn:example:a"), None, None) in dataset
 
 
@@ -291,12 +297,13 @@ def test_data_and_cursor_are_both_on_disk_or_neither(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pyoxigraph import *
+from rdflive.store import Transaction
 from rdflive_stores.oxigraph import LiveStore
 live = LiveStore(Store({path!r}))
 p = NamedNode("urn:p")
 for n in range(100000):
     quads = [(BlankNode("b"), p, Literal(number), DefaultGraph()) for number in (n - 1, n)]
-    live.write(dict(zip(quads, (-1, 1))), name="feed", keep={{"cursor": str(n)}})
+    live.write(Transaction(dict(zip(quads, (-1, 1))), name="feed", keep={{"cursor": str(n)}}))
     if n == 20:
         print("go", flush=True)
 """

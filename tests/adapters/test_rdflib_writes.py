@@ -18,7 +18,7 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 
 import rdflive
 from rdflive.plugins import manager
-from rdflive.store import UNION, Capture, WriteRefusedError
+from rdflive.store import UNION, Capture, Transaction, WriteRefusedError
 from rdflive.testing.operations import NAMES, World, term
 from support.effort import examples
 
@@ -27,7 +27,7 @@ A, B = term("a p b"), term("b q 1")
 
 def write(graph: Any, changes: Any = (), **entry: Any) -> None:
     with manager.locked(graph.store) as adapter:
-        adapter.write(graph, dict(changes), **{"name": "feed", "keep": {}, **entry})
+        adapter.write(graph, Transaction(dict(changes), **{"name": "feed", "keep": {}, **entry}))
 
 
 def kept(store: Any) -> Any:

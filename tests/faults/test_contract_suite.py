@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.stores.memory import Memory
 
-from rdflive.store import Capture
+from rdflive.store import Capture, Transaction
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing.operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES
 from rdflive_stores.rdflib_graphs import ADAPTER, default_graph
@@ -134,27 +135,27 @@ def test_the_suite_needs_a_store() -> None:
         AdapterContract().test_random_sequences()
 
 
-def keep_first(adapter: Any, graph: Any, changes: Any, *, name: str, keep: Any, updates: Any = ()) -> None:
+def keep_first(adapter: Any, graph: Any, entry: Transaction) -> None:
     """Remember the cursor before the entry is applied, not with it."""
-    WRITE(adapter, graph, {}, name=name, keep=keep)
-    WRITE(adapter, graph, changes, updates=updates, name=name, keep={})
+    WRITE(adapter, graph, replace(entry, changes={}, updates=()))
+    WRITE(adapter, graph, replace(entry, keep={}))
 
 
-def in_two_commits(adapter: Any, graph: Any, changes: Any, *, updates: Any = (), **entry: Any) -> None:
+def in_two_commits(adapter: Any, graph: Any, entry: Transaction) -> None:
     """Commit the updates before the changes."""
-    WRITE(adapter, graph, {}, updates=updates, **entry)
+    WRITE(adapter, graph, replace(entry, changes={}))
     capture = adapter.capture
     capture._net, net = {}, capture._net
     if net:
         capture._commit(net)
-    WRITE(adapter, graph, changes, **entry)
+    WRITE(adapter, graph, replace(entry, updates=()))
 
 
-def changes_first(adapter: Any, graph: Any, changes: Any, *, updates: Any = (), **entry: Any) -> None:
+def changes_first(adapter: Any, graph: Any, entry: Transaction) -> None:
     """Run the updates behind the changes."""
     with adapter.capture.batch():
-        WRITE(adapter, graph, changes, name="", keep={})
-        WRITE(adapter, graph, {}, updates=updates, **entry)
+        WRITE(adapter, graph, replace(entry, updates=(), name="", keep={}))
+        WRITE(adapter, graph, replace(entry, changes={}))
 
 
 WRITE = MemoryAdapter.write

@@ -16,7 +16,7 @@ from rdflive.feeds.terms import normal
 from rdflive.model import Batch, Change, Quad
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Writable
+from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Transaction, Writable
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
 
@@ -73,7 +73,7 @@ class GraphTarget:
             net: dict[QuadTerms, Literal[1, -1]] = {}
             for sign, quad in changes:
                 net[self._to_native(adapter, quad)] = sign
-            _writable(adapter).write(self._graph, net, updates=updates, name=name, keep=keep)
+            _writable(adapter).write(self._graph, Transaction(net, updates=updates, name=name, keep=keep))
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
         """Make the quads all that the graph holds, and keep something, in one commit."""
@@ -82,7 +82,7 @@ class GraphTarget:
             held = set(self._held(adapter))
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
             net.update(dict.fromkeys(wanted - held, 1))
-            _writable(adapter).write(self._graph, net, name=name, keep=keep)
+            _writable(adapter).write(self._graph, Transaction(net, name=name, keep=keep))
 
     def quads(self) -> Iterator[Quad]:
         """List what the graph holds now, in rdflib's terms; the default graph is None."""

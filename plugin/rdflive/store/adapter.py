@@ -7,6 +7,7 @@ went, once, whatever the operation. `rdflive.testing` holds the suite that an ad
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from rdflive.errors import RdfliveError
@@ -23,6 +24,7 @@ __all__ = [
     "NamedGraphs",
     "Rdf12Terms",
     "Snapshottable",
+    "Transaction",
     "Watchable",
     "Writable",
     "WriteRefusedError",
@@ -93,6 +95,20 @@ class Rdf12Terms(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One entry of a feed as a store takes it: all of it or nothing."""
+
+    changes: Mapping[QuadTerms, Literal[1, -1]]
+    """In native terms and keys of graphs; inserting what is there or deleting what is not is no change."""
+    _: KW_ONLY
+    updates: Sequence[str] = ()
+    """SPARQL updates that run before the changes, as `graph.update` would run them."""
+    name: str
+    keep: Mapping[str, str | None]
+    """Texts to remember under `name` and their keys in the same atomic step; None forgets the key."""
+
+
 @runtime_checkable
 class Writable(Protocol):
     """An adapter that can apply an entry of a feed and keep the feed's cursor with it, as `mirror` needs.
@@ -101,20 +117,8 @@ class Writable(Protocol):
     sees it.
     """
 
-    def write(
-        self,
-        graph: Any,
-        changes: Mapping[QuadTerms, Literal[1, -1]],
-        *,
-        updates: Sequence[str] = (),
-        name: str,
-        keep: Mapping[str, str | None],
-    ) -> None:
-        """Apply one entry of a feed as one commit, all or nothing, and remember `keep` with it.
-
-        First the updates run, as `graph.update` would run them; then the changes, in native terms and
-        keys of graphs, where inserting what is there or deleting what is not is no change. In the same
-        atomic step each text of `keep` is remembered under `name` and its key; None forgets the key.
+    def write(self, graph: Any, transaction: Transaction) -> None:
+        """Apply one entry of a feed as one commit, all or nothing, and remember what it keeps.
 
         Raises WriteRefusedError for a change that the store cannot hold, UnsupportedStoreError where the
         graph cannot run updates, and for an update whatever the store itself raises; then nothing has

@@ -13,7 +13,7 @@ from rdflib.store import Store
 from rdflive.api.live import batch
 from rdflive.errors import UnsupportedStoreError
 from rdflive.plugins import manager
-from rdflive.store import Writable
+from rdflive.store import Transaction, Writable
 from rdflive.testing.operations import NAMES, World, term
 
 __all__ = ["ODD", "Changes", "Choice", "Writer"]
@@ -66,7 +66,7 @@ class Writer:
         """Write one entry."""
         with batch(self.target), self._adapter() as adapter:
             native = {self._native(adapter, *quad): sign for quad, sign in changes.items()}
-            adapter.write(self.target, native, updates=updates, name=name, keep=keep or {})
+            adapter.write(self.target, Transaction(native, updates=updates, name=name, keep=keep or {}))
 
     def kept(self, name: str = NAME) -> dict[str, str]:
         """Give what is kept under a name."""

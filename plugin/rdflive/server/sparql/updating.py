@@ -13,6 +13,7 @@ from rdflive.plugins import manager
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.answering import native_of, syntax_problem
 from rdflive.server.sparql.operations import Operation
+from rdflive.store import Transaction
 from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["may_take_long", "run_update", "update_text"]
@@ -72,7 +73,7 @@ def run_update(dataset: rdflib.Dataset, text: str) -> int:
     try:
         with manager.batch(store) as batched:
             adapter: Any = batched
-            adapter.write(_updated(dataset), {}, updates=[text], name="server", keep={})
+            adapter.write(_updated(dataset), Transaction({}, updates=[text], name="server", keep={}))
         return int(adapter.capture.sequence)
     except (MemoryError, RecursionError):
         raise
