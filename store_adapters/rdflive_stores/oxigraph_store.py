@@ -29,6 +29,33 @@ __all__ = ["GraphName", "LiveStore"]
 GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
 
+def _loader(load: str, insert: str) -> Any:
+    """Make a method that parses a document and adds its quads: by the native `load`, or those parsed here."""
+
+    def method(
+        self: LiveStore,
+        /,
+        input: Source = None,  # noqa: A002 - pyoxigraph's name
+        format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
+        *,
+        path: str | os.PathLike[str] | None = None,
+        base_iri: str | None = None,
+        to_graph: GraphName | None = None,
+        lenient: bool = False,
+    ) -> None:
+        refuse_kept(to_graph)
+        native, options = self.native, {"path": path, "base_iri": base_iri, "lenient": lenient}
+        has_one_graph = isinstance(format, RdfFormat) and not format.supports_datasets
+        may_pass = has_one_graph or load == "bulk_load"  # `load` is all or none: it must know the graphs
+        if not (
+            may_pass and self._unchecked(getattr(native, load), input, format, to_graph=to_graph, **options)
+        ):
+            self._insert(getattr(native, insert), parsed(native, input, format, to_graph, options))
+
+    method.__name__ = load
+    return method
+
+
 class LiveStore:
     """Stands in for a `pyoxigraph.Store` (a new one in memory by default) and sees all it changes.
 
@@ -104,42 +131,8 @@ class LiveStore:
         if not self._unchecked(self.native.bulk_extend, quads):
             self._insert(self.native.bulk_extend, list(quads))
 
-    def load(
-        self,
-        /,
-        input: Source = None,  # noqa: A002 - pyoxigraph's name
-        format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
-        *,
-        path: str | os.PathLike[str] | None = None,
-        base_iri: str | None = None,
-        to_graph: GraphName | None = None,
-        lenient: bool = False,
-    ) -> None:
-        """Parse a document and add its quads, all or none."""
-        refuse_kept(to_graph)
-        options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        has_one_graph = isinstance(format, RdfFormat) and not format.supports_datasets
-        if not (
-            has_one_graph and self._unchecked(self.native.load, input, format, to_graph=to_graph, **options)
-        ):
-            self._insert(self.native.extend, parsed(self.native, input, format, to_graph, options))
-
-    def bulk_load(
-        self,
-        /,
-        input: Source = None,  # noqa: A002 - pyoxigraph's name
-        format: RdfFormat | None = None,  # noqa: A002 - pyoxigraph's name
-        *,
-        path: str | os.PathLike[str] | None = None,
-        base_iri: str | None = None,
-        to_graph: GraphName | None = None,
-        lenient: bool = False,
-    ) -> None:
-        """Parse a large document and add its quads."""
-        refuse_kept(to_graph)
-        options = {"path": path, "base_iri": base_iri, "lenient": lenient}
-        if not self._unchecked(self.native.bulk_load, input, format, to_graph=to_graph, **options):
-            self._insert(self.native.bulk_extend, parsed(self.native, input, format, to_graph, options))
+    load = _loader("load", "extend")
+    bulk_load = _loader("bulk_load", "bulk_extend")
 
     def update(
         self,
