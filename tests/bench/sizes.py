@@ -2,116 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 __all__ = ["FULL", "QUICK", "Sizes"]
 
 
-@dataclass(frozen=True, slots=True)
+def sized(full: Any, *, quick: Any) -> Any:
+    """Make the field of a number in both sizes."""
+    return field(default=full, metadata={"quick": quick})
+
+
+@dataclass(frozen=True)
 class Sizes:
     """One number per section, and how often each figure is measured."""
 
-    updates: int
+    updates: int = sized(200_000, quick=4_000)
     """(a) Updates of the stream."""
-    adds: int
+    adds: int = sized(50_000, quick=1_000)
     """(b) Triples added per repeat and variant."""
-    silent: int
+    silent: int = sized(10_000, quick=40)
     """(b) Subscriptions that do not match."""
-    triples: int
+    triples: int = sized(100_000, quick=2_000)
     """(c) Triples in the graph."""
-    changes: int
+    changes: int = sized(1_000, quick=50)
     """(c) Updates after each of which the answer must be fresh."""
-    evaluations: tuple[int, int]
+    evaluations: tuple[int, int] = sized((50, 3), quick=(5, 2))
     """(c) How often pyoxigraph and rdflib evaluate the query; the total is extrapolated."""
-    cached: int
+    cached: int = sized(100_000, quick=1_000)
     """(d) Triples that match the query."""
-    loads: tuple[int, ...]
+    loads: tuple[int, ...] = sized((100_000, 1_000_000), quick=(1_000, 3_000))
     """(e) Triples in the graph."""
-    items: tuple[int, int]
+    items: tuple[int, int] = sized((10_000, 1_000_000), quick=(600, 3_000))
     """(g) Triples in the small and in the large graph."""
-    toggles: int
+    toggles: int = sized(500, quick=50)
     """(g) Deletes per round and operator, each undone by an insert."""
-    faults: int
+    faults: int = sized(25, quick=2)
     """(h) Faults of each kind that are put into the railway."""
-    sets: int
+    sets: int = sized(20, quick=1)
     """(h) Change sets of the social network, of 20."""
-    nodes: int
+    nodes: int = sized(10_000, quick=300)
     """(i) Nodes of the graphs that a path leads through."""
-    edges: int
+    edges: int = sized(200, quick=20)
     """(i) Edges deleted per graph, each inserted again."""
-    batches: int
+    batches: int = sized(3_000, quick=100)
     """(j) Batches of ten changes."""
-    spark: int
+    spark: int = sized(200_000, quick=2_000)
     """(k) Changes in a stream."""
-    entailed: tuple[int, ...]
+    entailed: tuple[int, ...] = sized((100_000, 1_000_000), quick=(1_000, 3_000))
     """(l) Instance triples in the graph."""
-    expiring: int
+    expiring: int = sized(20_000, quick=2_000)
     """(n) Triples that are background or pass through a window."""
-    events: int
+    events: int = sized(4_000, quick=200)
     """(p) Events of 10 to 15 triples."""
-    event_triples: tuple[int, ...]
+    event_triples: tuple[int, ...] = sized(
+        (100, 1_000, 10_000, 100_000, 1_000_000), quick=(100, 1_000, 10_000)
+    )
     """(p) Triples of one event."""
-    windows: tuple[int, ...]
+    windows: tuple[int, ...] = sized((50_000, 200_000, 1_000_000), quick=(1_000, 4_000))
     """(o) Triples in a window."""
-    window_triples: tuple[int, ...]
+    window_triples: tuple[int, ...] = sized((50_000, 200_000), quick=(2_000,))
     """(p) Triples that pass through one window."""
-    clients: int
+    clients: int = sized(1_000, quick=50)
     """(q) Clients of a server."""
-    serving: float
+    serving: float = sized(60.0, quick=2.0)
     """(q) Seconds of updates."""
-    repeat: int = 5
+    repeat: int = sized(5, quick=2)
 
 
-FULL = Sizes(
-    updates=200_000,
-    adds=50_000,
-    silent=10_000,
-    triples=100_000,
-    changes=1_000,
-    evaluations=(50, 3),
-    cached=100_000,
-    loads=(100_000, 1_000_000),
-    items=(10_000, 1_000_000),
-    toggles=500,
-    faults=25,
-    sets=20,
-    nodes=10_000,
-    edges=200,
-    batches=3_000,
-    spark=200_000,
-    entailed=(100_000, 1_000_000),
-    expiring=20_000,
-    events=4_000,
-    event_triples=(100, 1_000, 10_000, 100_000, 1_000_000),
-    windows=(50_000, 200_000, 1_000_000),
-    window_triples=(50_000, 200_000),
-    clients=1_000,
-    serving=60.0,
-)
-QUICK = Sizes(
-    updates=4_000,
-    adds=1_000,
-    silent=40,
-    triples=2_000,
-    changes=50,
-    evaluations=(5, 2),
-    cached=1_000,
-    loads=(1_000, 3_000),
-    items=(600, 3_000),
-    toggles=50,
-    faults=2,
-    sets=1,
-    nodes=300,
-    edges=20,
-    batches=100,
-    spark=2_000,
-    entailed=(1_000, 3_000),
-    expiring=2_000,
-    events=200,
-    event_triples=(100, 1_000, 10_000),
-    windows=(1_000, 4_000),
-    window_triples=(2_000,),
-    clients=50,
-    serving=2.0,
-    repeat=2,
-)
+FULL = Sizes()
+QUICK = Sizes(**{each.name: each.metadata["quick"] for each in fields(Sizes)})

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from rdflive.api.target import GraphTarget
 from rdflive.feeds.cursors import read_cursor
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 
-__all__ = ["Outcome", "run"]
+__all__ = ["Model", "Outcome", "command_line", "make_batches", "run"]
 
 E = "http://example.org/"
 LONGEST = 0.004
@@ -80,20 +81,22 @@ def mirror(store: Path, feed: Path) -> None:
 
 
 class Model:
-    """The states that the batches lead to, one after the other."""
+    """The states that the batches lead to, one after the other, and the store that must be at one of them."""
 
-    def __init__(self, batches: list[list[Change]], ends: list[int]) -> None:
-        self.batches, self.ends = batches, ends
+    def __init__(self, store: Path, batches: list[list[Change]], ends: list[int]) -> None:
+        self.store, self.batches, self.ends = store, batches, ends
         self.state: set[Quad] = set()
         self.done = 0
 
-    def check(self, store: Path, feed: Path) -> int:
-        """Compare a store that nobody has open with the state that its cursor names; give the batches."""
+    def check(self, name: str, end: Callable[[str | None], int]) -> int:
+        """Compare the store, which nobody has open, with the state that its cursor names; give the batches.
+
+        `end` tells at which byte of the feed a cursor stands.
+        """
         dataset = rdflib.Dataset(store="Oxigraph")
-        dataset.open(str(store))
+        dataset.open(str(self.store))
         target = GraphTarget(dataset)
-        cursor = target.kept(str(feed)).get("cursor", "0:0:0")
-        count = bisect.bisect_right(self.ends, read_cursor(cursor).end)
+        count = bisect.bisect_right(self.ends, end(target.kept(name).get("cursor")))
         assert count >= self.done, f"the cursor went back from batch {self.done} to {count}"
         for changes in self.batches[self.done : count]:
             for sign, quad in changes:
@@ -116,14 +119,18 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
             for changes in history:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
                 ends.append(stream.tell())
-        model = Model(history, ends)
+        model = Model(store, history, ends)
         for target in sorted(chance.sample(range(batches), kills)):
             _run_until(ends[target], store, feed, chance.uniform(0, LONGEST))
-            model.check(store, feed)
+            model.check(str(feed), _end)
         mirror(store, feed) if kills == 0 else _run_until(None, store, feed, 0)
-        assert model.check(store, feed) == batches
+        assert model.check(str(feed), _end) == batches
     blank = {term for quad in model.state for term in quad if isinstance(term, BNode)}
     return Outcome(kills, batches, len(model.state), len(blank))
+
+
+def _end(cursor: str | None) -> int:
+    return read_cursor(cursor or "0:0:0").end
 
 
 def _run_until(end: int | None, store: Path, feed: Path, wait: float) -> None:
@@ -142,14 +149,20 @@ def _run_until(end: int | None, store: Path, feed: Path, wait: float) -> None:
         child.kill()
 
 
+def command_line(description: str | None, *, kills: int, batches: int) -> argparse.ArgumentParser:
+    """Make the parser of a program that kills."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=kills)
+    parser.add_argument("--batches", type=int, default=batches)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser
+
+
 def main() -> None:
     """Run as a program."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--batches", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = command_line(__doc__, kills=50, batches=10_000)
     parser.add_argument("--child", nargs=2, metavar=("STORE", "FEED"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:

@@ -11,7 +11,6 @@ end what all of it does; the deltas, each number once, must add up to that too.
 from __future__ import annotations
 
 import argparse
-import bisect
 import json
 import os
 import random
@@ -30,9 +29,8 @@ from typing import Any
 import rdflib
 
 import rdflive
-from kill.mirror import make_batches
-from rdflive import Batch, Change, Quad
-from rdflive.api.target import GraphTarget
+from kill.mirror import Model, command_line, make_batches
+from rdflive import Batch, Change
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 
 __all__ = ["Outcome", "run"]
@@ -111,30 +109,20 @@ def mirror(place: Place, limit: int) -> None:
     spark.stop()
 
 
-class Model:
-    """The states that the batches of the log lead to, one after the other."""
+class DeltaModel(Model):
+    """The states that the batches lead to, and what the subscription must be told of them."""
 
     def __init__(self, place: Place, batches: list[list[Change]], ends: list[int]) -> None:
-        self.place, self.batches, self.ends = place, batches, ends
-        self.state: set[Quad] = set()
-        self.done = 0
+        super().__init__(place.store, batches, ends)
+        self.place = place
 
-    def check(self) -> None:
-        """Compare the store, which nobody has open, with the state that its cursor names."""
-        dataset = rdflib.Dataset(store="Oxigraph")
-        dataset.open(str(self.place.store))
-        target = GraphTarget(dataset)
-        cursor = json.loads(target.kept(NAME).get("cursor", '{"offsets": []}'))
-        end = sum(offset[self.place.log.name]["end"] for offset in cursor["offsets"])
-        count = bisect.bisect_right(self.ends, end)
-        assert count >= self.done, f"the cursor went back from batch {self.done} to {count}"
-        for changes in self.batches[self.done : count]:
-            for sign, quad in changes:
-                (self.state.add if sign > 0 else self.state.discard)(quad)
-        self.done = count
-        held = set(target.quads())
-        assert held == self.state, f"behind batch {count}: {held ^ self.state} differ"
-        dataset.close()
+    def check_store(self) -> None:
+        """Compare the store with the state that its cursor names."""
+        self.check(NAME, self._end)
+
+    def _end(self, cursor: str | None) -> int:
+        offsets = json.loads(cursor)["offsets"] if cursor else []
+        return sum(offset[self.place.log.name]["end"] for offset in offsets)
 
     def check_deltas(self) -> int:
         """Add up the deltas, each number once, and compare with the last state; give their count."""
@@ -165,7 +153,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
             for changes in history:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
                 ends.append(stream.tell())
-        model = Model(place, history, ends)
+        model = DeltaModel(place, history, ends)
         limit = ends[-1] // (3 * kills + 3)
         of_jvm = 0
         for number in range(kills):
@@ -173,10 +161,10 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
             of_jvm += at_jvm
             with _child(place, limit) as child:
                 _kill(child, chance, at_jvm=at_jvm)
-            model.check()
+            model.check_store()
         with _child(place, limit) as child:
             assert _communicate(child) == 0, "the last run failed"
-        model.check()
+        model.check_store()
         assert model.done == batches
         return Outcome(kills, of_jvm, batches, len(model.state), model.check_deltas())
 
@@ -242,12 +230,7 @@ def _is_alive(process: int) -> bool:
 
 def main() -> None:
     """Run as a program."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--batches", type=int, default=4000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = command_line(__doc__, kills=20, batches=4000)
     parser.add_argument("--child", nargs=2, metavar=("FOLDER", "BYTES"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:

@@ -10,7 +10,6 @@ state must hold the quads that are live.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+from kill.mirror import command_line
 from support.spark_streams import AT_ONCE, ChangeFiles, Operation, live_quads, nets, node, operations
 
 if TYPE_CHECKING:
@@ -198,12 +198,7 @@ def _family(group: int) -> set[int]:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--batches", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = command_line(__doc__, kills=20, batches=150)
     parser.add_argument("--follow", type=Path, metavar="FOLDER", help="be the child process")
     given = parser.parse_args()
     if given.follow:

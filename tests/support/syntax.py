@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeAlias
 
 from rdflib import URIRef
 from rdflib import Variable as Var
@@ -21,39 +21,41 @@ def write(term: Any) -> str:
     return str(term.n3()) if hasattr(term, "n3") else str(term)
 
 
+class Written:
+    """A part that is written by a template, with its fields in their places."""
+
+    template: ClassVar[str]
+
+    def __str__(self) -> str:
+        parts: Any = self
+        return self.template.format(**{part.name: write(getattr(self, part.name)) for part in fields(parts)})
+
+
 @dataclass(frozen=True)
-class Inverse:
+class Inverse(Written):
+    template = "^({path})"
     path: Path
 
-    def __str__(self) -> str:
-        return f"^({write(self.path)})"
-
 
 @dataclass(frozen=True)
-class Sequence:
+class Sequence(Written):
+    template = "({first}/{second})"
     first: Path
     second: Path
 
-    def __str__(self) -> str:
-        return f"({write(self.first)}/{write(self.second)})"
-
 
 @dataclass(frozen=True)
-class Alternative:
+class Alternative(Written):
+    template = "({first}|{second})"
     first: Path
     second: Path
 
-    def __str__(self) -> str:
-        return f"({write(self.first)}|{write(self.second)})"
-
 
 @dataclass(frozen=True)
-class Repeat:
+class Repeat(Written):
+    template = "({path}){mark}"
     path: Path
     mark: str
-
-    def __str__(self) -> str:
-        return f"({write(self.path)}){self.mark}"
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,11 @@ Path: TypeAlias = "URIRef | Inverse | Sequence | Alternative | Repeat | Negated"
 
 
 @dataclass(frozen=True)
-class Triple:
+class Triple(Written):
+    template = "{subject} {predicate} {object} ."
     subject: Any
     predicate: Any
     object: Any
-
-    def __str__(self) -> str:
-        return f"{write(self.subject)} {write(self.predicate)} {write(self.object)} ."
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,15 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Optional:
+class Optional(Written):
+    template = "OPTIONAL {group}"
     group: Group
-
-    def __str__(self) -> str:
-        return f"OPTIONAL {self.group}"
 
 
 @dataclass(frozen=True)
-class Minus:
+class Minus(Written):
+    template = "MINUS {group}"
     group: Group
-
-    def __str__(self) -> str:
-        return f"MINUS {self.group}"
 
 
 @dataclass(frozen=True)
@@ -117,21 +113,17 @@ class Union:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Written):
+    template = "GRAPH {name} {group}"
     name: Any
     group: Group
 
-    def __str__(self) -> str:
-        return f"GRAPH {write(self.name)} {self.group}"
-
 
 @dataclass(frozen=True)
-class Bind:
+class Bind(Written):
+    template = "BIND({expression} AS {variable})"
     expression: Any
     variable: Var
-
-    def __str__(self) -> str:
-        return f"BIND({write(self.expression)} AS {write(self.variable)})"
 
 
 @dataclass(frozen=True)
