@@ -12,7 +12,8 @@ from pyoxigraph import DefaultGraph, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, Triple
+from rdflive.model import Term, TermPattern, Triple
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction
 from rdflive_stores.oxigraph_kept import has_kept
 from rdflive_stores.oxigraph_store import LiveStore
 from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
@@ -81,7 +82,7 @@ class LiveStoreAdapter:
             raise UnsupportedStoreError(f"expected a LiveStore, got {graph!r}")
         return DefaultGraph()
 
-    def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
+    def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
         if key is not UNION:
             for quad in self._matching(pattern, key):
@@ -94,7 +95,7 @@ class LiveStoreAdapter:
                 seen.add(triple)
                 yield triple.subject, triple.predicate, triple.object
 
-    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+    def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the quads of all graphs that match."""
         quads: Iterator[QuadTerms] = map(tuple, self._matching(pattern, None))
         return quads
@@ -103,7 +104,7 @@ class LiveStoreAdapter:
         """Name the store's own default graph, the only one that has no name."""
         return self.graph_key(graph)
 
-    def _matching(self, pattern: Triple, graph: Any) -> Iterable[Any]:
+    def _matching(self, pattern: TermPattern, graph: Any) -> Iterable[Any]:
         live = self._open()
         matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
         return matching
@@ -113,19 +114,19 @@ class LiveStoreAdapter:
             raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
         return self._live
 
-    def to_native(self, term: Any) -> Any:
+    def to_native(self, term: Any) -> Term:
         """Turn a term of rdflib or pyoxigraph into the store's canonical one."""
         return to_native(term)
 
-    def from_native(self) -> Callable[[Any], Any] | None:
+    def from_native(self) -> Callable[[Term], Any] | None:
         """Say that the store's terms are the user's."""
         return None
 
-    def to_rdflib(self) -> Callable[[Any], Any] | None:
+    def to_rdflib(self) -> Callable[[Term], Any] | None:
         """Give the exact conversion to rdflib's terms."""
         return to_rdflib
 
-    def to_value(self) -> Callable[[Any], Any] | None:
+    def to_value(self) -> Callable[[Term], Any] | None:
         """Give the conversion that knows strings with a direction, and triples."""
         return to_value
 
@@ -210,7 +211,7 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
         default_graph(graph)  # refuses what is no dataset
         return DefaultGraph()
 
-    def from_native(self) -> Callable[[Any], Any] | None:
+    def from_native(self) -> Callable[[Term], Any] | None:
         """Give oxrdflib's conversion to rdflib's terms."""
         from oxrdflib._converter import from_ox
 

@@ -12,9 +12,9 @@ from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Quad, Store
 
 from rdflive.model import DirectionalString, TripleTerm
 
-__all__ = ["Term", "canonical", "is_possible", "to_native", "to_rdflib", "to_value"]
+__all__ = ["OxigraphTerm", "canonical", "is_possible", "to_native", "to_rdflib", "to_value"]
 
-Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
+OxigraphTerm: TypeAlias = NamedNode | BlankNode | Literal | Triple
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = NamedNode(_XSD + "string")

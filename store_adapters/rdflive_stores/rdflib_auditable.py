@@ -10,8 +10,9 @@ from rdflib.graph import Graph
 from rdflib.plugins.stores.auditable import AuditableStore
 
 from rdflive.errors import UnsupportedStoreError
+from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Transaction, Triple, Writable, value_of
+from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Transaction, Writable, value_of
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     default_graph,
@@ -53,11 +54,11 @@ class AuditableAdapter:
         """Name a graph as the inner adapter does."""
         return self.inner.graph_key(graph)
 
-    def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
+    def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List what the inner store holds."""
         return self.inner.triples(key, pattern)
 
-    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+    def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List what the inner store holds."""
         return self.inner.quads(pattern)
 
@@ -71,19 +72,19 @@ class AuditableAdapter:
             )
         return key
 
-    def to_native(self, term: Any) -> Any:
+    def to_native(self, term: Any) -> Term:
         """Convert as the inner adapter does."""
         return self.inner.to_native(term)
 
-    def from_native(self) -> Callable[[Any], Any] | None:
+    def from_native(self) -> Callable[[Term], Any] | None:
         """Convert as the inner adapter does."""
         return self.inner.from_native()
 
-    def to_rdflib(self) -> Callable[[Any], Any] | None:
+    def to_rdflib(self) -> Callable[[Term], Any] | None:
         """Convert as the inner adapter does."""
         return self.inner.to_rdflib()
 
-    def to_value(self) -> Callable[[Any], Any] | None:
+    def to_value(self) -> Callable[[Term], Any] | None:
         """Convert as the inner adapter does."""
         return value_of(self.inner)
 

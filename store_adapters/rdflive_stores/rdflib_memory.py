@@ -15,8 +15,9 @@ from rdflib.plugins.stores.memory import Memory, SimpleMemory
 from rdflib.term import BNode, URIRef
 
 from rdflive.errors import UnsupportedStoreError
+from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, Triple, WriteRefusedError
+from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, WriteRefusedError
 from rdflive_stores.rdflib_graphs import (
     ADAPTER,
     capture_of,
@@ -84,11 +85,11 @@ class SimpleMemoryAdapter:
         graph_key(graph)  # refuses what is no graph of its own
         return None
 
-    def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:  # noqa: ARG002 - there is one graph
+    def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:  # noqa: ARG002 - there is one graph
         """List the store's triples that match."""
         return (triple for triple, _ in self.store.triples(pattern))
 
-    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+    def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the store's triples that match, as quads of the only graph."""
         return ((s, p, o, None) for (s, p, o), _ in self.store.triples(pattern))
 
@@ -99,15 +100,15 @@ class SimpleMemoryAdapter:
             "single graph: subscribe to an rdflib.Dataset over a store of several"
         )
 
-    def to_native(self, term: Any) -> Any:
+    def to_native(self, term: Any) -> Term:
         """Keep rdflib's terms: the store compares them as rdflib does."""
         return term
 
-    def from_native(self) -> Callable[[Any], Any] | None:
+    def from_native(self) -> Callable[[Term], Any] | None:
         """Say that the store's terms are the user's."""
         return None
 
-    def to_rdflib(self) -> Callable[[Any], Any] | None:
+    def to_rdflib(self) -> Callable[[Term], Any] | None:
         """Say that the store's terms are rdflib's."""
         return None
 
@@ -171,7 +172,7 @@ class MemoryAdapter(SimpleMemoryAdapter):
         """Name a graph by its identifier."""
         return graph_key(graph)
 
-    def triples(self, key: GraphKey, pattern: Triple) -> Iterator[Triple]:
+    def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List the triples of one graph, or of the union, that match."""
         if pattern[0] is None and pattern[1] is not None and self._holds_everything(key):
             return self._by_predicate(*pattern[1:])
@@ -191,7 +192,7 @@ class MemoryAdapter(SimpleMemoryAdapter):
             for subject in tuple(objects.get(value, ())):
                 yield subject, predicate, value
 
-    def quads(self, pattern: Triple) -> Iterator[QuadTerms]:
+    def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the quads of all graphs that match; a formula is no graph."""
         for (s, p, o), contexts in self.store.triples(pattern):
             for context in contexts:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Protocol
 
-from rdflive.store import OPEN, UNION, WRITING, Capture, Triple
+from rdflive.model import Triple
+from rdflive.store import OPEN, UNION, WRITING, Capture
 from rdflive.store.capture import thread
 from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 

@@ -13,7 +13,7 @@ from rdflive.delivery import membership
 from rdflive.errors import UnsupportedStoreError
 from rdflive.feeds.feed import NAMED_GRAPHS
 from rdflive.feeds.terms import normal
-from rdflive.model import Batch, Change, Quad
+from rdflive.model import Batch, Change, Quad, Term
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Transaction, Writable
@@ -115,13 +115,13 @@ class GraphTarget:
             with self._adapter.capture.reading():
                 yield self._adapter
 
-    def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Any], Any] | None) -> Quad:
+    def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Term], Any] | None) -> Quad:
         try:
             return self._to_quad(self._to_native(adapter, quad), convert)
         except ValueError:
             return quad
 
-    def _graphs(self, key: GraphKey, convert: Callable[[Any], Any] | None) -> tuple[Any, ...]:
+    def _graphs(self, key: GraphKey, convert: Callable[[Term], Any] | None) -> tuple[Any, ...]:
         if key is UNION:
             return None, NAMED_GRAPHS
         if key is NAMED:
@@ -152,13 +152,13 @@ class GraphTarget:
             )
         return s, p, o, key
 
-    def _to_quad(self, quad: QuadTerms, convert: Callable[[Any], Any] | None) -> Quad:
+    def _to_quad(self, quad: QuadTerms, convert: Callable[[Term], Any] | None) -> Quad:
         s, p, o, key = quad
         if convert is not None:
             s, p, o = convert(s), convert(p), convert(o)
         return Quad(s, p, o, self._name(key, convert))
 
-    def _name(self, key: GraphKey, convert: Callable[[Any], Any] | None) -> Any:
+    def _name(self, key: GraphKey, convert: Callable[[Term], Any] | None) -> Any:
         if key == self._default:
             return None
         return key if convert is None else convert(key)
@@ -185,7 +185,7 @@ def to_feed(store: Any, batch: Batch) -> Batch:
     return Batch(tuple(Change(sign, say(quad)) for sign, quad in batch.changes), batch.sequence)
 
 
-def to_quad(pattern: TriplePattern, graph: Any) -> Quad:
+def to_quad(pattern: TriplePattern, graph: Term | None) -> Quad:
     """Write a pattern as feeds do: None matches anything."""
     triple = (pattern.subject, pattern.predicate, pattern.object)
     s, p, o = (None if isinstance(term, Variable) else term for term in triple)

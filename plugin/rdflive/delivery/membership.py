@@ -13,6 +13,7 @@ from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
+from rdflive.model import Term
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
@@ -33,7 +34,7 @@ class _Fork:
         self.views = views
         self.state = views[0].state
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         matched = [view.apply(sign, change) for view in self.views]  # all of them, whatever the first says
         return any(matched)
 

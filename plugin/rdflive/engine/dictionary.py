@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from rdflive.model import Term
 from rdflive.query.budget import Meter
 
 __all__ = ["UNBOUND", "Dictionary"]
@@ -31,8 +32,8 @@ class Dictionary:
     __slots__ = ("_free", "_loose", "_references", "ids", "meter", "terms")
 
     def __init__(self) -> None:
-        self.ids: dict[Hashable, Id] = {}
-        self.terms: list[Hashable] = [None]
+        self.ids: dict[Term, Id] = {}
+        self.terms: list[Term] = [None]
         self._references: list[int] = [1]
         self._free: list[Id] = []
         self._loose: list[Id] = []
@@ -42,7 +43,7 @@ class Dictionary:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def intern(self, term: Hashable) -> Id:
+    def intern(self, term: Term) -> Id:
         """Give the id of a term, new or known."""
         known = self.ids.get(term)
         if known is not None:

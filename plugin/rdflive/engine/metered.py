@@ -16,8 +16,9 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import QueryState, Terms, TermWeights
+from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.terms import TermTable
+from rdflive.model import Term, Terms
 from rdflive.query import algebra
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
@@ -38,7 +39,7 @@ class MeteredQuery(QueryState):
         plan: Plan,
         dictionary: Dictionary,
         terms: TermTable,
-        to_native: Callable[[Any], Any],
+        to_native: Callable[[Any], Term],
         meter: Meter,
     ) -> None:
         terms = terms.metered(meter)

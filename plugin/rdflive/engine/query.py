@@ -13,13 +13,12 @@ from rdflive.engine.leaf import Leaf
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable
+from rdflive.model import Term, Terms
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 
-__all__ = ["QueryState", "TermWeights", "Terms", "add_up", "common_losses"]
+__all__ = ["QueryState", "TermWeights", "add_up", "common_losses"]
 
-Terms: TypeAlias = tuple[Any, ...]
-"""A solution: terms in the order of the projection, None where unbound."""
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
 
@@ -51,7 +50,7 @@ class QueryState:
     )  # fmt: skip
 
     def __init__(
-        self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Any]
+        self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Term]
     ) -> None:
         self.plan = plan
         self.meter: Meter | None = None

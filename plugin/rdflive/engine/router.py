@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.pattern import PatternState
+from rdflive.model import Term
 
 __all__ = ["EMPTY", "Patterns", "Router"]
 
@@ -47,7 +48,7 @@ class Router:
             return tuple(q for q in found if q.guard is None or q.guard(s, p, o, *graph))
         return found
 
-    def may_match(self, known: Callable[[Any, int], int], change: tuple[Any, ...]) -> bool:
+    def may_match(self, known: Callable[[Term, int], int], change: tuple[Term, ...]) -> bool:
         """Tell whether some pattern's constants fit a triple (or quad) of terms, asking for few ids.
 
         `known` gives the id of a term, or its second argument; hashing a literal is not cheap.

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.metered import MeteredQuery
-from rdflive.engine.query import QueryState, Terms, TermWeights, add_up, common_losses
+from rdflive.engine.query import QueryState, TermWeights, add_up, common_losses
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
+from rdflive.model import Term, Terms
 from rdflive.query.bgp import TriplePattern
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
@@ -40,7 +41,7 @@ class StoreState:
     """
 
     def __init__(
-        self, capture: Capture, to_native: Callable[[Any], Any], to_value: Callable[[Any], Any] | None
+        self, capture: Capture, to_native: Callable[[Any], Term], to_value: Callable[[Term], Any] | None
     ) -> None:
         self._capture = capture
         self.to_native = to_native

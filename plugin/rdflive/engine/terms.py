@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
+from rdflive.model import Term
 from rdflive.query.budget import Meter
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 
@@ -24,8 +25,8 @@ class TermTable:
     def __init__(
         self,
         dictionary: Dictionary,
-        to_native: Callable[[Any], Any],
-        to_value: Callable[[Any], Any] | None,
+        to_native: Callable[[Any], Term],
+        to_value: Callable[[Term], Any] | None,
     ) -> None:
         self._dictionary = dictionary
         self._to_native = to_native
@@ -68,7 +69,7 @@ class TermTable:
         return to_text(self.value(number))
 
 
-def _converted(dictionary: Dictionary, to_value: Callable[[Any], Any]) -> Callable[[int], Any]:
+def _converted(dictionary: Dictionary, to_value: Callable[[Term], Any]) -> Callable[[int], Any]:
     terms = dictionary.terms
 
     def value(number: int) -> Any:

@@ -12,6 +12,7 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.terms import TermTable
+from rdflive.model import Term, TermPattern
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
@@ -21,7 +22,7 @@ __all__ = ["Lister", "QuadView", "State", "View"]
 
 log = logging.getLogger("rdflive")
 
-Lister: TypeAlias = Callable[[tuple[Any, Any, Any]], Iterable[tuple[Any, ...]]]
+Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
 
 
@@ -30,7 +31,7 @@ class State(Protocol):
 
     dictionary: Dictionary
     terms: TermTable
-    to_native: Callable[[Any], Any]
+    to_native: Callable[[Any], Term]
 
     def commit(self, sequence: int) -> None:
         """Hand on what the changes of a batch came to, when all views have taken them."""
@@ -71,7 +72,7 @@ class View:
         self.seconds = 0.0
         """Time spent on the changes that matched some pattern."""
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one exact change; one that matches no pattern costs a few probes and leaves no trace.
 
         Returns true when it matched, and `commit` must follow.
@@ -79,7 +80,7 @@ class View:
         self.seen += 1
         return self._router.may_match(self._known, change) and self._take(sign, change)
 
-    def _take(self, sign: Literal[1, -1], change: tuple[Any, ...]) -> bool:
+    def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
         start = perf_counter()
         try:
             self.take(sign, tuple(map(self._dictionary.intern, change)))
@@ -230,7 +231,7 @@ class View:
 class QuadView(View):
     """Listens to all named graphs: its patterns are quads, the default graph is left out."""
 
-    def __init__(self, state: State, quads: Lister, default: Any) -> None:
+    def __init__(self, state: State, quads: Lister, default: Term) -> None:
         super().__init__(state, quads)
         self._default = self._dictionary.intern(default)
         self._dictionary.hold([self._default])

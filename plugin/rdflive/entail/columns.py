@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.entail.entailment import Triple
 from rdflive.entail.templates import Atom, Place
+from rdflive.model import Triple
 
 __all__ = ["Columns", "Pair"]
 

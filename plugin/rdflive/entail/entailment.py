@@ -13,14 +13,11 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import Lister
 from rdflive.entail.proof import Proof
+from rdflive.model import Term, TermPattern, Triple
 
-__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Pattern", "Regime", "Sign", "Triple"]
+__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Regime", "Sign"]
 
 Sign: TypeAlias = Literal[1, -1]
-Triple: TypeAlias = tuple[Any, Any, Any]
-"""A triple of terms of the store."""
-Pattern: TypeAlias = tuple[Any, Any, Any]
-"""Terms of the store; None matches anything."""
 IdTriple: TypeAlias = tuple[int, int, int]
 """A triple as ids of the store's dictionary."""
 
@@ -34,23 +31,23 @@ class ExplicitGraph:
     dictionary: Dictionary
     """Numbers terms, for all that is maintained on the store; what is kept must be held."""
     terms: TermTable
-    to_native: Callable[[Any], Any]
+    to_native: Callable[[Any], Term]
     """Turns an rdflib term into the store's own; ValueError where the store can hold no such term."""
 
-    def literal_test(self) -> Callable[[Any], bool]:
+    def literal_test(self) -> Callable[[Term], bool]:
         """Make the test whether a term of the store is a literal."""
         return _class_test(type(self.to_native(RdflibLiteral(""))))
 
-    def iri_test(self) -> Callable[[Any], bool]:
+    def iri_test(self) -> Callable[[Term], bool]:
         """Make the test whether a term of the store is an IRI."""
         return _class_test(type(self.to_native(URIRef("urn:any"))))
 
 
-def _class_test(wanted: type) -> Callable[[Any], bool]:
+def _class_test(wanted: type) -> Callable[[Term], bool]:
     """Make a quicker `isinstance`: rdflib's classes of terms are abstract base classes, which ask around."""
     known: dict[type, bool] = {}
 
-    def test(term: Any) -> bool:
+    def test(term: Term) -> bool:
         kind = type(term)
         found = known.get(kind)
         if found is None:
@@ -66,16 +63,16 @@ class Entailment(Protocol):
     It answers for the *wanted* patterns only, so that nothing is worked out that nobody asks for.
     """
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns; each call is undone by one of `unwant`.
 
         The graph may hold anything already. If it raises, nothing is wanted that was not before.
         """
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
 
-    def check(self, patterns: Iterable[Pattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Raise an `RdfliveError` where wanted patterns cannot be worked out as it was asked for.
 
         It is asked after `want` where somebody can be told; what happens later is logged and passed over.
@@ -91,7 +88,7 @@ class Entailment(Protocol):
         entailed before and is now, -1 if it was and is not. Their ids need not be held.
         """
 
-    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+    def triples(self, pattern: TermPattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern, each once, as of the last update."""
 
     def support(self, triple: Triple) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rdflive.entail.choice import should_count
-from rdflive.entail.entailment import Sign, Triple
+from rdflive.entail.entailment import Sign
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.net import Net
 from rdflive.entail.routes import Counted, Step
 from rdflive.entail.table import Key, Table
+from rdflive.model import Triple
 
 __all__ = ["follow"]
 

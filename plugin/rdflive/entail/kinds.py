@@ -9,7 +9,7 @@ from typing import Any
 
 from rdflive.entail.collection import no_collection
 from rdflive.entail.columns import Columns
-from rdflive.entail.entailment import ExplicitGraph, Triple
+from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
@@ -17,6 +17,7 @@ from rdflive.entail.table import Key, Table
 from rdflive.entail.templates import Atom, Atoms, Kind, Templates
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.entail.ways import Ways
+from rdflive.model import Triple
 
 __all__ = ["Kinds"]
 

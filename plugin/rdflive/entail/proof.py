@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+
+from rdflive.model import Triple
 
 __all__ = ["Proof", "ProofStep"]
-
-Triple: TypeAlias = tuple[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from rdflive.entail.entailment import Pattern, Triple
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
-from rdflive.model import Origin, Terms
+from rdflive.model import Origin, TermPattern, Terms, Triple
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 
 __all__ = ["Tracer", "refuse_hidden"]
 
-List: TypeAlias = Callable[[Pattern], Iterable[tuple[Any, ...]]]
+List: TypeAlias = Callable[[TermPattern], Iterable[tuple[Any, ...]]]
 Bindings: TypeAlias = dict[str, Any]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from rdflive.entail.choice import Strategy, estimate, should_forget
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
 from rdflive.entail.following import follow
 from rdflive.entail.kinds import Kinds
@@ -25,6 +25,7 @@ from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.rebase import rebase
 from rdflive.entail.templates import Atom, Kind
 from rdflive.entail.ways import Ways
+from rdflive.model import TermPattern, Triple
 
 __all__ = ["Counts", "Rdfs", "RdfsEntailment"]
 
@@ -76,7 +77,7 @@ class RdfsEntailment:
         self._kinds = Kinds(self._graph, paths=self._regime.counts == "paths")
         self._asked = 0
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns.
 
         Schema triples that cannot be reasoned with are passed over: see `check`.
@@ -94,7 +95,7 @@ class RdfsEntailment:
             self._unwant(requests)
             raise
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         self._unwant(map(self._request, patterns))
 
@@ -145,7 +146,7 @@ class RdfsEntailment:
             counted = {table: ways for table, ways in opened.items() if kinds.can_count(table.kind, ways)}
             kinds.count(counted, self._updates)
 
-    def _request(self, pattern: Pattern) -> Kind:
+    def _request(self, pattern: TermPattern) -> Kind:
         _, p, o = pattern
         if p is None:
             return ALL
@@ -159,7 +160,7 @@ class RdfsEntailment:
                 self._kinds.schema.change(1, (s, p, o))
         self._kinds.templates.refresh(set(), (), everything=False)
 
-    def check(self, patterns: Iterable[Pattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Raise `SchemaError` where the schema cannot be reasoned with as it was asked for."""
         kinds = self._kinds
         if kinds.schema.refused:
@@ -246,7 +247,7 @@ class RdfsEntailment:
         gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]
         self._take([*gone, *((1, t) for t in kinds.sources.closed - before_closed)])
 
-    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+    def triples(self, pattern: TermPattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern."""
         return list_triples(self._kinds, self._graph.dictionary.terms, pattern)
 

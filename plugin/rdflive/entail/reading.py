@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rdflive.entail.entailment import Pattern, Triple
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.schema import Edges, Schema
 from rdflive.entail.table import Table
 from rdflive.entail.templates import Atom, Item, Place, steps_from
+from rdflive.model import TermPattern, Triple
 
 __all__ = ["list_triples", "support", "why"]
 
 
-def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: Pattern) -> Iterator[Triple]:
+def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> Iterator[Triple]:
     """List the entailed triples that match, each once; their kinds must be kept."""
     s, p, o = pattern
     word = kinds.words.type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from rdflive.entail.entailment import Triple
 from rdflive.entail.vocabulary import Vocabulary
+from rdflive.model import Triple
 
 __all__ = ["Edges", "Schema", "reach"]
 

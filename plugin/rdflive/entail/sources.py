@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from rdflive.entail.entailment import ExplicitGraph, Triple
+from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.templates import Atom, Place
 from rdflive.entail.vocabulary import Vocabulary
+from rdflive.model import Triple
 
 __all__ = ["Sources"]
 

@@ -8,13 +8,14 @@ from typing import Any, Final, Literal
 
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import Entailment, ExplicitGraph, Pattern, Regime, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign
+from rdflive.model import Term, TermPattern, Triple
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 
 __all__ = ["EntailedView"]
 
-ANY: Final[Pattern] = (None, None, None)
+ANY: Final[TermPattern] = (None, None, None)
 
 
 class EntailedView(View):
@@ -28,13 +29,13 @@ class EntailedView(View):
         self.entailment: Entailment = regime.start(self._graph)
         super().__init__(state, lambda pattern: self.entailment.triples(pattern))
         self._changes: list[tuple[Sign, Triple]] = []
-        self._wants: dict[SegmentState, list[Pattern]] = {}
+        self._wants: dict[SegmentState, list[TermPattern]] = {}
         self._all = 0
         """How often `want_all` was called and not undone."""
         self._told = 0
         """How often the entailment has been told so."""
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Keep a change for `flush` unless it concerns nobody."""
         self.seen += 1
         s, p, o = change
@@ -76,7 +77,7 @@ class EntailedView(View):
         super().remove(state)
         self._unwant(self._wants.pop(state, ()))
 
-    def _unwant(self, patterns: Sequence[Pattern]) -> None:
+    def _unwant(self, patterns: Sequence[TermPattern]) -> None:
         try:
             self.entailment.unwant(patterns)
         except BaseException:
@@ -141,6 +142,6 @@ class EntailedView(View):
         """List the containers of what is entailed."""
         return self.entailment.containers()
 
-    def _wanted(self, pattern: TriplePattern) -> Pattern:
+    def _wanted(self, pattern: TriplePattern) -> TermPattern:
         s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
         return s, p, o

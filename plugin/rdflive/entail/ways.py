@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from rdflive.entail.entailment import Triple
 from rdflive.entail.sources import Sources
 from rdflive.entail.templates import Atom, Atoms, Place
+from rdflive.model import Triple
 
 __all__ = ["Ways"]
 

@@ -17,7 +17,7 @@ from rdflive.feeds.decoder import meaningful
 from rdflive.feeds.json_lines import member, optional, read_object
 from rdflive.feeds.json_terms import read_solution
 from rdflive.feeds.lines import Line
-from rdflive.feeds.terms import RowError, Term
+from rdflive.feeds.terms import RdflibTerm, RowError
 from rdflive.model import Delta, Header
 
 __all__ = ["read_bindings"]
@@ -29,8 +29,8 @@ class _Notification(NamedTuple):
     sequence: int
     is_initial: bool
     names: tuple[str, ...]
-    added: list[dict[str, Term]]
-    removed: list[dict[str, Term]]
+    added: list[dict[str, RdflibTerm]]
+    removed: list[dict[str, RdflibTerm]]
     subscription: str = ""
 
 
@@ -141,7 +141,7 @@ _READERS: Final[dict[str, Callable[[Mapping[str, Any]], _Notification | None]]] 
 
 def _read_results(
     notification: Mapping[str, Any], name: str
-) -> tuple[tuple[str, ...], list[dict[str, Term]]]:
+) -> tuple[tuple[str, ...], list[dict[str, RdflibTerm]]]:
     results = optional(notification, name, dict, "the notification")
     if not results:  # the published first notification has an empty object for what went
         return (), []

@@ -8,12 +8,12 @@ from typing import Any
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.feeds.json_lines import member, optional
-from rdflive.feeds.terms import RowError, Term, exact_literal
+from rdflive.feeds.terms import RdflibTerm, RowError, exact_literal
 
 __all__ = ["read_solution"]
 
 
-def read_solution(binding: Any) -> dict[str, Term]:
+def read_solution(binding: Any) -> dict[str, RdflibTerm]:
     """Read the terms of a solution by their variables, each as it is spelt; raises `RowError`.
 
     >>> read_solution({"x": {"type": "literal", "value": "hi", "xml:lang": "en"}})
@@ -24,7 +24,7 @@ def read_solution(binding: Any) -> dict[str, Term]:
     return {name: _read_term(member(binding, name, dict, "a binding")) for name in binding}
 
 
-def _read_term(term: Mapping[str, Any]) -> Term:
+def _read_term(term: Mapping[str, Any]) -> RdflibTerm:
     kind = member(term, "type", str, "a term")
     if kind not in ("uri", "bnode", "literal", "typed-literal"):
         raise RowError(f"'type' of a term must be 'uri', 'bnode' or 'literal', not {kind!r}")

@@ -14,9 +14,9 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.model import Quad
 
-__all__ = ["LABEL", "RowError", "RowReader", "Term", "exact_literal", "normal"]
+__all__ = ["LABEL", "RdflibTerm", "RowError", "RowReader", "exact_literal", "normal"]
 
-Term: TypeAlias = URIRef | BNode | Literal
+RdflibTerm: TypeAlias = URIRef | BNode | Literal
 
 _FIRST: Final = (
     "A-Za-z0-9_:\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
@@ -88,7 +88,7 @@ class RowReader:
         shown = _show(text[: len(text) - len(self.rest)].rstrip())
         raise RowError(f"the {role} is the {kind} {shown}; it must be {accepted}")
 
-    def term(self, role: str) -> Term:
+    def term(self, role: str) -> RdflibTerm:
         """Read an IRI, a blank node (`_:x` or `<_:x>`; both keep the label) or a literal."""
         if not self.has_term:
             raise RowError(f"the {role} is missing")
@@ -108,7 +108,7 @@ class RowReader:
         if tail.end() < len(rest):
             raise RowError(f"the row goes on behind its dot: {_show(rest[tail.end() :])}")
 
-    def _term(self) -> Term:
+    def _term(self) -> RdflibTerm:
         text = self.rest
         if text.startswith("<<"):
             raise RowError("is a quoted triple; RDF-star is not supported")

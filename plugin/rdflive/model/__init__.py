@@ -3,7 +3,7 @@
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Delta
 from rdflive.model.solution import Header, Origin, Solution, Terms
-from rdflive.model.terms import DirectionalString, Foreign, TripleTerm
+from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
 
 __all__ = [
     "Batch",
@@ -15,6 +15,9 @@ __all__ = [
     "Origin",
     "Quad",
     "Solution",
+    "Term",
+    "TermPattern",
     "Terms",
+    "Triple",
     "TripleTerm",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from rdflive.model.terms import Term
 
 __all__ = ["Batch", "Change", "Quad"]
 
@@ -11,10 +13,10 @@ __all__ = ["Batch", "Change", "Quad"]
 class Quad(NamedTuple):
     """A triple and the name of its graph, in the terms of the store it belongs to."""
 
-    subject: Any
-    predicate: Any
-    object: Any
-    graph: Any = None
+    subject: Term
+    predicate: Term
+    object: Term
+    graph: Term = None
 
 
 class Change(NamedTuple):

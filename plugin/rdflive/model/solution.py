@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from rdflive.model.terms import Term
+
 __all__ = ["Header", "Origin", "Solution", "Terms"]
 
-Terms: TypeAlias = tuple[Any, ...]
+Terms: TypeAlias = tuple[Term, ...]
+"""A solution: terms in the order of the projection, None where unbound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Header:
 
     form: Literal["SELECT", "ASK", "CONSTRUCT"]
     names: tuple[str, ...]
-    convert: Callable[[Any], Any] | None = None
+    convert: Callable[[Term], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
     places: Mapping[str, int] = field(init=False, repr=False, compare=False)
     """Where the term of each variable is in a row."""

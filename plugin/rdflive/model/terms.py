@@ -1,13 +1,26 @@
-"""Terms of RDF 1.2 that rdflib lacks, as expressions compute with them."""
+"""Terms: those of stores by their names for types, and those of RDF 1.2 that rdflib lacks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from rdflib.term import Literal, Node
 
-__all__ = ["DirectionalString", "Foreign", "TripleTerm"]
+__all__ = ["DirectionalString", "Foreign", "Term", "TermPattern", "Triple", "TripleTerm"]
+
+Term: TypeAlias = Any
+"""A term of a store, of whatever library the store has: one of rdflib, of pyoxigraph, or of another adapter.
+
+It is hashable, and equal to another where the store takes the two for the same term. rdflive looks no deeper:
+an adapter says how it is made of a term of rdflib (`to_native`) and turned back (`to_rdflib`).
+"""
+
+Triple: TypeAlias = tuple[Term, Term, Term]
+"""Subject, predicate and object."""
+
+TermPattern: TypeAlias = tuple[Term | None, Term | None, Term | None]
+"""A triple in which None matches anything."""
 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
@@ -87,7 +100,7 @@ class Foreign(Node):
     (True, False)
     """
 
-    native: Any
+    native: Term
 
     def n3(self, *_: Any, **__: Any) -> str:
         """Write it such that different terms differ."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["BGP", "PatternClass", "Term", "TriplePattern", "Variable", "classify", "to_text"]
+__all__ = ["BGP", "PatternClass", "TriplePattern", "VarOrTerm", "Variable", "classify", "to_text"]
 
 PatternClass: TypeAlias = Literal[
     "ground", "simple var-centric star", "loosely-connected", "var-connected", "general"
@@ -29,7 +29,7 @@ class Variable:
         return f"?{self.name}" if self.distinguished else f"_:{self.name}"
 
 
-Term: TypeAlias = Hashable
+VarOrTerm: TypeAlias = Hashable
 """A `Variable` or a constant of any hashable type."""
 
 
@@ -40,12 +40,12 @@ class TriplePattern:
     With a `graph` it is a quad pattern over the named graphs: the variable is the graph's name.
     """
 
-    subject: Term
-    predicate: Term
-    object: Term
+    subject: VarOrTerm
+    predicate: VarOrTerm
+    object: VarOrTerm
     graph: Variable | None = None
 
-    def __iter__(self) -> Iterator[Term]:
+    def __iter__(self) -> Iterator[VarOrTerm]:
         triple = (self.subject, self.predicate, self.object)
         return iter(triple if self.graph is None else (*triple, self.graph))
 
@@ -58,7 +58,7 @@ class TriplePattern:
         return " ".join(to_text(term) for term in self)
 
 
-def to_text(term: Term) -> str:
+def to_text(term: VarOrTerm) -> str:
     """Write a term of a pattern the way SPARQL does."""
     n3 = getattr(term, "n3", None)
     return str(n3()) if callable(n3) else str(term)
@@ -81,7 +81,7 @@ class BGP:
         )
 
     @property
-    def constants(self) -> tuple[Term, ...]:
+    def constants(self) -> tuple[VarOrTerm, ...]:
         """The distinct constants, in query order."""
         terms = (term for pattern in self.patterns for term in pattern)
         return tuple(dict.fromkeys(term for term in terms if not isinstance(term, Variable)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Columns, Node
-from rdflive.query.bgp import Term, Variable
+from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.refusals import depth_limited
 from rdflive.query.segment import Algorithm, BasicPlan, plan_basic
@@ -42,7 +42,7 @@ class Plan:
         return tuple(step.basic for step in self.steps if step.basic is not None)
 
     @property
-    def constants(self) -> Iterator[Term]:
+    def constants(self) -> Iterator[VarOrTerm]:
         """The constants that must be terms of the store: of patterns, graphs, VALUES and templates."""
         for step in self.steps:
             node = step.node

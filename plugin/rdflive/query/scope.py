@@ -13,7 +13,7 @@ from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
-from rdflive.query.bgp import Term, Variable
+from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.expressions import Expression, volatile
 from rdflive.query.expressions import replace as replace_in
 
@@ -29,7 +29,7 @@ Translate: TypeAlias = "Callable[[CompValue, Scope, Offered], algebra.Node]"
 class Merge:
     """The default graph that several FROM clauses make: each triple of these graphs once."""
 
-    graphs: frozenset[Term]
+    graphs: frozenset[VarOrTerm]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Dataset:
     """What FROM and FROM NAMED leave of the store's graphs."""
 
     default: Any = None
-    named: frozenset[Term] | None = None
+    named: frozenset[VarOrTerm] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,12 +10,12 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Basic, Values
-from rdflive.query.bgp import Term, Variable
+from rdflive.query.bgp import Variable, VarOrTerm
 
 __all__ = ["branches_of", "fixed_rows", "is_empty_without", "is_values", "operands_of"]
 
 
-def is_empty_without(node: algebra.Node, graph: Term) -> bool:
+def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
     """Tell whether a pattern surely has no solution over a graph without triples."""
     if isinstance(node, Basic):
         return bool(node.graph == graph)

@@ -13,7 +13,7 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Condition, Values
-from rdflive.query.bgp import Term, TriplePattern, Variable
+from rdflive.query.bgp import VarOrTerm, TriplePattern, Variable
 from rdflive.query.exists import exact_copies, filter_exists, marked
 from rdflive.query.expressions import conjuncts, exists_parts
 from rdflive.query.joins import Part, basic, filtered, join, linked_patterns
@@ -159,7 +159,7 @@ def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     return algebra.Project(algebra.Join(inner, renamed), kept)
 
 
-def _graphs(graph: Term, scope: Scope) -> algebra.Node:
+def _graphs(graph: VarOrTerm, scope: Scope) -> algebra.Node:
     """List the graphs that hold a triple, as rows of a variable; a named one as the empty row."""
     anything = TriplePattern(scope.query.fresh(), scope.query.fresh(), scope.query.fresh())
     shown = (graph,) if isinstance(graph, Variable) else ()

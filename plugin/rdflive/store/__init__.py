@@ -23,7 +23,6 @@ from rdflive.store.capture import (
     GraphKey,
     Listener,
     QuadTerms,
-    Triple,
 )
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "Rdf12Terms",
     "Snapshottable",
     "Transaction",
-    "Triple",
     "Watchable",
     "Writable",
     "WriteRefusedError",

@@ -11,12 +11,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from rdflive.errors import RdfliveError
-from rdflive.model import Foreign
+from rdflive.model import Foreign, Term, TermPattern, Triple
 from rdflive.store.capture import (
     Capture,
     GraphKey,
     QuadTerms,
-    Triple,
 )
 
 __all__ = [
@@ -49,16 +48,16 @@ class Watchable(Protocol):
 class Snapshottable(Protocol):
     """An adapter that can list the store's current triples, under the capture's lock."""
 
-    def triples(self, key: GraphKey, pattern: tuple[Any, Any, Any]) -> Iterator[Triple]:
+    def triples(self, key: GraphKey, pattern: TermPattern) -> Iterator[Triple]:
         """List the distinct triples of a graph that match; None in the pattern matches anything."""
 
-    def to_native(self, term: Any) -> Any:
+    def to_native(self, term: Any) -> Term:
         """Turn an rdflib term of a query into the store's own canonical term."""
 
-    def from_native(self) -> Callable[[Any], Any] | None:
+    def from_native(self) -> Callable[[Term], Any] | None:
         """Give the function that turns a store term into the user's; None where they are the same."""
 
-    def to_rdflib(self) -> Callable[[Any], Any] | None:
+    def to_rdflib(self) -> Callable[[Term], Any] | None:
         """Give the function that turns a store term into rdflib's; None where they are the same.
 
         It keeps the lexical form, and raises ValueError for a term that rdflib cannot hold.
@@ -69,7 +68,7 @@ class Snapshottable(Protocol):
 class NamedGraphs(Protocol):
     """An adapter that knows the store's graphs by name; one of a single graph knows no other."""
 
-    def quads(self, pattern: tuple[Any, Any, Any]) -> Iterator[QuadTerms]:
+    def quads(self, pattern: TermPattern) -> Iterator[QuadTerms]:
         """List the quads of all graphs, each once, whose triple matches; None matches anything."""
 
     def default_graph(self, graph: Any) -> GraphKey:
@@ -88,7 +87,7 @@ class Adapter(Watchable, Snapshottable, NamedGraphs, Protocol):
 class Rdf12Terms(Protocol):
     """An adapter whose store holds terms of RDF 1.2 that rdflib lacks; its `to_native` also takes values."""
 
-    def to_value(self) -> Callable[[Any], Any] | None:
+    def to_value(self) -> Callable[[Term], Any] | None:
         """Give what `to_rdflib` does, but for expressions, which compute with more than rdflib can hold.
 
         The function makes of such terms a `DirectionalString` or a `TripleTerm` of `rdflive.model`.
@@ -133,7 +132,7 @@ class WriteRefusedError(RdfliveError, ValueError):
     """What is to be written is not what the store can hold, or may be told to."""
 
 
-def value_of(adapter: Snapshottable) -> Callable[[Any], Any] | None:
+def value_of(adapter: Snapshottable) -> Callable[[Term], Any] | None:
     """Give the function that makes values for expressions of a store's terms; None where they are the same.
 
     A term that nobody can convert becomes a value that no function of SPARQL knows.
@@ -142,7 +141,7 @@ def value_of(adapter: Snapshottable) -> Callable[[Any], Any] | None:
     if convert is None:
         return None
 
-    def value(term: Any) -> Any:
+    def value(term: Term) -> Any:
         try:
             return convert(term)
         except ValueError:

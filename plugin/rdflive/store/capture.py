@@ -12,11 +12,11 @@ from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from rdflive.errors import WaitError, is_interruption
-from rdflive.model import Batch, Change, Quad
+from rdflive.model import Batch, Change, Quad, Term, Triple
 
 __all__ = [
     "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Delivery", "GraphKey", "Listener", "QuadTerms",
-    "Triple", "thread",
+    "thread",
 ]  # fmt: skip
 
 
@@ -39,8 +39,7 @@ GraphKey: TypeAlias = Hashable
 The key of a named graph is the store's own term for its name, as `to_native` gives it.
 """
 
-Triple: TypeAlias = tuple[Any, Any, Any]
-QuadTerms: TypeAlias = tuple[Any, Any, Any, GraphKey]
+QuadTerms: TypeAlias = tuple[Term, Term, Term, GraphKey]
 """Subject, predicate, object and the key of the graph."""
 
 IDLE: Final = 0
@@ -115,7 +114,7 @@ class Listener(Protocol):
     A batch is applied to all listeners before any of them commits, and each of those commits once.
     """
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one exact change: +1 for a triple that was absent, -1 for one that was present.
 
         Under `NAMED` it is a quad, of any graph, the default one included. Returns whether `commit`
@@ -207,7 +206,7 @@ class Capture:
         """True while somebody listens to the union of all graphs, so its changes must be recorded."""
         return UNION in self.listeners
 
-    def record(self, sign: Literal[1, -1], s: Any, p: Any, o: Any, graph: GraphKey) -> None:
+    def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
         """Take one change that happened, under the lock; outside any batch it is one by itself.
 
         A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
+from rdflive.model import Term, TermPattern, Triple
 from rdflive.store.adapter import Adapter
-from rdflive.store.capture import GraphKey, QuadTerms, Triple
+from rdflive.store.capture import GraphKey, QuadTerms
 
 __all__ = ["committed_quads", "committed_triples"]
 
 
-def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, Any, Any]], Iterator[Triple]]:
+def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern], Iterator[Triple]]:
     """Make the function that lists a graph's triples (None matches anything) as of the last commit.
 
     Inside a batch the store is ahead of what subscribers have been told; taking the open changes back
@@ -20,9 +20,9 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, A
     """
 
     known: Mapping[Triple, int] = {}
-    gone: dict[Any, list[Triple]] = {}
+    gone: dict[Term, list[Triple]] = {}
 
-    def triples(pattern: tuple[Any, Any, Any]) -> Iterator[Triple]:
+    def triples(pattern: TermPattern) -> Iterator[Triple]:
         nonlocal known, gone
         pending = adapter.capture.pending(key)
         held = adapter.triples(key, pattern)
@@ -39,19 +39,19 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[tuple[Any, A
     return triples
 
 
-def _by_predicate(pending: Mapping[Triple, int]) -> dict[Any, list[Triple]]:
+def _by_predicate(pending: Mapping[Triple, int]) -> dict[Term, list[Triple]]:
     """List the triples that are to go, by predicate."""
-    gone: dict[Any, list[Triple]] = {}
+    gone: dict[Term, list[Triple]] = {}
     for triple, sign in pending.items():
         if sign < 0:
             gone.setdefault(triple[1], []).append(triple)
     return gone
 
 
-def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterator[QuadTerms]]:
+def committed_quads(adapter: Adapter) -> Callable[[TermPattern], Iterator[QuadTerms]]:
     """Make the function that lists the quads of all graphs whose triple matches, as of the last commit."""
 
-    def quads(pattern: tuple[Any, Any, Any]) -> Iterator[QuadTerms]:
+    def quads(pattern: TermPattern) -> Iterator[QuadTerms]:
         pending = adapter.capture.pending_quads()
         for quad in adapter.quads(pattern):
             if quad not in pending:
@@ -63,5 +63,5 @@ def committed_quads(adapter: Adapter) -> Callable[[tuple[Any, Any, Any]], Iterat
     return quads
 
 
-def _matches(pattern: tuple[Any, Any, Any], triple: Triple) -> bool:
+def _matches(pattern: TermPattern, triple: Triple) -> bool:
     return all(want in (None, term) for want, term in zip(pattern, triple, strict=True))

@@ -11,6 +11,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.api.live import batch
 from rdflive.errors import UnsupportedStoreError
+from rdflive.model import Term
 from rdflive.plugins import manager
 from rdflive.store import NAMED, Adapter
 from rdflive.store.snapshot import committed_quads, committed_triples
@@ -39,7 +40,7 @@ class QuadWatch:
         """True when something changed since the last check."""
         return bool(self.commits)
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one change of a quad."""
         if (change in self.content) is (sign > 0):
             self.faults.append(f"{change} came with sign {sign}")

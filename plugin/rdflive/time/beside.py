@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rdflive.engine.view import Lister
-from rdflive.entail.entailment import Triple
+from rdflive.model import Triple
 
 __all__ = ["Beside"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import IdTriple, Pattern, Sign, Triple
+from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.program import Program
+from rdflive.model import TermPattern, Triple
 from rdflive.time.beside import Beside
 from rdflive.time.content import Changes
 from rdflive.time.expiry.labelled import Closure, LabelledGraph
@@ -132,17 +133,17 @@ class Closed:
         self._shared = shared
         self._closure = shared.closure
 
-    def want(self, patterns: Sequence[Pattern]) -> None:
+    def want(self, patterns: Sequence[TermPattern]) -> None:
         """Begin to derive what matches, as of the last report."""
         with self._closure.labels.unnoted():
             self._closure.want(patterns)
 
-    def unwant(self, patterns: Sequence[Pattern]) -> None:
+    def unwant(self, patterns: Sequence[TermPattern]) -> None:
         """Stop deriving what nobody wants any more."""
         with self._closure.labels.unnoted():
             self._closure.unwant(patterns)
 
-    def check(self, patterns: Sequence[Pattern]) -> None:
+    def check(self, patterns: Sequence[TermPattern]) -> None:
         """Accept everything: what rules give can be labelled."""
 
     def concerns(self, change: Triple) -> bool:

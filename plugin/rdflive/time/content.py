@@ -7,8 +7,9 @@ from typing import Any, Protocol, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.view import Lister
-from rdflive.entail.entailment import IdTriple, Pattern, Sign, Triple
+from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.keys import Key
+from rdflive.model import TermPattern, Triple
 from rdflive.time.beside import Beside
 from rdflive.time.pane import Pane
 
@@ -27,13 +28,13 @@ class Content(Protocol):
     def panes(self) -> Sequence[Pane]:
         """The windows that are looked at."""
 
-    def want(self, patterns: Sequence[Pattern]) -> None:
+    def want(self, patterns: Sequence[TermPattern]) -> None:
         """Begin to look out for what matches these patterns."""
 
-    def unwant(self, patterns: Sequence[Pattern]) -> None:
+    def unwant(self, patterns: Sequence[TermPattern]) -> None:
         """Undo one call of `want`."""
 
-    def check(self, patterns: Sequence[Pattern]) -> None:
+    def check(self, patterns: Sequence[TermPattern]) -> None:
         """Raise where wanted patterns cannot be worked out as it was asked for."""
 
     def concerns(self, change: Triple) -> bool:
@@ -130,7 +131,7 @@ class Held:
         self.background = background
         self._alone = len(panes) == 1 and background is None
 
-    def want(self, patterns: Sequence[Pattern]) -> None:
+    def want(self, patterns: Sequence[TermPattern]) -> None:
         """Do nothing: all that is held is there."""
 
     unwant = want

@@ -9,7 +9,8 @@ import rdflib
 from rdflib.graph import ConjunctiveGraph
 from rdflib.term import BNode, Literal, Node, URIRef
 
-from rdflive.store import Adapter, Triple
+from rdflive.model import Triple
+from rdflive.store import Adapter
 
 __all__ = ["read_element"]
 

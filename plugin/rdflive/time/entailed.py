@@ -7,8 +7,9 @@ from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.view import State
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Regime, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
 from rdflive.entail.rules.keys import Key
+from rdflive.model import TermPattern, Triple
 from rdflive.time.content import Changes, Held
 from rdflive.time.pane import Pane
 
@@ -26,15 +27,15 @@ class Entailed:
         self._graph = ExplicitGraph(self._explicit, state.dictionary, state.terms, state.to_native)
         self._entailment: Entailment = regime.start(self._graph)
 
-    def want(self, patterns: Sequence[Pattern]) -> None:
+    def want(self, patterns: Sequence[TermPattern]) -> None:
         """Begin to maintain what is entailed and matches."""
         self._entailment.want(patterns)
 
-    def unwant(self, patterns: Sequence[Pattern]) -> None:
+    def unwant(self, patterns: Sequence[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         self._entailment.unwant(patterns)
 
-    def check(self, patterns: Sequence[Pattern]) -> None:
+    def check(self, patterns: Sequence[TermPattern]) -> None:
         """Raise where wanted patterns cannot be worked out as it was asked for."""
         self._entailment.check(patterns)
 
@@ -92,7 +93,7 @@ class Entailed:
         if concerned:
             yield from self._entailment.update(concerned)
 
-    def _explicit(self, pattern: Pattern) -> Iterator[Triple]:
+    def _explicit(self, pattern: TermPattern) -> Iterator[Triple]:
         terms, known = self._dictionary.terms, self._dictionary.intern
         s, p, o = (UNBOUND if term is None else known(term) for term in pattern)
         for triple in self._held.matching(Key(s, p, o)):

@@ -8,7 +8,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.entail.entailment import Sign, Triple
+from rdflive.entail.entailment import Sign
+from rdflive.model import Triple
 from rdflive.time.labels import Labels
 from rdflive.time.pane import Pane
 from rdflive.time.windows import Axis

@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.entail.entailment import Sign, Triple
+from rdflive.entail.entailment import Sign
+from rdflive.model import Triple
 from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
 from rdflive.time.windows import Axis, Window

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.view import State, View
-from rdflive.entail.entailment import Pattern
 from rdflive.entail.rules.keys import Key
+from rdflive.model import Term, TermPattern
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 from rdflive.time.content import Changes, Content
@@ -29,14 +29,14 @@ class WindowView(View):
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}
         self._moved: dict[Pane, None] = {}
-        self._wants: dict[SegmentState, list[Pattern]] = {}
+        self._wants: dict[SegmentState, list[TermPattern]] = {}
 
     def await_report(self, pane: Pane) -> None:
         """Have what a pane reports taken at the next commit."""
         self._reporting[pane] = None
         self.state.await_flush(self)
 
-    def apply(self, sign: Literal[1, -1], change: tuple[Any, ...], /) -> bool:
+    def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one exact change of the graph beside the windows.
 
         Windows that report every change or element take it with the commit; others do at their next report.
@@ -141,13 +141,13 @@ class WindowView(View):
             self.seen += 1
             self.take(sign, ids)
 
-    def _unwant(self, patterns: Sequence[Pattern]) -> None:
+    def _unwant(self, patterns: Sequence[TermPattern]) -> None:
         try:
             self.content.unwant(patterns)
         except BaseException:
             self.state.give_up(self)
             raise
 
-    def _wanted(self, pattern: TriplePattern) -> Pattern:
+    def _wanted(self, pattern: TriplePattern) -> TermPattern:
         s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
         return s, p, o

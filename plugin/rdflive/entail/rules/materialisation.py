@@ -11,13 +11,14 @@ from typing import Any
 from rdflib.term import URIRef
 
 from rdflive.engine.dictionary import UNBOUND
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.rules.demand import Demand
 from rdflive.entail.rules.derivation import IdStep, explain
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.program import AUXILIARY, Program
 from rdflive.entail.rules.propagation import Propagation
+from rdflive.model import TermPattern, Triple
 
 __all__ = ["Materialisation", "RuleRegime"]
 
@@ -58,7 +59,7 @@ class Materialisation:
         self._hidden: frozenset[int] = frozenset()
         """The auxiliary predicates: no triple with one of them shows, in whichever place."""
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns, with the rules that it takes."""
         self._repair()
         before = Counter(self._wanted)
@@ -81,7 +82,7 @@ class Materialisation:
         self._demand.settle()
         self._propagation.net()
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         shrinks = False
         for pattern in patterns:
@@ -97,7 +98,7 @@ class Materialisation:
         elif shrinks and self._sound:
             self._collect()
 
-    def check(self, patterns: Iterable[Pattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
@@ -115,7 +116,7 @@ class Materialisation:
         self._sound = True
         return changed
 
-    def triples(self, pattern: Pattern) -> Iterator[Triple]:
+    def triples(self, pattern: TermPattern) -> Iterator[Triple]:
         """List the entailed triples that match a wanted pattern."""
         terms = self._graph.dictionary.terms
         for triple in self._propagation.matching(self._key(pattern)):
@@ -219,7 +220,7 @@ class Materialisation:
             else:
                 yield from self._visible(steps[premise], steps)
 
-    def _key(self, pattern: Pattern) -> Key:
+    def _key(self, pattern: TermPattern) -> Key:
         intern = self._graph.dictionary.intern
         s, p, o = (UNBOUND if term is None else intern(term) for term in pattern)
         return Key(s, p, o)

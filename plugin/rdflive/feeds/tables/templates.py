@@ -13,7 +13,7 @@ from rdflib.term import URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.tables.cells import Row
-from rdflive.feeds.terms import RowError, RowReader, Term, exact_literal
+from rdflive.feeds.terms import RdflibTerm, RowError, RowReader, exact_literal
 from rdflive.feeds.writing import UnwritableError, write_term
 from rdflive.model import Quad
 
@@ -86,7 +86,7 @@ class ColumnTriple:
     datatype: URIRef | None = None
     language: str | None = None
 
-    def object(self, row: Row) -> Term | None:
+    def object(self, row: Row) -> RdflibTerm | None:
         """Make the object; None where the column is NULL."""
         cell = row.get(self.column)
         if cell is None:
@@ -175,7 +175,7 @@ def to_language(given: object, where: str) -> str:
     return given
 
 
-def _read_term(row: Row, column: str, role: str) -> Term:
+def _read_term(row: Row, column: str, role: str) -> RdflibTerm:
     cell = row[column]
     if cell.datatype:
         raise RowError(f"the column {column!r} must hold a term as text, not {cell.text[:40]}")

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from rdflive.query.algebra.conditions import Condition
 from rdflive.query.algebra.node import Columns, Node
-from rdflive.query.bgp import BGP, Term, TriplePattern, Variable
+from rdflive.query.bgp import BGP, TriplePattern, Variable, VarOrTerm
 
 __all__ = ["Basic", "Closure", "Graph", "Values"]
 
-Graph: TypeAlias = Term
+Graph: TypeAlias = VarOrTerm
 """Where a pattern looks: None is the default graph, a constant one named graph, a variable all of them."""
 
 
@@ -41,7 +41,7 @@ class Values(Node):
     """Rows of constants, None where unbound; one empty row is the unit of joins."""
 
     columns: Columns = ()
-    rows: tuple[tuple[Term | None, ...], ...] = ((),)
+    rows: tuple[tuple[VarOrTerm | None, ...], ...] = ((),)
 
     @cached_property
     def certain(self) -> frozenset[Variable]:

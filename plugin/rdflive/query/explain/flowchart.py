@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rdflive.query.bgp import Term, Variable
+from rdflive.query.bgp import Variable, VarOrTerm
 from rdflive.query.explain.leaf import ALGORITHMS
 from rdflive.query.explain.names import Names
 from rdflive.query.explain.outline import Branch, outline
@@ -53,7 +53,7 @@ def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterat
     for number, segment in enumerate(plan.segments, 1):
         box = f"{prefix}{number}"
         yield f'{indent}subgraph {box}["{ALGORITHMS[segment.algorithm]}"]'
-        nodes: dict[Term, str] = {}
+        nodes: dict[VarOrTerm, str] = {}
         for pattern in segment.patterns:
             ends = []
             for term in (pattern.subject, pattern.object):
@@ -65,7 +65,7 @@ def _segments(plan: BasicPlan, names: Names, prefix: str, indent: str) -> Iterat
         yield f"{indent}end"
 
 
-def _shape(term: Term, segment: Segment, names: Names) -> str:
+def _shape(term: VarOrTerm, segment: Segment, names: Names) -> str:
     label = _escape(names.term(term))
     if term in segment.centres:
         return f'((("{label}")))'

@@ -10,7 +10,7 @@ from typing import Final
 from rdflib import Literal
 
 from rdflive.query import algebra
-from rdflive.query.bgp import Term, TriplePattern, Variable, to_text
+from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm, to_text
 from rdflive.query.expressions.text import to_text as expression_text
 from rdflive.query.plan import Plan
 
@@ -72,7 +72,7 @@ class Names:
         """Name variables one after the other."""
         return between.join(map(self.variable, variables))
 
-    def term(self, term: Term) -> str:
+    def term(self, term: VarOrTerm) -> str:
         """Write a term of a pattern, in one line of printable text."""
         if isinstance(term, Variable):
             return self.variable(term)

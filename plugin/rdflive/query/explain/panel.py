@@ -8,7 +8,7 @@ from html import escape
 from math import cos, hypot, inf, pi, sin
 from typing import Final, TypeAlias
 
-from rdflive.query.bgp import Term, TriplePattern, Variable
+from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.explain.names import Names
 from rdflive.query.segment import Segment
 
@@ -34,7 +34,7 @@ class Panel:
 
     segment: Segment
     names: Names
-    nodes: tuple[Term, ...] = ()
+    nodes: tuple[VarOrTerm, ...] = ()
     taken: list[Box] = field(default_factory=list)
     """What labels must not cover."""
 
@@ -86,13 +86,13 @@ class Panel:
 
     def _patterns(self) -> Iterator[tuple[TriplePattern, int]]:
         """Give each pattern with its number among those between the same ends."""
-        drawn: dict[frozenset[Term], int] = {}
+        drawn: dict[frozenset[VarOrTerm], int] = {}
         for pattern in self.segment.patterns:
             ends = frozenset((pattern.subject, pattern.object))
             drawn[ends] = drawn.get(ends, 0) + 1
             yield pattern, drawn[ends]
 
-    def _edge(self, pattern: TriplePattern, bend: int, places: dict[Term, Point]) -> Iterator[str]:
+    def _edge(self, pattern: TriplePattern, bend: int, places: dict[VarOrTerm, Point]) -> Iterator[str]:
         (x, y), (u, v) = places[pattern.subject], places[pattern.object]
         label = _short(self.names.term(pattern.predicate))
         length = hypot(u - x, v - y)
@@ -120,19 +120,19 @@ class Panel:
         self.taken.append(boxes[best])
         return text_at(*places[best], label, "edge")
 
-    def _half(self, node: Term) -> Point:
+    def _half(self, node: VarOrTerm) -> Point:
         """Give half the width and height of a term's shape."""
         wide = 3.6 * len(_short(self.names.term(node))) + 6
         return (max(20.0, wide), 20.0) if isinstance(node, Variable) else (max(30.0, wide), 13.0)
 
-    def _rim(self, node: Term, dx: float, dy: float) -> float:
+    def _rim(self, node: VarOrTerm, dx: float, dy: float) -> float:
         """Tell how far a term's shape reaches from its middle in a direction."""
         wide, high = self._half(node)
         if isinstance(node, Variable):
             return 1 / hypot(dx / wide, dy / high)
         return min(wide / abs(dx) if dx else inf, high / abs(dy) if dy else inf)
 
-    def _shape(self, node: Term, x: float, y: float) -> str:
+    def _shape(self, node: VarOrTerm, x: float, y: float) -> str:
         wide, high = self._half(node)
         if isinstance(node, Variable):
             state = " state" if node in self.segment.centres else ""

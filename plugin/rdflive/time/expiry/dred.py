@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.proof import Proof
 from rdflive.entail.rules import Program, RuleRegime
 from rdflive.entail.rules.keys import Key
+from rdflive.model import TermPattern, Triple
 from rdflive.time.expiry.labelled import Closure, LabelledGraph
 from rdflive.time.windows import ALWAYS
 
@@ -50,19 +51,19 @@ class _DredEntailment:
         self._closure = Closure(program, labelled)
         self._before = self._closure.labels.watch()
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns, with the rules that it takes."""
         try:
             self._closure.want(patterns)
         finally:
             self._closure.labels.forget(self._before)
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         self._closure.unwant(patterns)
         self._closure.labels.forget(self._before)
 
-    def check(self, patterns: Iterable[Pattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
@@ -83,7 +84,7 @@ class _DredEntailment:
         self._closure.labels.forget(self._before)
         return changed
 
-    def triples(self, pattern: Pattern) -> Iterator[Triple]:
+    def triples(self, pattern: TermPattern) -> Iterator[Triple]:
         """List the entailed triples that match a wanted pattern."""
         terms = self._graph.dictionary.terms
         for triple in self._closure.labels.matching(Key(*self._ids(pattern))):
@@ -117,7 +118,7 @@ class _DredEntailment:
         for s, p, o in self._graph.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
             yield (intern(s), intern(p), intern(o)), ALWAYS
 
-    def _ids(self, pattern: Pattern) -> IdTriple:
+    def _ids(self, pattern: TermPattern) -> IdTriple:
         """Give the ids of terms: 0 for anything, -1 for what no triple has that is kept."""
         known = self._graph.dictionary.ids.get
         s, p, o = (0 if term is None else known(term, -1) for term in pattern)

@@ -11,9 +11,10 @@ from rdflib.term import URIRef
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
-from rdflive.entail.entailment import ExplicitGraph, IdTriple, Pattern, Triple
+from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.program import AUXILIARY, Program
+from rdflive.model import TermPattern, Triple
 from rdflive.time.expiry.demand import Demand
 from rdflive.time.expiry.propagation import Propagation
 from rdflive.time.labels import Labels
@@ -63,7 +64,7 @@ class Closure:
         """The labels of explicit and derived triples; others may be there than those that are wanted."""
         return self._propagation.labels
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns, with the rules that it takes.
 
         If it raises, nothing is wanted that was not before.
@@ -76,7 +77,7 @@ class Closure:
             self._want(before.elements())
             raise
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
         shrinks = False
         for pattern in patterns:
@@ -174,13 +175,13 @@ class Closure:
         self._propagation.clear()
         self._begin()
 
-    def _key(self, pattern: Pattern) -> Key:
+    def _key(self, pattern: TermPattern) -> Key:
         intern = self._graph.dictionary.intern
         s, p, o = (UNBOUND if term is None else intern(term) for term in pattern)
         return Key(s, p, o)
 
 
-def _nothing(_: Pattern) -> Iterator[Triple]:
+def _nothing(_: TermPattern) -> Iterator[Triple]:
     """List nothing: what rules are bound to is terms, not triples."""
     return iter(())
 

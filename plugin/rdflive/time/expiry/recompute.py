@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Pattern, Regime, Sign, Triple
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
 from rdflive.entail.proof import Proof
+from rdflive.model import TermPattern, Triple
 
 __all__ = ["Recompute"]
 
@@ -40,25 +41,25 @@ class _Recomputed:
     def __init__(self, regime: Regime, graph: ExplicitGraph) -> None:
         self._regime = regime
         self._graph = graph
-        self._wanted: Counter[Pattern] = Counter()
+        self._wanted: Counter[TermPattern] = Counter()
         self._latest = regime.start(graph)
         self._held: dict[IdTriple, None] = {}
 
-    def want(self, patterns: Iterable[Pattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to work out what matches these patterns."""
         patterns = list(patterns)
         self._latest.want(patterns)
         self._wanted.update(patterns)
         self._compare()
 
-    def unwant(self, patterns: Iterable[Pattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop working out what nobody wants any more."""
         patterns = list(patterns)
         self._latest.unwant(patterns)
         self._wanted -= Counter(patterns)
         self._compare()
 
-    def check(self, patterns: Iterable[Pattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Raise an `RdfliveError` where the regime cannot work out wanted patterns as it was asked to."""
         self._latest.check(patterns)
 
@@ -77,7 +78,7 @@ class _Recomputed:
         before.unwant(wanted)
         return self._compare()
 
-    def triples(self, pattern: Pattern) -> Iterable[Triple]:
+    def triples(self, pattern: TermPattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern."""
         return self._latest.triples(pattern)
 

@@ -19,7 +19,7 @@ from rdflib.term import BNode
 
 from rdflive.feeds import FeedFormat, Frame, RowError, UnwritableError, read_entries, to_lines
 from rdflive.feeds.neptune import _read_line, _records_of
-from rdflive.feeds.terms import Term
+from rdflive.feeds.terms import RdflibTerm
 from rdflive.feeds.writing import write_term
 from rdflive.model import Change
 from rdflive_stores.spark.logs.rows import LOG_FORMATS, LogFormat
@@ -130,9 +130,9 @@ class _Writer:
     """Writes terms as N-Triples, the last ones from memory."""
 
     def __init__(self) -> None:
-        self._texts: dict[Term, str] = {}
+        self._texts: dict[RdflibTerm, str] = {}
 
-    def __call__(self, term: Term) -> str:
+    def __call__(self, term: RdflibTerm) -> str:
         if isinstance(term, BNode):
             return f"_:{term}"  # as it was read: N-Triples has labels that `write_term` does not write
         text = self._texts.get(term)

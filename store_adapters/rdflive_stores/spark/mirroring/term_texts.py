@@ -7,7 +7,7 @@ from typing import Final
 
 from rdflib.term import Literal, URIRef
 
-from rdflive.feeds.terms import RowError, RowReader, Term, exact_literal
+from rdflive.feeds.terms import RdflibTerm, RowError, RowReader, exact_literal
 from rdflive.model import Quad
 
 __all__ = ["TermTexts"]
@@ -28,7 +28,7 @@ class TermTexts:
     """
 
     def __init__(self) -> None:
-        self._terms: dict[str, Term] = {}
+        self._terms: dict[str, RdflibTerm] = {}
 
     def quad(self, s: str, p: str, o: str, g: str | None) -> Quad:
         """Read the terms of a quad; raises `RowError` where one is malformed or at no place of its own."""
@@ -46,7 +46,7 @@ class TermTexts:
             RowReader(g).node("graph")
         return Quad(subject, predicate, object_, graph)
 
-    def _term(self, text: str, role: str) -> Term:
+    def _term(self, text: str, role: str) -> RdflibTerm:
         term = self._terms.get(text)
         if term is None:
             term = _read(text, role)
@@ -56,7 +56,7 @@ class TermTexts:
         return term
 
 
-def _read(text: str, role: str) -> Term:
+def _read(text: str, role: str) -> RdflibTerm:
     if match := _IRI.fullmatch(text):
         return URIRef(match[1])
     if match := _LITERAL.fullmatch(text):
