@@ -8,7 +8,7 @@ from typing import Any
 from pyoxigraph import Quad, Store
 
 from rdflive.store import QuadTerms, Transaction, WriteRefusedError
-from rdflive_stores.oxigraph_kept import Held, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph_kept import KeptQuads, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
@@ -53,7 +53,7 @@ class Entry:
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]
         return went, came
 
-    def write(self, native: Store, held: Held, went: Iterable[Quad], came: Iterable[Quad]) -> None:
+    def write(self, native: Store, held: KeptQuads, went: Iterable[Quad], came: Iterable[Quad]) -> None:
         """Write all of it in one transaction."""
         texts, prefixes = self._updates, self._prefixes
         hide_kept = True in [may_meet_kept(native, text, prefixes=prefixes) for text in texts]  # all: refuses

@@ -18,7 +18,7 @@ from rdflive.store import WriteRefusedError
 from rdflive_stores.oxigraph_names import named_graphs
 
 __all__ = [
-    "KEPT", "Held", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
+    "KEPT", "KeptQuads", "has_kept", "kept_entries", "kept_quads", "may_meet_kept", "refuse_kept",
 ]  # fmt: skip
 
 KEPT: Final = NamedNode("urn:x-rdflive:kept")
@@ -46,7 +46,7 @@ def kept_entries(native: Store, name: str) -> dict[str, str]:
     return {key: json.loads(quad.object.value) for (_, key), quad in _by_place(quads).items()}
 
 
-class Held:
+class KeptQuads:
     """The quads of the reserved graph by name and key, read once and then followed.
 
     Asked for one, an in-memory Oxigraph passes over all that it ever held: the cursors of a whole feed.

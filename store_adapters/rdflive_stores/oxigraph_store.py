@@ -18,7 +18,7 @@ from rdflive.store.capture import thread
 from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
 from rdflive_stores.oxigraph_documents import Source, parsed
 from rdflive_stores.oxigraph_entry import Entry
-from rdflive_stores.oxigraph_kept import KEPT, Held, has_kept, kept_entries, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
@@ -76,7 +76,7 @@ class LiveStore:
         self.native = Store() if native is None else native
         self.capture = Capture() if capture is None else capture
         self.adapter: Adapter | None = None
-        self._held = Held()
+        self._held = KeptQuads()
 
     backup = Native()
     flush = Native()

@@ -21,7 +21,7 @@ from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
 from rdflive.entail.rules.keys import Key
 from rdflive.time.expiry import program_of, regime_for
-from rdflive.time.expiry.labelled import Closure, LabelledGraph
+from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.labels import Labels
 from rdflive.time.windows import ALWAYS
 
@@ -83,7 +83,7 @@ class _Labelled:
         self._explicit.put_all(self._ids(sliding.background), ALWAYS)
         terms = TermTable(self.dictionary, _same, None)
         graph = LabelledGraph(self.dictionary, terms, _same, self._matching)
-        self._closure = Closure(program_of(world.regime()), graph)
+        self._closure = LabelledClosure(program_of(world.regime()), graph)
         self._closure.want([world.wanted])
         self._before = self._closure.labels.watch()
         self._first, self._now = 0, 0

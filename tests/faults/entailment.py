@@ -15,8 +15,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a literal is given a class by a range",
         "rdflive/entail/templates.py",
-        "if not (literal if o is Place.OBJECT else is_literal(o)):",
-        "if o is Place.OBJECT or not is_literal(o):",
+        "if not (literal if o is Placeholder.OBJECT else is_literal(o)):",
+        "if o is Placeholder.OBJECT or not is_literal(o):",
         SATURATED,
     ),
     Fault(
@@ -77,7 +77,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a second reason for a triple is told as its first",
-        "rdflive/entail/following.py",
+        "rdflive/entail/maintenance.py",
         "elif all(triple in came for triple in kinds.entailing(table, key)):",
         "elif any(triple in came for triple in kinds.entailing(table, key)):",
         COMMITS,

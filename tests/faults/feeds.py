@@ -11,7 +11,7 @@ GOLDEN = ("feeds/test_golden.py",)
 SPARQL_UPDATE = ("feeds/test_sparql_update.py",)
 DEBEZIUM = ("feeds/tables/test_debezium.py",)
 DELTA_LAKE = ("feeds/tables/test_delta_lake.py",)
-ROWS = ("feeds/tables/test_rows.py",)
+ROWS = ("feeds/tables/test_held_rows.py",)
 MIRROR = ("test_mirror.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -269,7 +269,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a quad goes with the first of two rows that make it",
-        "rdflive/feeds/tables/rows.py",
+        "rdflive/feeds/tables/held_rows.py",
         "if count < 0 and self._support[quad] + count == 0:",
         "if count < 0:",
         ROWS,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdflive.feeds import Line, RowError
-from rdflive.feeds.json_lines import Place, group, member, optional, read_object, read_value
+from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object, read_value
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
@@ -124,11 +124,11 @@ def test_optional_member_may_be_null() -> None:
         optional({"x": ""}, "x", int)
 
 
-def place(line: Line) -> Place:
+def place(line: Line) -> UnitPlace:
     """Read `unit`, with `<` for its first record and `>` for its last."""
     if "?" in line.text:
         raise RowError("no place")
-    return Place(line.text.strip("<>"), line.text.startswith("<"), line.text.endswith(">"))
+    return UnitPlace(line.text.strip("<>"), line.text.startswith("<"), line.text.endswith(">"))
 
 
 @pytest.mark.parametrize(

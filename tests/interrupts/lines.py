@@ -14,28 +14,28 @@ from typing import Any
 import rdflive
 import rdflive_stores
 
-__all__ = ["Place", "acting_at", "lines_of", "raising_at"]
+__all__ = ["LineRun", "acting_at", "lines_of", "raising_at"]
 
 PACKAGES = (
     *(str(Path(str(package.__file__)).parent) for package in (rdflive, rdflive_stores)),
     str(contextlib.__file__),
 )
-Place = tuple[str, int, int]
+LineRun = tuple[str, int, int]
 """A file, a line of it, and how often it has run before."""
 
 
-def lines_of(operation: Callable[[], object]) -> list[Place]:
+def lines_of(operation: Callable[[], object]) -> list[LineRun]:
     """List the lines that an operation runs, in order."""
-    places: list[Place] = []
+    places: list[LineRun] = []
     _traced(operation, places.append)
     return places
 
 
-def raising_at(place: Place, error: type[BaseException], operation: Callable[[], object]) -> bool:
+def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[], object]) -> bool:
     """Run an operation with an error raised at a line; tells if it came there."""
-    came: list[Place] = []
+    came: list[LineRun] = []
 
-    def look(at: Place) -> None:
+    def look(at: LineRun) -> None:
         if at == place:
             came.append(at)
             raise error("injected")
@@ -48,11 +48,11 @@ def raising_at(place: Place, error: type[BaseException], operation: Callable[[],
     return bool(came)
 
 
-def acting_at(place: Place, act: Callable[[], object], operation: Callable[[], object]) -> bool:
+def acting_at(place: LineRun, act: Callable[[], object], operation: Callable[[], object]) -> bool:
     """Run an operation and another one at a line of it, as a signal handler does; tells if it came there."""
-    came: list[Place] = []
+    came: list[LineRun] = []
 
-    def look(at: Place) -> None:
+    def look(at: LineRun) -> None:
         if at == place and not came:
             came.append(at)
             act()
@@ -61,7 +61,7 @@ def acting_at(place: Place, act: Callable[[], object], operation: Callable[[], o
     return bool(came)
 
 
-def _traced(operation: Callable[[], object], look: Callable[[Place], None]) -> None:
+def _traced(operation: Callable[[], object], look: Callable[[LineRun], None]) -> None:
     seen: dict[tuple[str, int], int] = {}
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from interrupts.lines import Place, lines_of, raising_at
+from interrupts.lines import LineRun, lines_of, raising_at
 from interrupts.worlds import OPERATIONS, REGIMES, world
 from support.effort import DEEP, drawn_from, rounds
 
@@ -27,22 +27,22 @@ def _quiet() -> Iterator[None]:
 
 
 @cache
-def shared_out(store: str, error: str) -> dict[tuple[str, str], list[Place]]:
+def shared_out(store: str, error: str) -> dict[tuple[str, str], list[LineRun]]:
     """Give each line that any operation runs to one of those that do, to be met one of the times it runs."""
-    places: dict[tuple[str, int], list[tuple[tuple[str, str], Place]]] = defaultdict(list)
+    places: dict[tuple[str, int], list[tuple[tuple[str, str], LineRun]]] = defaultdict(list)
     for operation, regime in product(OPERATIONS, REGIMES):
         with world(store, regime) as made:
             for place in lines_of(lambda made=made, act=OPERATIONS[operation]: act(made)):
                 places[place[:2]].append(((operation, regime), place))
     draw = drawn_from("lines", store, error)
-    shared: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    shared: dict[tuple[str, str], list[LineRun]] = defaultdict(list)
     for _, times in sorted(places.items()):
         case, place = draw.choice(times)
         shared[case].append(place)
     return shared
 
 
-def drawn(store: str, operation: str, regime: str, error: str) -> list[Place]:
+def drawn(store: str, operation: str, regime: str, error: str) -> list[LineRun]:
     """Draw a few of the lines that an operation runs."""
     with world(store, regime) as made:
         places = lines_of(lambda: OPERATIONS[operation](made))

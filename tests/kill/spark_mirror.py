@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Paths:
     """Where everything is."""
 
     folder: Path
@@ -74,7 +74,7 @@ class Place:
         return self.folder / "deltas"
 
 
-def mirror(place: Place, limit: int) -> None:
+def mirror(place: Paths, limit: int) -> None:
     """Follow the log to its end in this process, and say how far each commit led."""
     from rdflive_stores.spark.logs.source import register
     from rdflive_stores.spark.mirror import mirror as spark_mirror
@@ -112,7 +112,7 @@ def mirror(place: Place, limit: int) -> None:
 class DeltaModel(Model):
     """The states that the batches lead to, and what the subscription must be told of them."""
 
-    def __init__(self, place: Place, batches: list[list[Change]], ends: list[int]) -> None:
+    def __init__(self, place: Paths, batches: list[list[Change]], ends: list[int]) -> None:
         super().__init__(place.store, batches, ends)
         self.place = place
 
@@ -148,7 +148,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
     history = make_batches(batches, seed)
     ends: list[int] = []
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder))
+        place = Paths(Path(folder))
         with place.log.open("wb") as stream:
             for changes in history:
                 stream.write(encode_rdf_patch(Batch(tuple(changes))).encode())
@@ -170,7 +170,7 @@ def run(*, kills: int, batches: int, seed: int) -> Outcome:
 
 
 @contextmanager
-def _child(place: Place, limit: int) -> Iterator[subprocess.Popen[str]]:
+def _child(place: Paths, limit: int) -> Iterator[subprocess.Popen[str]]:
     """Run a child in a group of its own; nothing of it is left behind."""
     command = [sys.executable, "-m", "kill.spark_mirror", "--child", str(place.folder), str(limit)]
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -234,7 +234,7 @@ def main() -> None:
     parser.add_argument("--child", nargs=2, metavar=("FOLDER", "BYTES"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        mirror(Place(Path(args.child[0])), int(args.child[1]))
+        mirror(Paths(Path(args.child[0])), int(args.child[1]))
     else:
         print(run(kills=args.kills, batches=args.batches, seed=args.seed))
 

@@ -24,7 +24,7 @@ from rdflive.feeds.event_stream import read_events
 from rdflive.feeds.rdf_patch import RDF_PATCH
 from rdflive.server import service
 from rdflive.server.change_log import ChangeLog
-from support.following import following
+from support.mirror_thread import following
 from support.served import Served
 from support.serving import Serving, serving
 

@@ -84,7 +84,7 @@ def official(number: int) -> Counter[tuple[str, ...]]:
         return Counter(map(tuple, list(csv.reader(lines))[1:]))
 
 
-class Closure:
+class LubmClosure:
     """What LUBM's ontology entails, extension by extension until none grows: no rule engine, no increments.
 
     Without `owl` by subclasses, subproperties, domains and ranges only.
@@ -177,7 +177,7 @@ def _answers(store: Any, text: str) -> Counter[Row]:
 def expected(departments: frozenset[int], *, owl: bool) -> dict[int, Counter[Row]]:
     """Work the answers out for some departments."""
     triples = frozenset().union(*map(department, departments))
-    return Closure(triples, owl=owl).answers(queries() if owl else (*FRAGMENT, 9))
+    return LubmClosure(triples, owl=owl).answers(queries() if owl else (*FRAGMENT, 9))
 
 
 class Follower:

@@ -40,7 +40,7 @@ BEYOND: dict[str, str] = {
     "sparqldl-03": "rdfs10: a class is a subclass of itself",
 }
 """Tests that the four constraints of the DB fragment do not answer, each with the rule that it needs."""
-Closure: TypeAlias = Callable[[Iterable[Triple]], Iterable[Triple]]
+Entail: TypeAlias = Callable[[Iterable[Triple]], Iterable[Triple]]
 
 
 def load() -> list[Case]:
@@ -98,7 +98,7 @@ def test_fragment_does_not_answer(case: Case) -> None:
     assert not maintain(case, "memory", saturated, entailment="rdfs")
 
 
-def maintain(case: Case, engine: str, closure: Closure, *, checks: int | None = None, **options: Any) -> bool:
+def maintain(case: Case, engine: str, closure: Entail, *, checks: int | None = None, **options: Any) -> bool:
     """Follow the query through all data, in and out; tell if the full data gave the W3C result.
 
     It is compared after each triple, or in a quick run after some, or `checks` times on the way.
@@ -126,7 +126,7 @@ def maintain(case: Case, engine: str, closure: Closure, *, checks: int | None = 
     return reached
 
 
-def full(world: World, closure: Closure) -> State:
+def full(world: World, closure: Entail) -> State:
     """Evaluate the query over the closure of the data, with rdflib's engine."""
     graph = rdflib.Graph()
     for triple in closure(tuple(triple) for triple in world.graph):

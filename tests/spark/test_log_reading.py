@@ -22,11 +22,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from rdflive import FeedError, RdfliveError, ResyncNeeded
 from rdflive.feeds import read_entries, to_lines
 from rdflive.feeds.nquads import NQUADS
+from rdflive_stores.spark.change_rows import POSITIONED
 from rdflive_stores.spark.logs.files import STOPPED, LogFiles, still_has
+from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, ROWS, BadLineError, read_rows
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings, LogStreamReader
-from rdflive_stores.spark.logs.rows import LOG_FORMATS, ROWS, BadLineError, read_rows
 from rdflive_stores.spark.logs.scan import Piece
-from rdflive_stores.spark.rows import POSITIONED
 from support.logs import LOGS, ROW_TEXTS, Row, rows_of
 
 ROW = "A <urn:s> <urn:p> <urn:o> ."

@@ -22,7 +22,7 @@ from rdflive.feeds.neptune import NEPTUNE
 from rdflive.feeds.nquads import encode_nquads
 from rdflive.feeds.writing import write_quad, write_term
 from rdflive_stores.spark.mirror import BatchApplier, unapplied
-from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, step
+from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, step
 from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
 from rdflive_stores.spark.mirroring.shapes import Reading, Shape, ShapeError
@@ -361,7 +361,7 @@ def always() -> bool:
     return True
 
 
-def kafka_step(stored: list[int], start: list[int] | None, end: list[int]) -> Step:
+def kafka_step(stored: list[int], start: list[int] | None, end: list[int]) -> BatchPlan:
     def offsets(ends: list[int]) -> Any:
         return [{"t": {str(partition): end for partition, end in enumerate(ends)}}]
 

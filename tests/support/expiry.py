@@ -15,7 +15,7 @@ from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Regime
 from rdflive.entail.rules import Program, load_program
 from rdflive.entail.rules.keys import Key
-from rdflive.time.expiry.labelled import Closure, LabelledGraph
+from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.windows import ALWAYS
 
 __all__ = ["ANY", "Labelled", "Peer", "Timeline", "draw", "labelled", "matches", "play", "rules", "triple"]
@@ -85,7 +85,7 @@ class Labelled:
         self._early = early
         terms = TermTable(self.dictionary, _same, None)
         graph = LabelledGraph(self.dictionary, terms, _same, lambda key: self.read(key))
-        self.closure = Closure(program, graph)
+        self.closure = LabelledClosure(program, graph)
 
     def read(self, key: Key) -> Iterator[tuple[Any, int]]:
         """List the explicit triples that match, with their labels."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
-from rdflive.api.following import Following, Mirrored
+from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.api.target import GraphTarget, to_quad
 from rdflive.errors import RdfliveError
 from rdflive.feeds import (
@@ -84,7 +84,7 @@ def mirror(
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
     read = None if snapshot is None else partial(_read_snapshot, snapshot)
-    return Following(GraphTarget(graph), feed, name, read, letters, on_entry, on_resync).run(cursor)
+    return MirrorRun(GraphTarget(graph), feed, name, read, letters, on_entry, on_resync).run(cursor)
 
 
 def endpoint(

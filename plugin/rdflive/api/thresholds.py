@@ -31,7 +31,7 @@ MOST_MEMBERS: Final = 10_000
 _SCHEMA: Final = Vocabulary().schema
 
 _Triples: TypeAlias = Sequence[tuple[Any, Any, Any]]
-_Step: TypeAlias = Callable[[str], object]
+_Report: TypeAlias = Callable[[str], object]
 _Rewritten: TypeAlias = Callable[[Any], Reformulation]
 
 
@@ -142,7 +142,7 @@ def thresholds(
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
     runs: int = _RUNS,
-    on_step: _Step | None = None,
+    on_step: _Report | None = None,
 ) -> Thresholds:
     """Measure for a query when saturating a graph pays off against reformulating the query.
 
@@ -172,7 +172,7 @@ def thresholds(
     return _measured(rewritten, _copy(graph), runs, on_step or (lambda _: None))
 
 
-def _measured(rewritten: _Rewritten, copy: rdflib.Graph, runs: int, step: _Step) -> Thresholds:
+def _measured(rewritten: _Rewritten, copy: rdflib.Graph, runs: int, step: _Report) -> Thresholds:
     instance, schema = _drawn(copy)
     step("changes of the graph alone")  # first: nobody watches it yet
     plain = _update_times(copy, instance), _update_times(copy, schema)

@@ -10,7 +10,7 @@ from rdflive.errors import is_interruption
 
 __all__ = ["Delivering"]
 
-Step: TypeAlias = Callable[[], object]
+Action: TypeAlias = Callable[[], object]
 
 
 class Delivering:
@@ -22,11 +22,11 @@ class Delivering:
 
     __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
 
-    def __init__(self, steps: Callable[[], Iterable[Step]], owe: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None) -> None:
         self._steps = steps
         self._owe = owe
-        self._left: deque[Step] = deque([self._begin])
-        self._tried: Step | None = None
+        self._left: deque[Action] = deque([self._begin])
+        self._tried: Action | None = None
         self.has_run = False
 
     def __call__(self) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.entail.templates import Atom, Place
+from rdflive.entail.templates import Atom, Placeholder
 from rdflive.model import Triple
 
 __all__ = ["Columns", "Pair"]
@@ -61,4 +61,4 @@ class Columns:
 
 
 def _reads_object(atom: Atom) -> bool:
-    return Place.OBJECT in (atom.subject, atom.object)
+    return Placeholder.OBJECT in (atom.subject, atom.object)

@@ -17,8 +17,8 @@ from typing import Any, Final, Literal, TypeAlias
 from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
-from rdflive.entail.following import follow
 from rdflive.entail.kinds import Kinds
+from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why

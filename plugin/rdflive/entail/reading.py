@@ -9,7 +9,7 @@ from rdflive.entail.kinds import Kinds
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.schema import Edges, Schema
 from rdflive.entail.table import Table
-from rdflive.entail.templates import Atom, Item, Place, steps_from
+from rdflive.entail.templates import Atom, Item, Placeholder, steps_from
 from rdflive.model import TermPattern, Triple
 
 __all__ = ["list_triples", "support", "why"]
@@ -57,9 +57,9 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
 
 
 def _at(place: Any, triple: Triple) -> Any:
-    if place is Place.SUBJECT:
+    if place is Placeholder.SUBJECT:
         return triple[0]
-    return triple[2] if place is Place.OBJECT else place
+    return triple[2] if place is Placeholder.OBJECT else place
 
 
 def _entailing(kinds: Kinds, triple: Triple) -> Iterator[tuple[Atom, int, Triple]]:
@@ -91,7 +91,7 @@ def why(kinds: Kinds, triple: Triple) -> list[Proof]:
 def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) -> Iterable[ProofStep]:
     """Find the shortest way by instance rules from an explicit triple to another."""
     p, c = atom.source
-    start: Item = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
+    start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
     wanted: Item = (atom.subject, goal[1], goal[2] if atom.object is None else atom.object)
     literal = kinds.is_literal(explicit[2])
     came: dict[Item, tuple[Item, str, Triple]] = {}

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from rdflive.entail.table import Key, Pick, Table
-from rdflive.entail.templates import Atom, Kind, Place
+from rdflive.entail.templates import Atom, Kind, Placeholder
 
-__all__ = ["Counted", "Route", "Routes", "Step"]
+__all__ = ["Contribution", "Counted", "Route", "Routes"]
 
-Step: TypeAlias = tuple[Table, Pick, Atom, int]
+Contribution: TypeAlias = tuple[Table, Pick, Atom, int]
 """What an explicit triple entails: of which kind, its key, by which atom, its weight."""
 Counted: TypeAlias = tuple[dict[Key, int], Table, int]
 """The counts of a table, the table, and the weight."""
@@ -21,7 +21,7 @@ class Route:
 
     __slots__ = ("hits", "objects", "pairs", "rest", "steps", "subjects")
 
-    def __init__(self, steps: Iterable[Step]) -> None:
+    def __init__(self, steps: Iterable[Contribution]) -> None:
         self.steps = tuple(steps)
         """All of it."""
         self.subjects: list[Counted] = []
@@ -30,7 +30,7 @@ class Route:
         """Counted kinds whose key is the object, unless that is a literal."""
         self.pairs: list[Counted] = []
         """Counted kinds whose key is both."""
-        self.rest: list[Step] = []
+        self.rest: list[Contribution] = []
         """Everything else."""
         self.hits = 0
         for step in self.steps:
@@ -43,18 +43,18 @@ class Route:
 
     def _places(self, table: Table, atom: Atom) -> list[Counted] | None:
         places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
-        if places == (Place.SUBJECT,) and not atom.guard:
+        if places == (Placeholder.SUBJECT,) and not atom.guard:
             return self.subjects
-        if places == (Place.OBJECT,) and atom.guard:
+        if places == (Placeholder.OBJECT,) and atom.guard:
             return self.objects
-        return self.pairs if places == (Place.SUBJECT, Place.OBJECT) and not atom.guard else None
+        return self.pairs if places == (Placeholder.SUBJECT, Placeholder.OBJECT) and not atom.guard else None
 
 
 class Routes:
     """Finds what explicit triples entail by their property and, of a type triple, their class."""
 
     def __init__(self) -> None:
-        self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Step]]] = {}
+        self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}
 
     def __contains__(self, predicate: Any) -> bool:
@@ -70,7 +70,7 @@ class Routes:
             route = found[c] = Route(self._steps[p][c].values())
         return route
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Contribution) -> None:
         """Let a kind be found by one more atom."""
         self.forget()
         table, _, atom, _ = step

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from rdflive.entail.entailment import ExplicitGraph
-from rdflive.entail.templates import Atom, Place
+from rdflive.entail.templates import Atom, Placeholder
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.model import Triple
 
@@ -58,9 +58,9 @@ class Sources:
         for term, place in ((subject, atom.subject), (value, atom.object)):
             if term is None or place is None:
                 continue
-            if place is Place.SUBJECT:
+            if place is Placeholder.SUBJECT:
                 wanted_subject = term
-            elif place is Place.OBJECT and wanted_value in (None, term):
+            elif place is Placeholder.OBJECT and wanted_value in (None, term):
                 wanted_value = term
             elif place != term:
                 return

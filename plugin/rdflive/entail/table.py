@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import IdTriple
-from rdflive.entail.templates import Atom, Kind, Place
+from rdflive.entail.templates import Atom, Kind, Placeholder
 from rdflive.entail.ways import Ways
 
 __all__ = ["Key", "Pick", "Table"]
@@ -89,15 +89,15 @@ class Table:
 
     def column(self, atom: Atom, subjects: Sequence[int], values: Sequence[int]) -> Iterable[Key]:
         """Give the keys that an atom entails, of many explicit triples at once."""
-        if self._object is not None and isinstance(atom.subject, Place):
-            return subjects if atom.subject is Place.SUBJECT else values
-        if (atom.subject, atom.object) == (Place.SUBJECT, Place.OBJECT):
+        if self._object is not None and isinstance(atom.subject, Placeholder):
+            return subjects if atom.subject is Placeholder.SUBJECT else values
+        if (atom.subject, atom.object) == (Placeholder.SUBJECT, Placeholder.OBJECT):
             return zip(subjects, values, strict=True)
         return map(self.pick(atom), subjects, values)
 
     def _index(self, place: Any) -> int:
-        if isinstance(place, Place):
-            return SUBJECT if place is Place.SUBJECT else OBJECT
+        if isinstance(place, Placeholder):
+            return SUBJECT if place is Placeholder.SUBJECT else OBJECT
         return self._hold(place)
 
     def _hold(self, term: Any) -> int:

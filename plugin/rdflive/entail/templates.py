@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 from rdflive.entail.schema import Schema
 
-__all__ = ["Atom", "Atoms", "Item", "Kind", "Place", "Templates", "self_atom", "steps_from"]
+__all__ = ["Atom", "Atoms", "Item", "Kind", "Placeholder", "Templates", "self_atom", "steps_from"]
 
 Kind: TypeAlias = tuple[Any, Any]
 """A property and None, or `rdf:type` (or a subproperty) and a class; with None, any class not named."""
 
 
-class Place(Enum):
+class Placeholder(Enum):
     """What stands for the terms of an explicit triple in a template."""
 
     SUBJECT = "subject"
@@ -58,7 +58,9 @@ Atoms: TypeAlias = dict[Atom, int]
 
 def self_atom(kind: Kind, *, other: bool = False) -> Atom:
     """Give the atom by which explicit triples entail themselves."""
-    return Atom(kind, Place.SUBJECT, Place.OBJECT if kind[1] is None else None, other=other, own=True)
+    return Atom(
+        kind, Placeholder.SUBJECT, Placeholder.OBJECT if kind[1] is None else None, other=other, own=True
+    )
 
 
 def steps_from(
@@ -74,10 +76,10 @@ def steps_from(
         yield (s, above, o), "rdfs7", (p, words.sub_property, above)
     for kind in schema.domain.get(p, ()):
         yield (s, words.type, kind), "rdfs2", (p, words.domain, kind)
-    if not (literal if o is Place.OBJECT else is_literal(o)):
+    if not (literal if o is Placeholder.OBJECT else is_literal(o)):
         for kind in schema.range.get(p, ()):
             yield (o, words.type, kind), "rdfs3", (p, words.range, kind)
-    if p == words.type and o is not Place.OBJECT:
+    if p == words.type and o is not Placeholder.OBJECT:
         for above in schema.sub_class.get(o, ()):
             yield (s, p, above), "rdfs9", (o, words.sub_class, above)
 
@@ -201,10 +203,10 @@ class Templates:
 
     def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
         p, c = source
-        start: Item = (Place.SUBJECT, p, Place.OBJECT if c is None else c)
+        start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
         self._visits[source] = frozenset()
         items = self._template(source, start, literal=False)
-        is_typed = c is None and any(item[0] is Place.OBJECT for item in items)
+        is_typed = c is None and any(item[0] is Placeholder.OBJECT for item in items)
         always = self._template(source, start, literal=True) if is_typed else items
         entails = self._entails[source] = []
         for item, weight in items.items():
@@ -218,7 +220,7 @@ class Templates:
     def _atom(self, source: Kind, item: Item, *, guard: bool, own: bool) -> tuple[Kind, Atom]:
         s, p, o = item
         other = source[1] is None and source[0] in self.typing
-        if p == self._word and o is not Place.OBJECT:
+        if p == self._word and o is not Placeholder.OBJECT:
             return (p, o), Atom(source, s, None, guard, other, own)
         return (p, None), Atom(source, s, o, guard, other, own)
 
@@ -250,7 +252,7 @@ class Templates:
 
     def _leads(self, item: Item) -> bool:
         _, p, o = item
-        return p in self.properties if p != self._word else o is Place.OBJECT or o in self.classes
+        return p in self.properties if p != self._word else o is Placeholder.OBJECT or o in self.classes
 
 
 def _depth_first(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from rdflive.entail.sources import Sources
-from rdflive.entail.templates import Atom, Atoms, Place
+from rdflive.entail.templates import Atom, Atoms, Placeholder
 from rdflive.model import Triple
 
 __all__ = ["Ways"]
@@ -29,7 +29,7 @@ class Ways:
         for atom in atoms:
             p, c = atom.source
             plain = not (atom.guard or atom.own)
-            if plain and c is not None and atom.subject is Place.SUBJECT and atom.object is None:
+            if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
                 self._classes.setdefault(p, set()).add(c)
             else:
                 self._single.append(atom)

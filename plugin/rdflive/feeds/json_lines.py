@@ -12,7 +12,7 @@ from rdflive.feeds.decoder import Frame
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError
 
-__all__ = ["Place", "group", "member", "optional", "read_object", "read_value"]
+__all__ = ["UnitPlace", "group", "member", "optional", "read_object", "read_value"]
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def optional(record: Mapping[str, Any], name: str, kind: type[T], where: str = "
     return None if record.get(name) is None else member(record, name, kind, where)
 
 
-class Place(NamedTuple):
+class UnitPlace(NamedTuple):
     """Where a record stands in the unit that it belongs to."""
 
     unit: Hashable
@@ -89,7 +89,7 @@ class Place(NamedTuple):
     is_last: bool
 
 
-def group(records: Iterator[Line], place: Callable[[Line], Place]) -> Iterator[Frame]:
+def group(records: Iterator[Line], place: Callable[[Line], UnitPlace]) -> Iterator[Frame]:
     """Group the lines of consecutive records of one unit, each unit as soon as its last record is there.
 
     A record that `place` refuses with a `RowError` ends the unit that it came in.
@@ -111,7 +111,7 @@ def group(records: Iterator[Line], place: Callable[[Line], Place]) -> Iterator[F
         yield tuple(frame)
 
 
-def _try_place(line: Line, place: Callable[[Line], Place]) -> Place | None:
+def _try_place(line: Line, place: Callable[[Line], UnitPlace]) -> UnitPlace | None:
     try:
         return place(line)
     except RowError:

@@ -15,7 +15,7 @@ from rdflib.term import URIRef
 
 from rdflive.feeds.decoder import Decoded, Frame, meaningful
 from rdflive.feeds.formats import FeedFormat
-from rdflive.feeds.json_lines import Place, group, member, optional, read_object
+from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.model import Change
@@ -96,9 +96,9 @@ def _records(response: Mapping[str, Any]) -> list[Any]:
     return member(response, "records", list, "the response")
 
 
-def _place(line: Line) -> Place:
+def _place(line: Line) -> UnitPlace:
     event = _read_event(_read_record(line))
-    return Place(event.commit, event.operation == 1, event.is_last)
+    return UnitPlace(event.commit, event.operation == 1, event.is_last)
 
 
 def _commit_of(line: Line) -> int:

@@ -32,7 +32,7 @@ _NUMBER: Final = r"[._-](\d[\d._T:-]*?)"
 _COUNTED: Final = 5
 """A number of more digits is a time."""
 
-_Place: TypeAlias = tuple[int, int]
+_FileId: TypeAlias = tuple[int, int]
 """The device and the number of a file, which no other file has while it is open."""
 
 
@@ -59,7 +59,7 @@ class _Found(NamedTuple):
     """A file as the file system has it."""
 
     path: str
-    place: _Place
+    place: _FileId
     size: int
     changed: int
     """When it was written to last, in nanoseconds."""
@@ -85,7 +85,7 @@ class _File:
         stream = gzip.open(path) if self.is_packed else open(path, "rb", buffering=0)  # noqa: SIM115 - closed by its reader
         self.stream = cast(BinaryIO, stream)
         found = os.fstat(self.stream.fileno())
-        self.place: _Place = (found.st_dev, found.st_ino)
+        self.place: _FileId = (found.st_dev, found.st_ino)
         self.reached = Line("", 0)
         """The place that was read up to."""
         self.successor: _File | None = None

@@ -16,7 +16,7 @@ from rdflib.term import BNode, URIRef
 
 from rdflive.feeds.decoder import Decoded, Frame, meaningful
 from rdflive.feeds.formats import FeedFormat
-from rdflive.feeds.json_lines import Place, group, member, optional, read_object
+from rdflive.feeds.json_lines import UnitPlace, group, member, optional, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError
 from rdflive.feeds.writing import UnwritableError, write_term
@@ -120,10 +120,10 @@ class _Chunk(NamedTuple):
     linked: list[_Triple]
 
 
-def _place(line: Line) -> Place:
+def _place(line: Line) -> UnitPlace:
     record = read_object(line)
     head, sequence = _read_head(record), member(record, "sequence", int)
-    return Place(head, sequence == 0, sequence + 1 == head.length)
+    return UnitPlace(head, sequence == 0, sequence + 1 == head.length)
 
 
 def _read_event(frame: Frame) -> _Chunk:

@@ -19,7 +19,7 @@ from rdflive.matching.ranks import LookUp, probe
 from rdflive.matching.views import Row, View
 from rdflive.query.bgp import Variable
 
-__all__ = ["Indexes", "Join", "Run", "Tally", "compile_run"]
+__all__ = ["Indexes", "Run", "StateJoin", "Tally", "compile_run"]
 
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -30,7 +30,7 @@ Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class StateJoin:
     """How a state joins its pattern: which of the view's variables are bound, which new."""
 
     pattern: int
@@ -43,13 +43,13 @@ class Join:
 class Indexes(Protocol):
     """Gives indexes that are kept: a view by some of its variables."""
 
-    def index(self, join: Join) -> dict[Any, Any]:
+    def index(self, join: StateJoin) -> dict[Any, Any]:
         """Give the rows of a view by the key of a join, as lists of what is new.
 
         For a sort-merge join they are pairs, with the rdflib term that is compared in front.
         """
 
-    def look_up(self, join: Join) -> LookUp:
+    def look_up(self, join: StateJoin) -> LookUp:
         """Give the look-up of a sort-merge join."""
 
 
@@ -118,12 +118,12 @@ class _Writer:
         if tests or out != row:
             self.source.line(f"r = [{out} for {row} in r{self._if(tests)}]")
 
-    def _plan(self, pattern: int) -> Join:
+    def _plan(self, pattern: int) -> StateJoin:
         own = self.automaton.patterns[pattern].variables
         key = tuple(v for v in own if v in self.bound)
         new = tuple(v for v in own if v not in self.bound)
         merges = (self._faced(c, new) for c in self.automaton.comparisons if c.condition in self.open)
-        return Join(pattern, key, new, next((c for c in merges if c is not None), None))
+        return StateJoin(pattern, key, new, next((c for c in merges if c is not None), None))
 
     def _faced(self, comparison: Comparison, new: tuple[Variable, ...]) -> Comparison | None:
         """Turn a comparison such that its left side is bound and its right side is new; None if it cannot."""
@@ -134,7 +134,7 @@ class _Writer:
             return Comparison(c.right, _MIRRORED[c.operator], c.left, c.condition)
         return None
 
-    def _join(self, join: Join, step: int, *, last: bool) -> None:
+    def _join(self, join: StateJoin, step: int, *, last: bool) -> None:
         source = self.source
         row = self._tuple(self.row)
         self.bound += join.new
@@ -160,7 +160,7 @@ class _Writer:
             self._fill(join)
             self._look_up(join, row, out, tests)
 
-    def _fill(self, join: Join) -> None:
+    def _fill(self, join: StateJoin) -> None:
         """Make the index of a view."""
         source = self.source
         view = self._tuple(self.automaton.patterns[join.pattern].variables)
@@ -176,7 +176,7 @@ class _Writer:
             source.line(f"if l is None: i[{key}] = [{new}]")
             source.line(f"else: l.append({new})")
 
-    def _look_up(self, join: Join, row: str, out: str, tests: list[str]) -> None:
+    def _look_up(self, join: StateJoin, row: str, out: str, tests: list[str]) -> None:
         key = self._key(join)
         if not join.new:
             self.source.line(f"r = [{out} for {row} in r{self._if([f'{key} in i', *tests])}]")
@@ -214,10 +214,10 @@ class _Writer:
     def _tuple(self, variables: Sequence[Variable]) -> str:
         return f"({''.join(f'{self.names[v]}, ' for v in variables)})"
 
-    def _key(self, join: Join) -> str:
+    def _key(self, join: StateJoin) -> str:
         return self.names[join.key[0]] if len(join.key) == 1 else self._tuple(join.key)
 
-    def _new(self, join: Join) -> str:
+    def _new(self, join: StateJoin) -> str:
         return self.names[join.new[0]] if len(join.new) == 1 else self._tuple(join.new)
 
     def _value(self, variable: Variable) -> str:

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from rdflive.matching.automaton import Automaton
-from rdflive.matching.joins import Join, Run, Tally, compile_run
+from rdflive.matching.joins import Run, StateJoin, Tally, compile_run
 from rdflive.matching.libraries import Library
 from rdflive.matching.ranks import Entry, LookUp, Ranked, probe_kept
 from rdflive.matching.views import Row, View
@@ -119,16 +119,16 @@ class Maintained:
         """The sizes of the views."""
         return [len(kept.rows) for kept in self._kept]
 
-    def index(self, join: Join) -> dict[Any, Any]:
+    def index(self, join: StateJoin) -> dict[Any, Any]:
         """Give the index of a view by the key of a join, which is kept up to date from now on."""
         return self._index(join).rows
 
-    def look_up(self, join: Join) -> LookUp:
+    def look_up(self, join: StateJoin) -> LookUp:
         """Give the look-up of a sort-merge join."""
         assert join.merge is not None  # noqa: S101 - the caller has one
         return probe_kept(join.merge.operator, self._index(join).sorted)
 
-    def _index(self, join: Join) -> _Index:
+    def _index(self, join: StateJoin) -> _Index:
         kept = self._kept[join.pattern]
         compared = None if join.merge is None else join.merge.right
         index = kept.indexes.get((join.key, compared))

@@ -9,9 +9,9 @@ from rdflive.query.bgp import BGP, TriplePattern, Variable
 
 __all__ = [
     "Decomposition",
+    "Extension",
     "OrderedArray",
     "StarQuery",
-    "Step",
     "connected_variable_decomposition",
     "connected_variable_partition",
     "ordered_array",
@@ -78,7 +78,7 @@ def overlapping_subqueries_graph(stars: Sequence[StarQuery]) -> dict[Variable, t
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Extension:
     """One place of an ordered array: which variables it binds, and from which patterns.
 
     `links` are the patterns (by index) whose matches propose values, `checks` those that become
@@ -98,7 +98,7 @@ class OrderedArray:
 
     seed: int
     checks: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[Extension, ...]
 
 
 def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
@@ -111,13 +111,13 @@ def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
     open_ = [j for j in range(len(patterns)) if j != seed]
     first = tuple(j for j in open_ if bound.issuperset(patterns[j].variables))
     open_ = [j for j in open_ if j not in first]
-    steps: list[Step] = []
+    steps: list[Extension] = []
     while open_:
         binds, links, scan = _next(patterns, open_, bound)
         bound.update(binds)
         checks = tuple(j for j in open_ if j not in links and bound.issuperset(patterns[j].variables))
         open_ = [j for j in open_ if j not in links and j not in checks]
-        steps.append(Step(binds, links, checks, scan))
+        steps.append(Extension(binds, links, checks, scan))
     return OrderedArray(seed, first, tuple(steps))
 
 

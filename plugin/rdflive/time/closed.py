@@ -12,7 +12,7 @@ from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 from rdflive.time.beside import Beside
 from rdflive.time.content import Changes
-from rdflive.time.expiry.labelled import Closure, LabelledGraph
+from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.group import Group
 from rdflive.time.pane import Pane
 from rdflive.time.windows import ALWAYS
@@ -32,7 +32,7 @@ class SharedClosure:
         self._noted: dict[IdTriple, None] = {}
         """What has changed beside the windows."""
         graph = LabelledGraph(state.dictionary, state.terms, state.to_native, self._explicit)
-        self.closure = Closure(program, graph)
+        self.closure = LabelledClosure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share it."""
 

@@ -22,13 +22,13 @@ from rdflive.feeds import FeedFormat, Line
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.writing import write_quad
 from rdflive.model import Change
+from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.logs.files import still_has
 from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
-from rdflive_stores.spark.mirroring.cursor import Cursor, Given, Step, resync, step, stream_ends
+from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resync, step, stream_ends
 from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
 from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
-from rdflive_stores.spark.rows import stream_columns
 from rdflive_stores.spark.running import RunningQuery
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
@@ -166,7 +166,7 @@ class BatchApplier:
         if found is not None:
             self._apply(unapplied(batch, found, self.name), given, found)
 
-    def _apply(self, batch: DataFrame, given: Given, found: Step) -> None:
+    def _apply(self, batch: DataFrame, given: Given, found: BatchPlan) -> None:
         faults: list[tuple[FeedError, str]] = []
 
         def report(place: Place, fault: Fault) -> None:
@@ -235,7 +235,7 @@ class BatchApplier:
             self.letters(error, tuple(Line(line, n) for n, line in enumerate(text.splitlines(), start=1)))
 
 
-def unapplied(batch: DataFrame, found: Step, name: str) -> DataFrame:
+def unapplied(batch: DataFrame, found: BatchPlan, name: str) -> DataFrame:
     """Leave out the rows that were applied before; raises `ResyncNeeded` where others are missing."""
     place = stream_columns(batch) if found.applied else None
     if place is None:

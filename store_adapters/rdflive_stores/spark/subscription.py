@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError
+from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import explain
 from rdflive_stores.spark.dataflow.matching import CANONICAL
@@ -22,7 +23,6 @@ from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern
 from rdflive_stores.spark.dataflow.query_plan import QueryPlan, plan_query
 from rdflive_stores.spark.dataflow.state import Moment
 from rdflive_stores.spark.dataflow.tasks import PLAN, StateError
-from rdflive_stores.spark.rows import StreamColumns, stream_columns
 from rdflive_stores.spark.running import RunningQuery
 
 __all__ = ["Sink", "SparkSubscription", "subscribe"]

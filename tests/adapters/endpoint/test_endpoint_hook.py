@@ -9,8 +9,8 @@ import rdflive
 from rdflive.errors import RdfliveError
 from rdflive.feeds import Feed
 from rdflive_stores.endpoint import rdflive_endpoint
-from support.held import EVERYTHING, Held, triple
 from support.misbehaving import Server, rows
+from support.set_target import EVERYTHING, SetTarget, triple
 
 
 def test_hook_rdflive_endpoint_makes_a_feed(server: Server) -> None:
@@ -20,7 +20,7 @@ def test_hook_rdflive_endpoint_makes_a_feed(server: Server) -> None:
     assert isinstance(feed, Feed)
     assert feed.source == server.url
     assert not server.asked
-    (entry,) = feed.entries(None, {}, Held())
+    (entry,) = feed.entries(None, {}, SetTarget())
     assert entry.batch.added == (triple(1),)
 
 

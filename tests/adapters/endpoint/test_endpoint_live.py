@@ -21,7 +21,7 @@ from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
 from support.effort import drawn_from, rounds
 from support.endpoint import RunningEndpoint, fuseki, mark, rdflib_endpoint
-from support.following import following
+from support.mirror_thread import following
 
 LITERALS = (
     '"plain"',

@@ -19,9 +19,9 @@ from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
 from rdflive_stores.endpoint_requests import EndpointError
 from support.effort import drawn_from
-from support.following import following
-from support.held import EVERYTHING, Held, line, triple
+from support.mirror_thread import following
 from support.misbehaving import Asked, Reply, Server, rows
+from support.set_target import EVERYTHING, SetTarget, line, triple
 
 LOG = "/log"
 
@@ -143,7 +143,7 @@ def test_snapshot_is_a_state_that_the_endpoint_had(logged: Logged) -> None:
     logged.change(*range(10))
     changes = iter([(3,), (3, 4), (11, 12), (4,)])
     logged.between = lambda: logged.change(*next(changes, ()))
-    snapshot = logged.feed().snapshot(Held())
+    snapshot = logged.feed().snapshot(SetTarget())
     assert snapshot is not None
     assert {quad[:3] for quad in snapshot.quads} == logged.expected()
 
@@ -154,7 +154,7 @@ def test_log_that_cannot_go_on_asks_for_a_resync(logged: Logged, how: str) -> No
     for number in range(60):
         logged.change(number)
     feed = logged.feed(every=None)
-    snapshot = feed.snapshot(Held())
+    snapshot = feed.snapshot(SetTarget())
     assert snapshot is not None
     cursor: str | None = snapshot.cursor
     match how:
@@ -176,7 +176,7 @@ def test_log_that_cannot_go_on_asks_for_a_resync(logged: Logged, how: str) -> No
             logged.units[59] = logged.units[59].replace("59", "58")
             logged.change(99)
     with pytest.raises(ResyncNeeded):
-        Held().follow(feed, cursor, snapshot.kept)
+        SetTarget().follow(feed, cursor, snapshot.kept)
 
 
 def test_log_is_resynchronised_by_the_mirror(logged: Logged) -> None:
@@ -200,7 +200,7 @@ def test_log_follows_only_what_is_needed(logged: Logged) -> None:
     """Changes that no pattern matches are not taken, and new patterns ask for a resync."""
     logged.change(1, 2)
     feed = logged.feed(patterns=[Quad(URIRef("urn:s0001"), None, None)], every=None)
-    target = Held()
+    target = SetTarget()
     snapshot = feed.snapshot(target)
     assert snapshot is not None
     target.held = set(snapshot.quads) & {triple(1)}
@@ -209,7 +209,7 @@ def test_log_follows_only_what_is_needed(logged: Logged) -> None:
         target.follow(feed, snapshot.cursor, snapshot.kept)
         assert target.held == set()
     with pytest.raises(ResyncNeeded, match="other patterns"):
-        Held().follow(logged.feed(), snapshot.cursor, snapshot.kept)
+        SetTarget().follow(logged.feed(), snapshot.cursor, snapshot.kept)
 
 
 def test_log_notices_a_subscription_that_needs_more(logged: Logged) -> None:
@@ -258,13 +258,13 @@ def test_log_waits_for_the_rest_of_a_transaction(server: Server) -> None:
     logged = Logged(server, "patch")
     logged.change(1)
     feed = logged.feed(every=None)
-    snapshot = feed.snapshot(Held())
+    snapshot = feed.snapshot(SetTarget())
     assert snapshot is not None
     logged.change(2, 3)
     whole = logged.units[1]
     for end in range(len(whole) + 1):
         logged.units[1] = whole[:end]
-        target = Held(*snapshot.quads)
+        target = SetTarget(*snapshot.quads)
         entries = target.follow(feed, snapshot.cursor, snapshot.kept)
         assert len(entries) == (end == len(whole))
         assert len(target.held) == (3 if entries else 1)
@@ -305,12 +305,12 @@ def test_log_with_blank_nodes_needs_stable_labels(server: Server) -> None:
     logged = Logged(server, "patch")
     logged.change(1)
     feed, stable = logged.feed(every=None), logged.feed(every=None, stable_labels=True)
-    snapshot = feed.snapshot(Held())
+    snapshot = feed.snapshot(SetTarget())
     assert snapshot is not None
     logged.units.append("TX .\nA _:b <urn:p> <urn:o> .\nTC .\n")
     with pytest.raises(EndpointError, match="stable_labels=True if they do"):
-        Held().follow(feed, snapshot.cursor, snapshot.kept)
-    target = Held()
+        SetTarget().follow(feed, snapshot.cursor, snapshot.kept)
+    target = SetTarget()
     target.follow(stable, snapshot.cursor, snapshot.kept)
     assert target.held == {Quad(rdflib.BNode("b"), URIRef("urn:p"), URIRef("urn:o"))}
 
@@ -327,7 +327,7 @@ def test_events_are_decoded_as_one_entry_each(server: Server) -> None:
     server.answer(Reply(200, stream.encode(), {"Content-Type": "text/event-stream"}), Reply(204))
     kept = {"patterns": "?s ?p ?o"}
     feed = EndpointFeed(server.url, patterns=EVERYTHING, log=log, backoff=0)
-    one, two = feed.entries("event 0", kept, Held())
+    one, two = feed.entries("event 0", kept, SetTarget())
     assert one.cursor == "event 1"
     assert one.batch.added == (triple(1), triple(2))
     assert two.error is not None

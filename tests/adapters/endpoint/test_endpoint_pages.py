@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rdflive_stores import blank_nodes
 from rdflive_stores.endpoint_requests import EndpointError
 from support.effort import DEEP
-from support.held import Held, feed, line, triple
 from support.misbehaving import COUNT, N_TRIPLES, Answering, Asked, Reply, Server, rows, serve, window
+from support.set_target import SetTarget, feed, line, triple
 
 
 def held(numbers: range) -> set[object]:
@@ -23,7 +23,7 @@ def held(numbers: range) -> set[object]:
 def test_pages_give_a_state_of_any_size(server: Server, size: int) -> None:
     """Pages of ten give all rows, at their edges too; several are read twice."""
     server.answer(rows([line(number) for number in range(size)]))
-    target = Held()
+    target = SetTarget()
     target.follow(feed(server, page=10))
     assert target.held == held(range(size))
     pages = max(1, -(-size // 10))
@@ -33,7 +33,7 @@ def test_pages_give_a_state_of_any_size(server: Server, size: int) -> None:
 def test_pages_of_one_version_are_read_once(server: Server) -> None:
     """A server whose pages all bear one strong ETag numbers its states, so one round is enough."""
     server.answer(rows([line(number) for number in range(25)], ETag='"7"'))
-    target = Held()
+    target = SetTarget()
     target.follow(feed(server, page=10))
     assert target.held == held(range(25))
     assert len(server.asked) == 3
@@ -53,7 +53,7 @@ def test_pages_that_are_still_the_same_are_not_sent_again(server: Server) -> Non
         return reply
 
     server.answer(answer)
-    target = Held()
+    target = SetTarget()
     polling = feed(server, page=10, every=0)
     for entry in polling.entries(None, {}, target):
         target.apply(entry)
@@ -82,7 +82,7 @@ def test_pages_are_never_torn(every: int, moves: int, size: int) -> None:
     states = [[line(number) for number in range(move, move + size)] for move in range(moves + 1)]
     with serve() as server:
         server.answer(changing(states, every))
-        target = Held()
+        target = SetTarget()
         target.follow(feed(server, page=8, tries=20, backoff=0))
     assert target.held in [held(range(move, move + size)) for move in range(moves + 1)]
 
@@ -95,13 +95,13 @@ def test_pages_that_count_differently_are_refused(server: Server) -> None:
 
     server.answer(answer)
     with pytest.raises(EndpointError, match="changed while its pages of 10 rows were read"):
-        Held().follow(feed(server, page=10))
+        SetTarget().follow(feed(server, page=10))
 
 
 def test_pages_that_never_stand_still_are_refused(server: Server) -> None:
     """An endpoint that changes all the time gives an error with advice, and nothing of it is applied."""
     server.answer(changing([[line(number) for number in range(i, i + 25)] for i in range(200)], 1))
-    target = Held()
+    target = SetTarget()
     with pytest.raises(EndpointError, match=r"changed while.*larger page=.*given up after 3 tries"):
         target.follow(feed(server, page=10))
     assert not target.held
@@ -120,7 +120,7 @@ def test_pages_find_a_server_that_leaves_rows_out(server: Server, limit: int, co
         return Reply(200, b"".join(lines[:limit]), reply.headers)
 
     server.answer(answer)
-    target = Held()
+    target = SetTarget()
     with pytest.raises(EndpointError, match=rf"at most: say page={max(1, limit - 1)} or less"):
         target.follow(feed(server, page=100))
     assert not target.held
@@ -140,16 +140,16 @@ def test_pages_that_overlap_are_refused(server: Server) -> None:
 
     server.answer(answer)
     with pytest.raises(EndpointError, match="repeats rows"):
-        Held().follow(feed(server, page=10))
+        SetTarget().follow(feed(server, page=10))
 
 
 def test_pages_with_blank_nodes_are_refused(server: Server) -> None:
     """Labels mean nothing on another page; the error names a page that is large enough."""
     server.answer(rows([line(1), *(f"_:b{n} <urn:p> <urn:o> ." for n in range(30))]))
     with pytest.raises(EndpointError, match=r"give page=31 or more.*skolemise.*stable_labels=True"):
-        Held().follow(feed(server, page=10))
+        SetTarget().follow(feed(server, page=10))
     for options in ({"page": 31}, {"page": 10, "stable_labels": True}):
-        target = Held()
+        target = SetTarget()
         target.follow(feed(server, **options))
         assert len(target.held) == 31
 
@@ -163,7 +163,7 @@ def test_feed_refuses_blank_nodes_that_cannot_be_told_apart(
         monkeypatch.setattr(blank_nodes, "_LEAST_WORK", 10_000)
     tangle = [f"_:b{i} <urn:p> _:b{j} ." for i in range(size) for j in range(size) if i != j]
     renamed = [text.replace("_:b", "_:c") for text in tangle]
-    target = Held()
+    target = SetTarget()
     server.answer(rows(tangle))
     target.follow(feed(server))
     server.answer(rows(renamed))

@@ -16,8 +16,8 @@ from rdflive.errors import RdfliveError
 from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
 from rdflive_stores.endpoint_requests import EndpointError, conditions
-from support.following import following
-from support.held import EVERYTHING, Held, feed, line, triple
+from support.mirror_thread import following
+from support.set_target import EVERYTHING, SetTarget, feed, line, triple
 from support.misbehaving import N_TRIPLES, Asked, Reply, Server, rows, serve
 
 GOOD = rows([line(1), line(2)])
@@ -42,7 +42,7 @@ FAULTS = {
 def test_feed_tries_again_after_a_fault_of_the_server(server: Server, name: str) -> None:
     """A fault that passes is never half used, and costs no more than a second try."""
     server.answer(FAULTS[name], GOOD)
-    target = Held()
+    target = SetTarget()
     if name == "another page":
         server.answer(FAULTS[name], FAULTS["500"], lambda asked: json_rows())
     (entry,) = target.follow(feed(server))
@@ -68,7 +68,7 @@ def test_feed_asks_select_where_construct_gives_no_n_triples(server: Server, sta
     server.answer(
         Reply(status, b"@prefix e: <urn:> .", {"Content-Type": "text/turtle"}), lambda asked: json_rows()
     )
-    target = Held()
+    target = SetTarget()
     target.follow(feed(server))
     assert target.held == {triple(1), triple(2)}
     assert [asked.query.split()[0] for asked in server.asked] == ["CONSTRUCT", "SELECT"]
@@ -77,7 +77,7 @@ def test_feed_asks_select_where_construct_gives_no_n_triples(server: Server, sta
 def test_feed_gives_up_after_the_tries_it_was_given(server: Server) -> None:
     """The error says what, how often, for how long and what next; nothing was applied."""
     server.answer(Reply(503, b"down for maintenance"))
-    target = Held(triple(7))
+    target = SetTarget(triple(7))
     with pytest.raises(
         EndpointError, match=r"/sparql: HTTP 503: down for maintenance; given up after 3 tries in"
     ):
@@ -90,7 +90,7 @@ def test_feed_waits_as_long_as_it_is_asked(server: Server) -> None:
     """Retry-After is honoured."""
     server.answer(Reply(429, b"", {"Retry-After": "1"}), GOOD)
     begin = time.monotonic()
-    Held().follow(feed(server))
+    SetTarget().follow(feed(server))
     assert time.monotonic() - begin >= 1
 
 
@@ -101,7 +101,7 @@ def test_feed_does_not_wait_for_a_day(server: Server, form: str) -> None:
     given = "86400" if form == "seconds" else date
     server.answer(Reply(503, b"", {"Retry-After": given}))
     with pytest.raises(EndpointError, match=r"asks to wait 86[34]"):
-        Held().follow(feed(server))
+        SetTarget().follow(feed(server))
     assert len(server.asked) == 1
 
 
@@ -112,7 +112,7 @@ def test_feed_says_at_once_what_will_not_pass(server: Server, status: int, advic
     """The server's own words are in the error, shortened."""
     server.answer(Reply(status, b"because\n" + b"x" * 10_000))
     with pytest.raises(EndpointError, match=f"HTTP {status}: because xxx.*{advice}") as raised:
-        Held().follow(feed(server))
+        SetTarget().follow(feed(server))
     assert len(str(raised.value)) < 600
     assert len(server.asked) == 1
     assert isinstance(raised.value, RdfliveError)
@@ -124,7 +124,7 @@ def test_feed_reports_a_server_that_is_not_there() -> None:
     with serve() as gone:
         url = gone.url
     with pytest.raises(EndpointError, match="Connection refused"):
-        Held().follow(EndpointFeed(url, patterns=EVERYTHING, every=None, tries=2, backoff=0))
+        SetTarget().follow(EndpointFeed(url, patterns=EVERYTHING, every=None, tries=2, backoff=0))
 
 
 def test_feed_reports_a_server_that_is_silent(server: Server) -> None:
@@ -136,7 +136,7 @@ def test_feed_reports_a_server_that_is_silent(server: Server) -> None:
         yield f"{line(2)}\n".encode()
 
     server.answer(lambda asked: Reply(200, slow(), {"Content-Type": N_TRIPLES}))
-    target = Held()
+    target = SetTarget()
     with pytest.raises(EndpointError, match=r"timed out after 0\.2 s"):
         target.follow(feed(server, timeout=0.2, tries=1))
     assert not target.held
@@ -154,7 +154,7 @@ def test_feed_follows_a_redirect_on_the_same_server(server: Server, status: int,
         return GOOD(asked)
 
     server.answer(answer)
-    target = Held()
+    target = SetTarget()
     target.follow(feed(server, patterns=needed, auth=("me", "secret")))
     assert target.held == {triple(1), triple(2)}
     assert [asked.method for asked in server.asked] == ["GET" if count == 1 else "POST"] * 2
@@ -167,7 +167,7 @@ def test_feed_sends_the_headers_that_it_was_given(server: Server, count: int) ->
     server.answer(GOOD)
     needed = [Quad(None, rdflib.URIRef(f"urn:p{i}"), None) for i in range(count)]
     given = {"user-agent": "mine", "X-Key": "k"}
-    Held().follow(feed(server, patterns=needed, headers=given))
+    SetTarget().follow(feed(server, patterns=needed, headers=given))
     (asked,) = server.asked
     assert (asked.headers.get_all("User-Agent"), asked.headers["X-Key"]) == (["mine"], "k")
     assert asked.headers["Content-Type"] == (None if count == 1 else "application/x-www-form-urlencoded")
@@ -178,7 +178,7 @@ def test_feed_does_not_follow_a_redirect_to_another_server(server: Server) -> No
     with serve() as other:
         server.answer(Reply(302, b"", {"Location": other.url}))
         with pytest.raises(EndpointError, match=r"a redirect to http://127\.0\.0\.1:.*give its URL"):
-            Held().follow(feed(server, auth=("me", "secret")))
+            SetTarget().follow(feed(server, auth=("me", "secret")))
         assert not other.asked
 
 
@@ -191,7 +191,7 @@ def test_feed_asks_whether_anything_has_changed(server: Server) -> None:
         return rows([line(1)] if len(server.asked) < 4 else [line(2)], ETag='"one"')(asked)
 
     server.answer(answer)
-    target = Held()
+    target = SetTarget()
     polling = feed(server, every=0.001)
     for entry in polling.entries(None, {}, target):
         target.apply(entry)
@@ -243,7 +243,7 @@ def test_close_ends_a_request(server: Server, begun: bool) -> None:
     server.answer(answer)
     polling = feed(server, timeout=60, tries=1)
     with ThreadPoolExecutor(1) as other:
-        entries = other.submit(Held().follow, polling)
+        entries = other.submit(SetTarget().follow, polling)
         assert asked.wait(60)
         polling.close()
         assert entries.result(30) == []
@@ -272,7 +272,7 @@ def test_feed_refuses_options_that_mean_nothing(options: dict[str, float]) -> No
 def test_feed_keeps_the_parameters_of_its_url(server: Server) -> None:
     """A query of the URL itself stays in it."""
     server.answer(GOOD)
-    Held().follow(EndpointFeed(f"{server.url}?repository=a%26b", every=None))
+    SetTarget().follow(EndpointFeed(f"{server.url}?repository=a%26b", every=None))
     assert "repository=a%26b" in server.asked[0].path
     assert server.asked[0].query.startswith("CONSTRUCT")
 
@@ -280,10 +280,10 @@ def test_feed_keeps_the_parameters_of_its_url(server: Server) -> None:
 def test_feed_says_that_nothing_is_needed(server: Server) -> None:
     """Without subscriptions and patterns there is nothing to ask for."""
     with pytest.raises(EndpointError, match="subscribe to the graph before"):
-        Held(patterns=[]).follow(feed(server))
+        SetTarget(patterns=[]).follow(feed(server))
 
 
-class Canonical(Held):
+class Canonical(SetTarget):
     """A target that has one spelling of each number, as Oxigraph has."""
 
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rdflive.feeds import RowError, read_mapping
 from rdflive.feeds.tables.cells import Cell
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName
 from rdflive.feeds.tables.row_events import RowEvent
-from rdflive.feeds.tables.rows import RowEdit, RowName, Rows
 
 MAPPING = read_mapping({"t": {"subject": "http://e/{id}", "predicates": {"name": "http://e/name"}}})
 CELLS = st.one_of(
@@ -43,7 +43,7 @@ def test_an_event_is_read_as_it_was_written(event: RowEvent) -> None:
 
 def test_an_event_puts_moves_removes_and_clears() -> None:
     """A value that it leaves out is that of the row in whose place it is put."""
-    edit = RowEdit(Rows(MAPPING, "test"))
+    edit = RowEdit(HeldRows(MAPPING, "test"))
     put("1", "Anne").apply(edit)
     put("2", "Bob").apply(edit)
     put("1", None).apply(edit)
@@ -57,7 +57,7 @@ def test_an_event_puts_moves_removes_and_clears() -> None:
 
 def test_an_event_that_is_refused_has_done_nothing() -> None:
     """Neither the row that it moves nor another one is touched."""
-    edit = RowEdit(Rows(MAPPING, "test"))
+    edit = RowEdit(HeldRows(MAPPING, "test"))
     put("1", "Anne").apply(edit)
     with pytest.raises(RowError, match="'name' was left out as unchanged"):
         put("2", None).apply(edit)
@@ -70,7 +70,7 @@ def test_a_move_falls_into_parts_unless_it_leaves_values_out() -> None:
     """Its parts do the same, each to one row."""
     move = put("2", "Bob", old="1")
     assert move.parts() == (RowEvent(("t",), "1"), put("2", "Bob"))
-    whole, parted = RowEdit(Rows(MAPPING, "test")), RowEdit(Rows(MAPPING, "test"))
+    whole, parted = RowEdit(HeldRows(MAPPING, "test")), RowEdit(HeldRows(MAPPING, "test"))
     for edit, events in ((whole, [move]), (parted, move.parts())):
         put("1", "Anne").apply(edit)
         for event in events:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from rdflive.delivery.resume.journal_file import JournalFile, ResumeError
 from rdflive.delivery.resume.record import Record, row_mark, wrap
-from rdflive.delivery.resume.rows import row_key
+from rdflive.delivery.resume.row_texts import row_key
 from rdflive.errors import ClosedError
 
 __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]

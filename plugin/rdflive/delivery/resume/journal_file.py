@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from rdflive.delivery.resume.record import Record, row_mark, wrap
-from rdflive.delivery.resume.rows import row_key
+from rdflive.delivery.resume.row_texts import row_key
 from rdflive.delivery.resume.stamp import is_ahead, write_stamp
 from rdflive.errors import RdfliveError
 
@@ -64,7 +64,7 @@ _ADVICE: Final = {
     sqlite3.SQLITE_NOTADB: _BROKEN,
 }
 
-_Place: TypeAlias = tuple[int, int]
+_FileId: TypeAlias = tuple[int, int]
 """The device and the number of a file, which no other file has while it is open."""
 
 
@@ -84,7 +84,7 @@ class JournalFile:
             name.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"the subscriber's name {name!r} is no text: {error.reason}") from error
-        self._known: tuple[_Place | None, _Place | None] = None, None
+        self._known: tuple[_FileId | None, _FileId | None] = None, None
 
     def connect(self, mode: str = "rwc") -> sqlite3.Connection:
         """Open the file, which "rwc" makes where there is none; the caller keeps threads apart."""
@@ -226,7 +226,7 @@ class JournalFile:
         except OSError as error:
             raise self.error(f"{error}; {_CHECK}") from error
 
-    def _found(self) -> tuple[_Place | None, _Place | None]:
+    def _found(self) -> tuple[_FileId | None, _FileId | None]:
         return _place(self.path, least=1), _place(f"{self.real_path}-wal")
 
     def error(self, reason: str) -> ResumeError:
@@ -234,7 +234,7 @@ class JournalFile:
         return ResumeError(f"subscription {self.name!r} cannot be resumed from {self.path!r}: {reason}")
 
 
-def _place(path: str, *, least: int = 0) -> _Place | None:
+def _place(path: str, *, least: int = 0) -> _FileId | None:
     """Find a file; None where there is none of at least so many bytes."""
     try:
         found = os.stat(path)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.resume.journal import Journal, ResumeError, Rows
-from rdflive.delivery.resume.rows import Row, TermTexts, read_row, texts_of, write_row
+from rdflive.delivery.resume.row_texts import Row, TermTexts, read_row, texts_of, write_row
 from rdflive.errors import ClosedError
 from rdflive.model import Delta, Header
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.engine.operators.reach import MeteredReach, Reach, Step
+from rdflive.engine.operators.reach import EdgeOrSeed, MeteredReach, Reach
 
 __all__ = ["Closure"]
 
@@ -43,7 +43,7 @@ class Closure:
         """Apply changes of the edges (and of the seeds); return the pairs that came (+1) and went (-1)."""
         k = self._context
         self._pending = deltas
-        steps: dict[Row, list[tuple[Step, int]]] = {}
+        steps: dict[Row, list[tuple[EdgeOrSeed, int]]] = {}
         for delta in deltas:
             for row, sign in delta.items():
                 (self._dictionary.hold if sign > 0 else self._dictionary.drop)(row)

@@ -9,9 +9,9 @@ from rdflive.engine.operators.changes import Changes
 from rdflive.engine.operators.digraph import Digraph, is_connected, strong_components, walk
 from rdflive.query.budget import Meter
 
-__all__ = ["MeteredReach", "Reach", "Step"]
+__all__ = ["EdgeOrSeed", "MeteredReach", "Reach"]
 
-Step = tuple[int, ...]
+EdgeOrSeed = tuple[int, ...]
 """An edge (u, v) or a seed (x,)."""
 Pending = list[tuple[int, set[int]]]
 _REBUILD = 4
@@ -40,7 +40,7 @@ class Reach:
         self.changes = Changes()
         self._before: dict[int, bool] = {}
 
-    def update(self, steps: list[tuple[Step, int]]) -> None:
+    def update(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
         """Apply steps with their signs; `changes` and `turned` tell the net effect since `settle`."""
         if len(steps) * _REBUILD > len(self.graph.succ) + len(self.starts):
             self._rebuild(steps)
@@ -272,7 +272,7 @@ class Reach:
                     starts |= self.starts[p]
         return starts
 
-    def _rebuild(self, steps: list[tuple[Step, int]]) -> None:
+    def _rebuild(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
         """Apply steps and compute everything afresh."""
         for node in self.starts:
             self._touch(node)
@@ -286,7 +286,7 @@ class Reach:
             self._keep(component, self._arriving(component))
         self.changes.compare(old, self.starts)
 
-    def _apply(self, steps: list[tuple[Step, int]]) -> None:
+    def _apply(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
         for step, sign in steps:
             if len(step) > 1:
                 (self.graph.insert if sign > 0 else self.graph.delete)(*step)
@@ -339,6 +339,6 @@ class _MeteredChanges(Changes):
         super().lose(node, starts)
 
 
-def _by_sign(step: tuple[Step, int]) -> int:
+def _by_sign(step: tuple[EdgeOrSeed, int]) -> int:
     """Put deletes first, which keeps what is walked small."""
     return step[1]

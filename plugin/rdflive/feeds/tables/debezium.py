@@ -21,9 +21,9 @@ from rdflive.feeds.tables.cells import Cell, to_row
 from rdflive.feeds.tables.connect_schema import UNAVAILABLE, column_schemas, to_cell_by_schema
 from rdflive.feeds.tables.debezium_records import Kind, Record, read_record, unwrap
 from rdflive.feeds.tables.gaps import Gaps, MappingGaps
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, TableName, at_line, needs_mapping
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, TableMapping, read_mapping
 from rdflive.feeds.tables.row_events import GivenRow, RowEvent
-from rdflive.feeds.tables.rows import RowEdit, Rows, TableName, at_line, needs_mapping
 from rdflive.feeds.tables.templates import QuadColumns
 from rdflive.feeds.terms import RowError
 
@@ -47,7 +47,7 @@ class DebeziumDecoder:
 
     def __init__(self, mapping: RowMapping) -> None:
         self.mapping = mapping
-        self._rows = Rows(mapping, DEBEZIUM.name)
+        self._rows = HeldRows(mapping, DEBEZIUM.name)
         self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
         self._untold: dict[str, str | None] = {}

@@ -19,8 +19,8 @@ from rdflive.feeds.json_lines import member, read_object
 from rdflive.feeds.lines import Line
 from rdflive.feeds.tables.cells import Row, to_row
 from rdflive.feeds.tables.gaps import MappingGaps
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName, at_line, needs_mapping
 from rdflive.feeds.tables.mapping import Mapped, RowMapping, read_mapping
-from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, at_line, needs_mapping
 from rdflive.feeds.tables.templates import MappingError
 from rdflive.feeds.terms import RowError
 
@@ -56,7 +56,7 @@ class DeltaLakeDecoder:
 
     def __init__(self, mapping: RowMapping) -> None:
         self.mapping = mapping
-        self._rows = Rows(mapping, DELTA_LAKE.name)
+        self._rows = HeldRows(mapping, DELTA_LAKE.name)
         self._gaps = MappingGaps(DELTA_LAKE.name, mapping)
         ((name, self._table),) = mapping.tables.items()
         self._name = (name,)

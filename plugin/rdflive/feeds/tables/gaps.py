@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable
 from typing import Final, Protocol
 
+from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.mapping import RowMapping
-from rdflive.feeds.tables.rows import TableName
 
 __all__ = ["Gaps", "MappingGaps"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rdflive.feeds.tables.cells import Cell, Row
-from rdflive.feeds.tables.rows import RowEdit, RowName, TableName
+from rdflive.feeds.tables.held_rows import RowEdit, RowName, TableName
 from rdflive.feeds.terms import RowError
 
 __all__ = ["GivenRow", "RowEvent"]

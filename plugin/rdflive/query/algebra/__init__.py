@@ -10,7 +10,7 @@ from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm
 from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
 from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological
 from rdflive.query.algebra.patterns import Basic, Closure, Graph, Values
-from rdflive.query.algebra.rows import Construct, Extend, Filter, Project
+from rdflive.query.algebra.row_operators import Construct, Extend, Filter, Project
 from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
 
 __all__ = [

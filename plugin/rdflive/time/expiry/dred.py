@@ -11,7 +11,7 @@ from rdflive.entail.proof import Proof
 from rdflive.entail.rules import Program, RuleRegime
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
-from rdflive.time.expiry.labelled import Closure, LabelledGraph
+from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.windows import ALWAYS
 
 __all__ = ["Dred"]
@@ -48,7 +48,7 @@ class _DredEntailment:
         self._program = program
         self._graph = graph
         labelled = LabelledGraph(graph.dictionary, graph.terms, graph.to_native, self._explicit)
-        self._closure = Closure(program, labelled)
+        self._closure = LabelledClosure(program, labelled)
         self._before = self._closure.labels.watch()
 
     def want(self, patterns: Iterable[TermPattern]) -> None:

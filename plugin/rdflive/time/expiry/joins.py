@@ -24,7 +24,7 @@ Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple],
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Probe:
     """One look-up."""
 
     find: Finder
@@ -61,7 +61,7 @@ class Plan:
         left = list(rest)
         while left:
             pattern, labels = left.pop(_next(left, where))
-            steps.append(Step(_finder(pattern, where, labels), labels.table, _repeated(pattern, where)))
+            steps.append(Probe(_finder(pattern, where, labels), labels.table, _repeated(pattern, where)))
             width = _follow(pattern, where, width)
         self.steps = tuple(steps)
         self.tests = tests
@@ -107,7 +107,7 @@ class Plan:
         return all(test(values) for test in self.tests)
 
 
-def _walk(steps: Sequence[Step], row: Row, label: int) -> Iterator[tuple[Row, int]]:
+def _walk(steps: Sequence[Probe], row: Row, label: int) -> Iterator[tuple[Row, int]]:
     if not steps:
         yield row, label
         return

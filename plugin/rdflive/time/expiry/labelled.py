@@ -19,7 +19,7 @@ from rdflive.time.expiry.demand import Demand
 from rdflive.time.expiry.propagation import Propagation
 from rdflive.time.labels import Labels
 
-__all__ = ["Closure", "LabelledGraph"]
+__all__ = ["LabelledClosure", "LabelledGraph"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LabelledGraph:
     """Lists what matches, with labels, as of the last update; during one, as before it or after it."""
 
 
-class Closure:
+class LabelledClosure:
     """Keeps the labels of what is entailed by the rules and wanted, or needed for what is wanted.
 
     The label of an explicit triple says when it arrived last; a derivation carries the lowest label of its

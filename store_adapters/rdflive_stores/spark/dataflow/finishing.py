@@ -21,7 +21,7 @@ from rdflive_stores.spark.dataflow.walking import DONE
 
 __all__ = ["finish", "folders"]
 
-_Step: TypeAlias = Callable[[pa.Table, int], pa.Table]
+_Pass: TypeAlias = Callable[[pa.Table, int], pa.Table]
 """Rows and their bucket to rows."""
 
 
@@ -90,12 +90,12 @@ class _Task(NamedTuple):
 
 
 @singledispatch
-def _compile(node: algebra.Node, operation: Operation, task: _Task) -> _Step:
+def _compile(node: algebra.Node, operation: Operation, task: _Task) -> _Pass:
     raise NotImplementedError(type(node).__name__)
 
 
 @_compile.register
-def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Step:
+def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Pass:
     cells = Cells(operation.inputs, node.expressions, task.terms)
     test = node.condition.condition(cells.places, task.terms)
 
@@ -106,7 +106,7 @@ def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Step:
 
 
 @_compile.register
-def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Step:
+def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Pass:
     cells = Cells(operation.inputs, node.expressions, task.terms)
     value, text = node.expression.value(cells.places, task.terms), task.terms.text
 
@@ -118,13 +118,13 @@ def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Step:
 
 
 @_compile.register
-def _project(node: algebra.Project, operation: Operation, task: _Task) -> _Step:  # noqa: ARG001
+def _project(node: algebra.Project, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
     sources = operation.sources
     return lambda rows, _: pick(rows, sources)
 
 
 @_compile.register
-def _distinct(node: algebra.Distinct, operation: Operation, task: _Task) -> _Step:  # noqa: ARG001
+def _distinct(node: algebra.Distinct, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
     layout = Layout(len(operation.inputs))
 
     def step(rows: pa.Table, bucket: int) -> pa.Table:
@@ -134,7 +134,7 @@ def _distinct(node: algebra.Distinct, operation: Operation, task: _Task) -> _Ste
 
 
 @_compile.register
-def _group(node: algebra.Group, operation: Operation, task: _Task) -> _Step:
+def _group(node: algebra.Group, operation: Operation, task: _Task) -> _Pass:
     compiled, layout = groups.Groups(operation, task.terms), groups.layout(node)
 
     def step(rows: pa.Table, bucket: int) -> pa.Table:

@@ -20,17 +20,17 @@ from rdflive.query.segment import BasicPlan
 __all__ = [
     "DEFAULT_GRAPH",
     "Arrangement",
-    "Join",
     "MatchPlan",
+    "MetPattern",
     "Pattern",
-    "Place",
     "Route",
+    "TermOrVariable",
     "Visit",
     "Way",
     "plan_matching",
 ]
 
-Place: TypeAlias = "str | int"
+TermOrVariable: TypeAlias = "str | int"
 """A constant as N-Triples text, or the number of a variable."""
 DEFAULT_GRAPH: Final = ""
 """The text that stands for the default graph."""
@@ -40,7 +40,7 @@ DEFAULT_GRAPH: Final = ""
 class Pattern:
     """A quad pattern: what stands at its four places, and the filters over its variables alone."""
 
-    places: tuple[Place, Place, Place, Place]
+    places: tuple[TermOrVariable, TermOrVariable, TermOrVariable, TermOrVariable]
     filters: tuple[Condition, ...]
 
     @property
@@ -67,7 +67,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class MetPattern:
     """One pattern that rows meet at a centre."""
 
     pattern: int
@@ -81,7 +81,7 @@ class Visit:
     """One star on the way of a change: the variable at its centre, None for every bucket."""
 
     centre: int | None
-    joins: tuple[Join, ...]
+    joins: tuple[MetPattern, ...]
     conditions: tuple[Condition, ...]
     """The filters whose last variable is bound here."""
     detour: int | None = None
@@ -194,7 +194,7 @@ class _Stop(NamedTuple):
     detour: int | None = None
 
     def to_visit(self, numbers: Mapping[tuple[int, int | None], int]) -> Visit:
-        joins = tuple(Join(m, numbers[m, self.centre], is_open) for m, is_open in self.met)
+        joins = tuple(MetPattern(m, numbers[m, self.centre], is_open) for m, is_open in self.met)
         return Visit(self.centre, joins, self.conditions, self.detour)
 
 
@@ -278,7 +278,7 @@ class _Stars:
 def _pattern(
     triple: TriplePattern, graph: Any, filters: tuple[Condition, ...], variables: Columns
 ) -> Pattern:
-    def place(term: Any) -> Place:
+    def place(term: Any) -> TermOrVariable:
         if isinstance(term, Variable):
             return variables.index(term)
         return DEFAULT_GRAPH if term is None else write_term(term)

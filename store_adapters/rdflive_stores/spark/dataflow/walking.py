@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere, unpack
-from rdflive_stores.spark.dataflow.plan import Join, MatchPlan, Pattern
+from rdflive_stores.spark.dataflow.plan import MatchPlan, MetPattern, Pattern
 from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
@@ -147,7 +147,9 @@ def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
         yield rows.take(places[turns == turn])
 
 
-def _find(pattern: Pattern, join: Join, centre: int | None, rows: Rows, run: Run) -> tuple[Numbers, Numbers]:
+def _find(
+    pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, run: Run
+) -> tuple[Numbers, Numbers]:
     """Find the candidates of each row: by the centre, and by one more variable where it is bound."""
     keys = np.zeros(len(rows), np.int64) if centre is None else rows.columns[centre][1]
     rest = next((v for v in pattern.variables if v != centre), None)
@@ -155,7 +157,9 @@ def _find(pattern: Pattern, join: Join, centre: int | None, rows: Rows, run: Run
     return run.find(join.arrangement, keys, None if bound is None else bound[1])
 
 
-def _count(pattern: Pattern, join: Join, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Numbers:
+def _count(
+    pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, runs: Sequence[Run]
+) -> Numbers:
     partners = np.zeros(len(rows), np.int64)
     for run in runs:
         begin, end = _find(pattern, join, centre, rows, run)
@@ -163,7 +167,7 @@ def _count(pattern: Pattern, join: Join, centre: int | None, rows: Rows, runs: S
     return partners
 
 
-def _join(pattern: Pattern, join: Join, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Rows:
+def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Rows:
     """Pair rows with the matches of a pattern that agree in all variables which both have."""
     parts = []
     for run in runs:

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, NoReturn, TypedDict
 
 from rdflive.errors import FeedError, RdfliveError, ResyncNeeded
 from rdflive.feeds import FeedFormatError, open_bytes
-from rdflive_stores.spark.logs.rows import LOG_FORMATS, LogFormat
+from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
 from rdflive_stores.spark.logs.scan import LINE_END
 
 __all__ = [

@@ -34,7 +34,7 @@ from rdflive_stores.spark.logs.files import (
     refuse_line,
     resync,
 )
-from rdflive_stores.spark.logs.rows import BadLineError, read_rows
+from rdflive_stores.spark.logs.log_rows import BadLineError, read_rows
 from rdflive_stores.spark.logs.scan import LogScan, Piece, UnendedError
 
 __all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]

@@ -30,9 +30,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from rdflive.errors import RdfliveError
+from rdflive_stores.spark.change_rows import POSITIONED
 from rdflive_stores.spark.logs.files import LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings, LogStreamReader
-from rdflive_stores.spark.rows import POSITIONED
 
 __all__ = ["RdfPatchDataSource", "register"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from rdflive.errors import RdfliveError, ResyncNeeded
-from rdflive_stores.spark.rows import stream_offsets
+from rdflive_stores.spark.change_rows import stream_offsets
 
-__all__ = ["Cursor", "Given", "Offsets", "Step", "StillHas", "resync", "step", "stream_ends"]
+__all__ = ["BatchPlan", "Cursor", "Given", "Offsets", "StillHas", "resync", "step", "stream_ends"]
 
 Offsets: TypeAlias = Sequence[Any]
 """An offset per source of a query, each as its source writes it; None for a source without data so far."""
@@ -87,7 +87,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BatchPlan:
     """What is to be done with a micro-batch."""
 
     cursor: Cursor
@@ -106,7 +106,7 @@ def step(
     is_positioned: bool,
     is_numbered: bool,
     still_has: StillHas,
-) -> Step | None:
+) -> BatchPlan | None:
     """Compare a micro-batch with what a graph has followed; None where it was applied before.
 
     `is_positioned` says that rows tell their stream and offset, `is_numbered` that records have numbers of
@@ -122,19 +122,19 @@ def step(
                 name,
                 f"nothing is kept of the micro-batches before number {given.batch} of the checkpoint{_MOVED}",
             )
-        return Step(_after(given))
+        return BatchPlan(_after(given))
     if stored.query == given.query:
         if (stored.batch, stored.offsets) == (given.batch, given.end):
             return None
         if (stored.batch + 1, stored.offsets) == (given.batch, given.start):
-            return Step(_after(given, repeats=stored.repeats))
+            return BatchPlan(_after(given, repeats=stored.repeats))
     elif _are_places(stored.offsets):
         if stored.offsets == given.end:
             return None
         if stored.offsets == given.start:
-            return Step(_after(given, repeats=stored.repeats))
+            return BatchPlan(_after(given, repeats=stored.repeats))
     if is_numbered and given.start is None:
-        return Step(_after(given, repeats=True))
+        return BatchPlan(_after(given, repeats=True))
     raise resync(
         name,
         f"micro-batch {given.batch} of query {given.query} does not follow on micro-batch {stored.batch} of "
@@ -171,7 +171,7 @@ def resync(name: str, reason: str) -> ResyncNeeded:
     return error
 
 
-def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: StillHas) -> Step | None:
+def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: StillHas) -> BatchPlan | None:
     """Compare by where each stream stands: whatever the checkpoint, each row is applied once."""
     had = {} if stored is None else {**(stream_ends(stored.offsets) or {}), **stored.ahead}
     start, end = stream_ends(given.start) or {}, stream_ends(given.end) or {}
@@ -193,7 +193,7 @@ def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: 
     kept = [_furthest(log, offset) for log, offset in zip(logs, given.end, strict=True)]
     ends = stream_ends(kept) or {}
     ahead = {s: place for s, place in had.items() if place > ends.get(s, 0)}
-    return Step(Cursor(given.query, given.batch, kept, ahead), applied, doubtful)
+    return BatchPlan(Cursor(given.query, given.batch, kept, ahead), applied, doubtful)
 
 
 def _followed_logs(followed: Offsets, ends: Offsets) -> list[dict[str, Any]]:

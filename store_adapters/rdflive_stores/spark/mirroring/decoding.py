@@ -22,7 +22,7 @@ from rdflive.feeds.neptune import _read_line, _records_of
 from rdflive.feeds.terms import RdflibTerm
 from rdflive.feeds.writing import write_term
 from rdflive.model import Change
-from rdflive_stores.spark.logs.rows import LOG_FORMATS, LogFormat
+from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
 
 __all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.feeds import FeedFormat, RowError
 from rdflive.model import Change
+from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.mirroring.decoding import (
     DECODED,
     POSITION,
@@ -23,7 +24,6 @@ from rdflive_stores.spark.mirroring.decoding import (
 )
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
 from rdflive_stores.spark.mirroring.term_texts import TermTexts
-from rdflive_stores.spark.rows import stream_columns
 
 __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive.errors import RdfliveError
 from rdflive.model import Change
+from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
-from rdflive_stores.spark.rows import stream_columns
 
 __all__ = ["Reading", "Report", "Shape", "ShapeError", "placed", "require_columns"]
 

@@ -20,8 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from rdflive.feeds import Line, RowError, RowMapping
 from rdflive.feeds.tables.debezium import read_event
 from rdflive.feeds.tables.debezium_records import Kind, Record, read_record
+from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.row_events import RowEvent
-from rdflive.feeds.tables.rows import TableName
 from rdflive.feeds.tables.templates import QuadColumns
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place, places, to_bytes
 

@@ -17,13 +17,13 @@ from rdflive.feeds.json_lines import read_object
 from rdflive.feeds.tables.debezium import DEBEZIUM
 from rdflive.feeds.tables.delta_lake import DELTA_LAKE, SIGNS, DeltaLakeDecoder, RowCount
 from rdflive.feeds.tables.gaps import MappingGaps
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName, TableName
 from rdflive.feeds.tables.row_events import RowEvent
-from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, TableName
 from rdflive.model import Change
+from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 from rdflive_stores.spark.mirroring.shapes import Reading, Report, placed, require_columns
 from rdflive_stores.spark.mirroring.table_events import EVENTS, decode_events
-from rdflive_stores.spark.rows import stream_columns
 
 __all__ = ["DebeziumEvents", "DeltaRows"]
 
@@ -50,7 +50,7 @@ class DebeziumEvents:
         require_columns(frame, "the format 'debezium'", *self._payload, types=("string", "binary"))
         self.is_positioned = stream_columns(frame) is not None
         self._mapping = mapping
-        self._rows = Rows(mapping, DEBEZIUM.name)
+        self._rows = HeldRows(mapping, DEBEZIUM.name)
         self._gaps = MappingGaps(DEBEZIUM.name, mapping)
         self._offsets: dict[str, int] = {}
         self._had_unnumbered = False

@@ -21,8 +21,8 @@ from rdflive.feeds.tables.cells import Cell, to_cell, to_row
 from rdflive.feeds.tables.connect_schema import to_cell_by_schema
 from rdflive.feeds.tables.debezium import DEBEZIUM
 from rdflive.feeds.tables.delta_lake import DELTA_LAKE
+from rdflive.feeds.tables.held_rows import HeldRows, RowEdit, RowName, needs_mapping
 from rdflive.feeds.tables.mapping import MappingError, read_mapping
-from rdflive.feeds.tables.rows import RowEdit, RowName, Rows, needs_mapping
 from rdflive.feeds.writing import write_quad
 
 E = "http://e/"
@@ -240,7 +240,7 @@ def name(key: str, table: str = "t") -> RowName:
 
 def test_a_shared_quad_goes_with_its_last_row() -> None:
     """It is inserted once, with the first of the rows that make it, and deleted once, with the last."""
-    rows = Rows(read_mapping({"*": {**SIMPLE, "key": ["k"]}}), "form")
+    rows = HeldRows(read_mapping({"*": {**SIMPLE, "key": ["k"]}}), "form")
     row = {"id": Cell("1"), "n": Cell("x")}
     signs = []
     for edit_row in [
@@ -264,7 +264,7 @@ def test_a_shared_quad_goes_with_its_last_row() -> None:
 
 def test_an_edit_that_changes_nothing_says_so() -> None:
     """Putting what is there, and removing what is not, is no change; nor is an edit never finished."""
-    rows = Rows(read_mapping({"t": SIMPLE}), "form")
+    rows = HeldRows(read_mapping({"t": SIMPLE}), "form")
     row = {"id": Cell("1"), "n": Cell("x")}
     for key, expected in [("a", True), ("a", False)]:
         edit = RowEdit(rows)
@@ -277,7 +277,7 @@ def test_an_edit_that_changes_nothing_says_so() -> None:
 
 def test_a_cleared_table_is_empty_for_the_rest_of_the_edit() -> None:
     """Rows put before in the same edit go too, those put later stay, and another table is not touched."""
-    rows = Rows(read_mapping({"*": SIMPLE}), "form")
+    rows = HeldRows(read_mapping({"*": SIMPLE}), "form")
     edit = RowEdit(rows)
     for key in ("a", "b"):
         edit.put(name(key), {"id": Cell(key), "n": Cell("x")})
@@ -290,12 +290,15 @@ def test_a_cleared_table_is_empty_for_the_rest_of_the_edit() -> None:
 
 def test_rows_of_another_mapping_are_refused() -> None:
     """A changed mapping would undo other quads than it did, so it cannot go on."""
-    rows = Rows(read_mapping({"t": SIMPLE}), "form")
+    rows = HeldRows(read_mapping({"t": SIMPLE}), "form")
     edit = RowEdit(rows)
     edit.put(name("a"), {"id": Cell("1"), "n": Cell("x")})
     kept = edit.finish().kept
-    Rows(read_mapping({"t": SIMPLE}), "form").restore(kept)
-    for changed in (Rows(read_mapping({"t": TERMS}), "form"), Rows(read_mapping({"t": SIMPLE}), "other")):
+    HeldRows(read_mapping({"t": SIMPLE}), "form").restore(kept)
+    for changed in (
+        HeldRows(read_mapping({"t": TERMS}), "form"),
+        HeldRows(read_mapping({"t": SIMPLE}), "other"),
+    ):
         with pytest.raises(MappingError, match="is not the one that the feed was mirrored with"):
             changed.restore(kept)
 
@@ -315,7 +318,7 @@ def test_rows_of_another_mapping_are_refused() -> None:
 def test_a_kept_row_is_the_same_row(values: dict[str, Any], key: str) -> None:
     """What is restored from the kept text makes the very same quads."""
     mapping = read_mapping({"t": SIMPLE})
-    rows, again = Rows(mapping, "form"), Rows(mapping, "form")
+    rows, again = HeldRows(mapping, "form"), HeldRows(mapping, "form")
     edit = RowEdit(rows)
     edit.put(name(key), to_row(values, ("id", "n")), 2)
     again.restore(edit.finish().kept)

@@ -15,7 +15,7 @@ from support.misbehaving import Server
 EVERYTHING = [Quad(None, None, None)]
 
 
-class Held:
+class SetTarget:
     """A target that applies entries to a set."""
 
     def __init__(self, *quads: Quad, patterns: list[Quad] = EVERYTHING) -> None:

@@ -21,7 +21,7 @@ from rdflive.feeds.tables.templates import MappingError
 from rdflive.feeds.terms import RowError
 from rdflive.model import Change, Quad
 
-__all__ = ["Held", "RowEdit", "RowName", "Rows", "at_line", "needs_mapping"]
+__all__ = ["HeldRow", "HeldRows", "RowEdit", "RowName", "at_line", "needs_mapping"]
 
 _ROW: Final = "row "
 _MAPPING: Final = "mapping"
@@ -41,7 +41,7 @@ class RowName(NamedTuple):
         return _ROW + json.dumps(self, ensure_ascii=False)
 
 
-class Held(NamedTuple):
+class HeldRow(NamedTuple):
     """A row, how often it is there, and the quads that it makes."""
 
     row: Row
@@ -54,13 +54,13 @@ class Held(NamedTuple):
         return json.dumps([self.times, cells], ensure_ascii=False)
 
 
-class Rows:
+class HeldRows:
     """The state of the tables; it changes with `RowEdit.finish` only."""
 
     def __init__(self, mapping: RowMapping, form: str) -> None:
         self.mapping = mapping
         self._digest = f"{form} {mapping.digest}"
-        self._tables: dict[TableName, dict[str, Held]] = {}
+        self._tables: dict[TableName, dict[str, HeldRow]] = {}
         self._support: Counter[Quad] = Counter()
 
     def __bool__(self) -> bool:
@@ -81,14 +81,14 @@ class Rows:
             times, cells = json.loads(value)
             row = {name: Cell(cell) if isinstance(cell, str) else Cell(*cell) for name, cell in cells.items()}
             name = RowName(tuple(table), key)
-            self._put(name, Held(row, self.quads(name.table, row), times))
+            self._put(name, HeldRow(row, self.quads(name.table, row), times))
 
     def quads(self, table: TableName, row: Row) -> tuple[Quad, ...]:
         """Make the quads of a row; none where its table is not mapped."""
         found = self.mapping.find(table)
         return found.quads(row) if found is not None else ()
 
-    def get(self, name: RowName) -> Held | None:
+    def get(self, name: RowName) -> HeldRow | None:
         """Look a row up."""
         return self._tables.get(name.table, {}).get(name.key)
 
@@ -96,7 +96,7 @@ class Rows:
         """List the rows of a table."""
         return [RowName(table, key) for key in self._tables.get(table, ())]
 
-    def replace(self, edited: Mapping[RowName, Held | None]) -> Decoded | None:
+    def replace(self, edited: Mapping[RowName, HeldRow | None]) -> Decoded | None:
         """Put rows in the place of others, and say what that does; None where all stays as it was."""
         edited = {name: new for name, new in edited.items() if new != self.get(name)}
         if not edited:
@@ -123,7 +123,7 @@ class Rows:
             if count > 0 and not self._support[quad]:
                 yield Change(1, quad)
 
-    def _put(self, name: RowName, new: Held | None) -> None:
+    def _put(self, name: RowName, new: HeldRow | None) -> None:
         table = self._tables.setdefault(name.table, {})
         old = table.pop(name.key, None)
         _count(self._support, old, -1)
@@ -140,11 +140,11 @@ class Rows:
 class RowEdit:
     """What one frame does to the rows: nothing before `finish`."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: HeldRows) -> None:
         self._rows = rows
-        self._edited: dict[RowName, Held | None] = {}
+        self._edited: dict[RowName, HeldRow | None] = {}
 
-    def get(self, name: RowName) -> Held | None:
+    def get(self, name: RowName) -> HeldRow | None:
         """Look a row up as the frame has left it so far."""
         return self._edited[name] if name in self._edited else self._rows.get(name)
 
@@ -153,7 +153,7 @@ class RowEdit:
 
         0 times removes it.
         """
-        self._edited[name] = Held(row, self._rows.quads(name.table, row), times) if times else None
+        self._edited[name] = HeldRow(row, self._rows.quads(name.table, row), times) if times else None
 
     def remove(self, name: RowName) -> None:
         """Remove a row, if it is there."""
@@ -192,7 +192,7 @@ def needs_mapping(form: str, factory: str) -> Callable[[], Decoder]:
     return refuse
 
 
-def _count(counts: Counter[Quad], held: Held | None, sign: int) -> None:
+def _count(counts: Counter[Quad], held: HeldRow | None, sign: int) -> None:
     if held is not None:
         for quad in held.quads:
             counts[quad] += sign * held.times

@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 
 @dataclass
-class Following:
+class MirrorThread:
     """What a running mirror has done."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -34,9 +34,9 @@ class Following:
 
 
 @contextmanager
-def following(graph: Any, feed: EndpointFeed) -> Iterator[Following]:
+def following(graph: Any, feed: EndpointFeed) -> Iterator[MirrorThread]:
     """Mirror the feed into the graph in another thread."""
-    following = Following()
+    following = MirrorThread()
 
     def run() -> None:
         try:

@@ -9,7 +9,7 @@ from rdflive.entail.choice import should_count
 from rdflive.entail.entailment import Sign
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.net import Net
-from rdflive.entail.routes import Counted, Step
+from rdflive.entail.routes import Contribution, Counted
 from rdflive.entail.table import Key, Table
 from rdflive.model import Triple
 
@@ -64,7 +64,7 @@ def _count(counted: Iterable[Counted], key: Key, sign: Sign, net: Net) -> None:
 
 
 def _step(
-    steps: Iterable[Step],
+    steps: Iterable[Contribution],
     sign: Sign,
     subject: int,
     value: int,

@@ -15,7 +15,7 @@ from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
 from rdflive.model import Change
 
-__all__ = ["Following", "Mirrored"]
+__all__ = ["MirrorRun", "Mirrored"]
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
@@ -43,7 +43,7 @@ class Mirrored:
 
 
 @dataclass(slots=True)
-class Following:
+class MirrorRun:
     """One run of a mirror; without a name it keeps nothing."""
 
     target: GraphTarget

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
-from rdflive.delivery.resume.rows import OxigraphTexts, RdflibTexts, read_row, row_key, write_row
+from rdflive.delivery.resume.row_texts import OxigraphTexts, RdflibTexts, read_row, row_key, write_row
 from support.effort import examples
 
 LITERALS = st.one_of(
