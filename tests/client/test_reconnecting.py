@@ -18,24 +18,13 @@ from support.event_server import (
     Script,
     Wire,
     rows,
+    stay,
     update,
     whole,
     written,
 )
 
 QUERY = "SELECT ?s { ?s a <urn:Train> }"
-
-
-def stay(*events: str | bytes, chunked: bool = False) -> Script:
-    """Make a script that accepts, sends events, and waits."""
-
-    def script(wire: Wire) -> None:
-        wire.head(chunked=chunked)
-        for event in events:
-            wire.raw(event)
-        wire.wait()
-
-    return script
 
 
 def cut(*events: str | bytes, chunked: bool = False) -> Script:

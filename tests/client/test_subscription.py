@@ -20,6 +20,7 @@ from support.event_server import (
     EventServer,
     Wire,
     initial,
+    stay,
     update,
     whole,
     written,
@@ -34,18 +35,6 @@ def names(solutions: Any) -> str:
 
 def shown(delta: rdflive.Delta) -> tuple[int, str, str]:
     return delta.sequence, names(delta.added), names(delta.removed)
-
-
-def answer(*events: str, chunked: bool = False) -> Any:
-    """Make a script that accepts, sends events, and waits."""
-
-    def script(wire: Wire) -> None:
-        wire.head(chunked=chunked)
-        for event in events:
-            wire.raw(event)
-        wire.wait()
-
-    return script
 
 
 def cut(*events: str, chunked: bool = False) -> Any:
@@ -72,7 +61,7 @@ def test_the_names_are_those_of_a_subscription_in_process() -> None:
 
 def test_both_kinds_have_the_same_instance_attributes(server: EventServer) -> None:
     """What a subscription has as attributes of its own has the same names too."""
-    server.play(answer(whole("0-e")))
+    server.play(stay(whole("0-e")))
     with (
         server.client().subscribe(QUERY) as remote,
         rdflive.subscribe(rdflib.Graph(), QUERY) as local,
@@ -88,7 +77,7 @@ def test_nothing_is_sent_before_a_subscription(server: EventServer) -> None:
 
 def test_the_request_says_what_is_asked(server: EventServer) -> None:
     """The query is the body, options are in the URL, the token is in its header."""
-    server.play(answer(whole("0-e")))
+    server.play(stay(whole("0-e")))
     client = server.client(token="secret")
     with client.subscribe(QUERY, initNs={"ex": "http://e/"}, entailment="rdfs", name="board") as subscription:
         assert (subscription.query, subscription.name, subscription.connected) == (QUERY, "board", True)
@@ -106,7 +95,7 @@ def test_the_request_says_what_is_asked(server: EventServer) -> None:
 def test_deltas_come_as_they_are_sent(server: EventServer, chunked: bool) -> None:
     """The first delta is the whole answer; updates follow, with the numbers of the server."""
     merged = update("9-e", "d", "", first_sequence=6)
-    server.play(answer(whole("3-e", "a", "b"), update("5-e", "c", "a"), merged, chunked=chunked))
+    server.play(stay(whole("3-e", "a", "b"), update("5-e", "c", "a"), merged, chunked=chunked))
     with server.client().subscribe(QUERY) as subscription:
         deltas = subscription.deltas(PATIENCE)
         total = next(deltas)
@@ -121,7 +110,7 @@ def test_deltas_come_as_they_are_sent(server: EventServer, chunked: bool) -> Non
 
 def test_a_callback_is_called_with_each_delta(server: EventServer) -> None:
     """It runs in one thread of its own, in order, the whole answer first."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b"), update("6-e", "", "ab")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b"), update("6-e", "", "ab")))
     told: list[Any] = []
     done = threading.Event()
 
@@ -138,7 +127,7 @@ def test_a_callback_is_called_with_each_delta(server: EventServer) -> None:
 
 def test_without_initial_only_changes_come(server: EventServer) -> None:
     """With `initial=False` no iterator starts with the answer, which is known all the same."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b")))
     with server.client().subscribe(QUERY, initial=False) as subscription:
         assert shown(next(subscription.deltas(PATIENCE))) == (5, "b", "")
         assert names(subscription.answers()) == "ab"
@@ -148,14 +137,14 @@ def test_without_initial_only_changes_come(server: EventServer) -> None:
 
 def test_an_empty_answer_is_told(server: EventServer) -> None:
     """The initial delta comes even when it is empty."""
-    server.play(answer(whole("3-e")))
+    server.play(stay(whole("3-e")))
     with server.client().subscribe(QUERY) as subscription:
         assert next(subscription.deltas(PATIENCE)).initial
 
 
 def test_a_second_iterator_starts_with_the_current_answer(server: EventServer) -> None:
     """Iterators are independent of each other."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b")))
     with server.client().subscribe(QUERY) as subscription:
         first = subscription.deltas(PATIENCE)
         while next(first).sequence < 5:
@@ -166,7 +155,7 @@ def test_a_second_iterator_starts_with_the_current_answer(server: EventServer) -
 
 def test_a_task_follows(server: EventServer) -> None:
     """`async for` works as in process."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b"), written("end", detail="enough")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b"), written("end", detail="enough")))
 
     async def follow() -> str:
         found = ""
@@ -187,7 +176,7 @@ def test_ask_answers_change(server: EventServer) -> None:
         written("update", "3-e", sequence=3, boolean=True),
         written("update", "4-e", sequence=4, boolean=False),
     ]
-    server.play(answer(*events))
+    server.play(stay(*events))
     told: list[Any] = []
     done = threading.Event()
 
@@ -259,7 +248,7 @@ def test_an_iterator_that_is_opened_during_a_delivery_gets_it_once(server: Event
 
 def test_only_construct_has_a_graph(server: EventServer) -> None:
     """Another query has none."""
-    server.play(answer(whole("0-e")))
+    server.play(stay(whole("0-e")))
     with server.client().subscribe(QUERY) as subscription, pytest.raises(AttributeError, match="CONSTRUCT"):
         _ = subscription.graph
 
@@ -268,7 +257,7 @@ def test_a_failing_callback_is_reported_and_goes_on(
     server: EventServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What a callback raises is kept, and logged or handed to `on_error`; the next delta comes too."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b")))
     told: list[Any] = []
     done = threading.Event()
 
@@ -281,7 +270,7 @@ def test_a_failing_callback_is_reported_and_goes_on(
         assert done.wait(PATIENCE)
         assert str(subscription.last_error) == "no board"
     assert f"a delivery of subscription {QUERY!r} failed" in caplog.text
-    server.play(answer(whole("3-e", "a"), update("5-e", "b")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b")))
     done.clear()
     with server.client().subscribe(QUERY, take, on_error=lambda *given: told.append(given)) as subscription:
         assert done.wait(PATIENCE)
@@ -303,7 +292,7 @@ def test_statistics_are_those_of_the_server(server: EventServer) -> None:
     counted = {"algorithms": ["star"], "updates": 7, "matched": 3, "deltas": 99, "entries": 2, "size": 5}
     counted |= {"seconds": 0.5, "callback_seconds": 9.0}
     server.play(
-        answer(whole("0-e")),
+        stay(whole("0-e")),
         lambda wire: wire.head(kind="application/json").raw(json.dumps({"stats": counted})),
         lambda wire: wire.head(kind="application/json").raw("{}"),
         lambda wire: wire.head(404),
@@ -326,7 +315,7 @@ def test_statistics_are_those_of_the_server(server: EventServer) -> None:
 def test_the_server_explains(server: EventServer) -> None:
     """The explanation prints as text and shows as a picture."""
     server.play(
-        answer(whole("0-e")),
+        stay(whole("0-e")),
         lambda wire: wire.head(kind="application/json").raw(
             '{"text": "T", "svg": "<svg/>", "algorithms": ["star"]}'
         ),
@@ -369,7 +358,7 @@ def test_a_closed_subscription_says_so(server: EventServer) -> None:
 
 def test_a_callback_may_close(server: EventServer) -> None:
     """A subscription that its own callback closes delivers nothing more."""
-    server.play(answer(whole("3-e", "a"), update("5-e", "b"), update("6-e", "c")))
+    server.play(stay(whole("3-e", "a"), update("5-e", "b"), update("6-e", "c")))
     told: list[Any] = []
     ready, done = threading.Event(), threading.Event()
 

@@ -55,7 +55,7 @@ DEPARTMENTS = ALL if DEEP else (0, *drawn_from("departments").sample(ALL[1:], 2)
 LEAVING = tuple(drawn_from("leaving").sample(DEPARTMENTS, len(DEPARTMENTS)))
 """The order in which departments are deleted."""
 
-Extension: TypeAlias = dict[Any, set[Any]]
+Extents: TypeAlias = dict[Any, set[Any]]
 
 
 @cache
@@ -91,8 +91,8 @@ class LubmClosure:
     """
 
     def __init__(self, triples: Iterable[Any], *, owl: bool) -> None:
-        self.properties: Extension = {}
-        self.classes: Extension = {}
+        self.properties: Extents = {}
+        self.classes: Extents = {}
         for s, p, o in triples:
             if p == RDF.type:
                 self.classes.setdefault(o, set()).add(s)
@@ -131,7 +131,7 @@ class LubmClosure:
             self._pairs(other).update((o, s) for s, o in self._pairs(name))
             self._pairs(name).update((o, s) for s, o in self._pairs(other))
         for name in schema.subjects(RDF.type, OWL.TransitiveProperty):
-            follow: Extension = {}
+            follow: Extents = {}
             for s, o in self._pairs(name):
                 follow.setdefault(s, set()).add(o)
             self._pairs(name).update((s, far) for s, o in set(self._pairs(name)) for far in follow.get(o, ()))

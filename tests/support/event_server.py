@@ -75,6 +75,18 @@ class Wire:
 Script = Callable[[Wire], object]
 
 
+def stay(*events: str | bytes, chunked: bool = False) -> Script:
+    """Make a script that accepts, sends events, and waits."""
+
+    def script(wire: Wire) -> None:
+        wire.head(chunked=chunked)
+        for event in events:
+            wire.raw(event)
+        wire.wait()
+
+    return script
+
+
 @dataclass
 class EventServer:
     """A running server: each connection gets the next script, the last one for ever."""

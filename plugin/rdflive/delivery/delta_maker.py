@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.provenance import Tracer
@@ -49,25 +46,6 @@ class DeltaMaker:
             whole = self._windowed.output == "rstream"
             initial, weights = initial or whole, shown
             expired = {} if whole else {terms: n for terms, n in expired.items() if terms in shown}
-        return self._delta(state, query, weights, sequence, initial=initial, expired=expired)
-
-    def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
-        """Make the initial delta of somebody who begins to follow now; None where nothing is reported."""
-        weights = state.answer(query)
-        if self._tracer is None:
-            return self.make(state, query, weights, sequence, initial=True, expired={})
-        return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())
-
-    def _delta(
-        self,
-        state: StoreState,
-        query: QueryState,
-        weights: TermWeights,
-        sequence: int,
-        *,
-        initial: bool,
-        expired: Mapping[Any, int],
-    ) -> Delta:
         origins = ends = time = None
         if self._tracer is not None:
             view = state.watched(query)[0]
@@ -86,3 +64,10 @@ class DeltaMaker:
             ends=ends,
             time=time,
         )
+
+    def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
+        """Make the initial delta of somebody who begins to follow now; None where nothing is reported."""
+        weights = state.answer(query)
+        if self._tracer is None:
+            return self.make(state, query, weights, sequence, initial=True, expired={})
+        return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())

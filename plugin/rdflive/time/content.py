@@ -13,7 +13,7 @@ from rdflive.model import TermPattern, Triple
 from rdflive.time.beside import Beside
 from rdflive.time.pane import Pane
 
-__all__ = ["Background", "Changes", "Content", "Explicit"]
+__all__ = ["Background", "Changes", "Content", "Stated"]
 
 Changes: TypeAlias = Iterator[tuple[Sign, IdTriple]]
 
@@ -123,7 +123,7 @@ class Background:
         self.now.reload()
 
 
-class Explicit:
+class Stated:
     """The union, as a set of triples, of what some windows hold and the graph beside them, if any."""
 
     def __init__(self, panes: Sequence[Pane], background: Background | None) -> None:

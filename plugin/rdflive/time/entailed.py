@@ -10,7 +10,7 @@ from rdflive.engine.view import State
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
-from rdflive.time.content import Changes, Explicit
+from rdflive.time.content import Changes, Stated
 from rdflive.time.pane import Pane
 
 __all__ = ["Entailed"]
@@ -19,7 +19,7 @@ __all__ = ["Entailed"]
 class Entailed:
     """The triples entailed by what is held, for the wanted patterns."""
 
-    def __init__(self, held: Explicit, regime: Regime, state: State) -> None:
+    def __init__(self, held: Stated, regime: Regime, state: State) -> None:
         self.panes = held.panes
         self._held = held
         self._regime = regime

@@ -12,7 +12,7 @@ from rdflive.engine.view import Lister, State
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rules.program import Program
 from rdflive.time.closed import Closed, SharedClosure
-from rdflive.time.content import Background, Explicit
+from rdflive.time.content import Background, Stated
 from rdflive.time.entailed import Entailed
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
 from rdflive.time.labels import Labels
@@ -71,7 +71,7 @@ def open_view(
             view.content = Closed(pane, shared)
         else:
             panes = [_pane(source, None, view, windowing, undo) for source in sources]
-            held = Explicit(panes, None if background is None else Background(background, state.dictionary))
+            held = Stated(panes, None if background is None else Background(background, state.dictionary))
             view.content = held if regime is None else Entailed(held, regime_for(expiry, regime), state)
         view.on_release = undo.pop_all().close
     return view

@@ -24,8 +24,8 @@ Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple],
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """One look-up."""
+class Search:
+    """How one premise is looked up."""
 
     find: Finder
     table: dict[IdTriple, int]
@@ -61,7 +61,7 @@ class Plan:
         left = list(rest)
         while left:
             pattern, labels = left.pop(_next(left, where))
-            steps.append(Probe(_finder(pattern, where, labels), labels.table, _repeated(pattern, where)))
+            steps.append(Search(_finder(pattern, where, labels), labels.table, _repeated(pattern, where)))
             width = _follow(pattern, where, width)
         self.steps = tuple(steps)
         self.tests = tests
@@ -107,7 +107,7 @@ class Plan:
         return all(test(values) for test in self.tests)
 
 
-def _walk(steps: Sequence[Probe], row: Row, label: int) -> Iterator[tuple[Row, int]]:
+def _walk(steps: Sequence[Search], row: Row, label: int) -> Iterator[tuple[Row, int]]:
     if not steps:
         yield row, label
         return
