@@ -15,7 +15,7 @@ from rdflive.engine.view import Lister
 from rdflive.entail.proof import Proof
 from rdflive.model import Term, TermPattern, Triple
 
-__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Regime", "Sign"]
+__all__ = ["Entailment", "ExplicitGraph", "IdTriple", "Regime", "Sign", "Wanted"]
 
 Sign: TypeAlias = Literal[1, -1]
 IdTriple: TypeAlias = tuple[int, int, int]
@@ -57,11 +57,8 @@ def _class_test(wanted: type) -> Callable[[Term], bool]:
     return test
 
 
-class Entailment(Protocol):
-    """Keeps the triples entailed by one graph; all methods are called under the store's lock.
-
-    It answers for the *wanted* patterns only, so that nothing is worked out that nobody asks for.
-    """
+class Wanted(Protocol):
+    """What answers for the *wanted* patterns only, so that nothing is worked out that nobody asks for."""
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what matches these patterns; each call is undone by one of `unwant`.
@@ -77,6 +74,10 @@ class Entailment(Protocol):
 
         It is asked after `want` where somebody can be told; what happens later is logged and passed over.
         """
+
+
+class Entailment(Wanted, Protocol):
+    """Keeps the triples entailed by one graph; all methods are called under the store's lock."""
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted; cheap, and may err towards true."""

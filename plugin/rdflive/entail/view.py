@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, Final, Literal
 
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.view import Lister, State, View
-from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign
+from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
 
-__all__ = ["EntailedView"]
+__all__ = ["EntailedView", "WantedView"]
 
 ANY: Final[TermPattern] = (None, None, None)
 
 
-class EntailedView(View):
+class WantedView(View, ABC):
+    """Has worked out what the patterns of its segments want."""
+
+    def __init__(self, state: State, triples: Lister) -> None:
+        super().__init__(state, triples)
+        self._wants: dict[SegmentState, list[TermPattern]] = {}
+
+    @property
+    @abstractmethod
+    def _worked_out(self) -> Wanted: ...
+
+    def add(self, segment: Segment) -> SegmentState:
+        """Start maintaining a segment on what is worked out now."""
+        patterns = [self._wanted(pattern) for pattern in segment.patterns]
+        self._worked_out.want(patterns)
+        try:
+            state = super().add(segment)
+        except BaseException:
+            self._unwant(patterns)
+            raise
+        self._wants[state] = patterns
+        return state
+
+    def remove(self, state: SegmentState) -> None:
+        """Stop maintaining a segment, and working out what only it wanted."""
+        super().remove(state)
+        self._unwant(self._wants.pop(state, ()))
+
+    def check(self, states: Iterable[SegmentState]) -> None:
+        """Raise where what segments match cannot be worked out as it was asked for."""
+        self._worked_out.check([pattern for state in states for pattern in self._wants.get(state, ())])
+
+    def _unwant(self, patterns: Iterable[TermPattern]) -> None:
+        try:
+            self._worked_out.unwant(patterns)
+        except BaseException:
+            self.state.give_up(self)
+            raise
+
+    def _wanted(self, pattern: TriplePattern) -> TermPattern:
+        s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
+        return s, p, o
+
+
+class EntailedView(WantedView):
     """Puts changes of its graph off until the commit, when their net consequences are taken as one."""
 
     def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
@@ -29,7 +74,6 @@ class EntailedView(View):
         self.entailment: Entailment = regime.start(self._graph)
         super().__init__(state, lambda pattern: self.entailment.triples(pattern))
         self._changes: list[tuple[Sign, Triple]] = []
-        self._wants: dict[SegmentState, list[TermPattern]] = {}
         self._all = 0
         """How often `want_all` was called and not undone."""
         self._told = 0
@@ -60,30 +104,6 @@ class EntailedView(View):
                 self.take(sign, ids)
         self.seconds += perf_counter() - start
 
-    def add(self, segment: Segment) -> SegmentState:
-        """Start maintaining a segment on what the graph entails now."""
-        patterns = [self._wanted(pattern) for pattern in segment.patterns]
-        self.entailment.want(patterns)
-        try:
-            state = super().add(segment)
-        except BaseException:
-            self.entailment.unwant(patterns)
-            raise
-        self._wants[state] = patterns
-        return state
-
-    def remove(self, state: SegmentState) -> None:
-        """Stop maintaining a segment, and working out what only it wanted."""
-        super().remove(state)
-        self._unwant(self._wants.pop(state, ()))
-
-    def _unwant(self, patterns: Sequence[TermPattern]) -> None:
-        try:
-            self.entailment.unwant(patterns)
-        except BaseException:
-            self.state.give_up(self)
-            raise
-
     @property
     def wants_all(self) -> bool:
         """True while all that is entailed is wanted, whatever queries want."""
@@ -108,10 +128,6 @@ class EntailedView(View):
             self._told -= 1
             self._unwant([ANY])
         self._dictionary.sweep()
-
-    def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise where what segments match cannot be worked out as it was asked for."""
-        self.entailment.check([pattern for state in states for pattern in self._wants.get(state, ())])
 
     def reset(self) -> None:
         """Begin with a new entailment, after the old one failed; what that held in the dictionary stays."""
@@ -142,6 +158,6 @@ class EntailedView(View):
         """List the containers of what is entailed."""
         return self.entailment.containers()
 
-    def _wanted(self, pattern: TriplePattern) -> TermPattern:
-        s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
-        return s, p, o
+    @property
+    def _worked_out(self) -> Entailment:
+        return self.entailment

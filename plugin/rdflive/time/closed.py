@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflive.engine.view import Lister, State, View
@@ -133,17 +133,17 @@ class Closed:
         self._shared = shared
         self._closure = shared.closure
 
-    def want(self, patterns: Sequence[TermPattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to derive what matches, as of the last report."""
         with self._closure.labels.unnoted():
             self._closure.want(patterns)
 
-    def unwant(self, patterns: Sequence[TermPattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop deriving what nobody wants any more."""
         with self._closure.labels.unnoted():
             self._closure.unwant(patterns)
 
-    def check(self, patterns: Sequence[TermPattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Accept everything: what rules give can be labelled."""
 
     def concerns(self, change: Triple) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.view import Lister
-from rdflive.entail.entailment import IdTriple, Sign
+from rdflive.entail.entailment import IdTriple, Sign, Wanted
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.beside import Beside
@@ -18,7 +18,7 @@ __all__ = ["Background", "Changes", "Content", "Stated"]
 Changes: TypeAlias = Iterator[tuple[Sign, IdTriple]]
 
 
-class Content(Protocol):
+class Content(Wanted, Protocol):
     """The triples that patterns are matched against, as of the last reports of some panes.
 
     Each of the changes that it gives is exact: +1 for a triple that was not there, -1 for one that was.
@@ -27,15 +27,6 @@ class Content(Protocol):
     @property
     def panes(self) -> Sequence[Pane]:
         """The windows that are looked at."""
-
-    def want(self, patterns: Sequence[TermPattern]) -> None:
-        """Begin to look out for what matches these patterns."""
-
-    def unwant(self, patterns: Sequence[TermPattern]) -> None:
-        """Undo one call of `want`."""
-
-    def check(self, patterns: Sequence[TermPattern]) -> None:
-        """Raise where wanted patterns cannot be worked out as it was asked for."""
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph beside the windows may matter."""
@@ -131,7 +122,7 @@ class Stated:
         self.background = background
         self._alone = len(panes) == 1 and background is None
 
-    def want(self, patterns: Sequence[TermPattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Do nothing: all that is held is there."""
 
     unwant = want

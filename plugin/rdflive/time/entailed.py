@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND
@@ -27,15 +27,15 @@ class Entailed:
         self._graph = ExplicitGraph(self._explicit, state.dictionary, state.terms, state.to_native)
         self._entailment: Entailment = regime.start(self._graph)
 
-    def want(self, patterns: Sequence[TermPattern]) -> None:
+    def want(self, patterns: Iterable[TermPattern]) -> None:
         """Begin to maintain what is entailed and matches."""
         self._entailment.want(patterns)
 
-    def unwant(self, patterns: Sequence[TermPattern]) -> None:
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
         """Stop maintaining what nobody wants any more."""
         self._entailment.unwant(patterns)
 
-    def check(self, patterns: Sequence[TermPattern]) -> None:
+    def check(self, patterns: Iterable[TermPattern]) -> None:
         """Raise where wanted patterns cannot be worked out as it was asked for."""
         self._entailment.check(patterns)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, Literal
 
 from rdflive.engine.kernel import SegmentState
-from rdflive.engine.view import State, View
+from rdflive.engine.view import State
 from rdflive.entail.rules.keys import Key
-from rdflive.model import Term, TermPattern
-from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.entail.view import WantedView
+from rdflive.model import Term
 from rdflive.query.segment import Segment
 from rdflive.time.content import Changes, Content
 from rdflive.time.pane import Pane
@@ -18,7 +18,7 @@ from rdflive.time.pane import Pane
 __all__ = ["WindowView"]
 
 
-class WindowView(View):
+class WindowView(WantedView):
     """Takes what its panes report, in two steps: what changed, then what time took."""
 
     def __init__(self, state: State) -> None:
@@ -29,7 +29,6 @@ class WindowView(View):
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}
         self._moved: dict[Pane, None] = {}
-        self._wants: dict[SegmentState, list[TermPattern]] = {}
 
     def await_report(self, pane: Pane) -> None:
         """Have what a pane reports taken at the next commit."""
@@ -80,22 +79,10 @@ class WindowView(View):
 
     def add(self, segment: Segment) -> SegmentState:
         """Start maintaining a segment on what is held now."""
-        patterns = [self._wanted(pattern) for pattern in segment.patterns]
-        self.content.want(patterns)
-        try:
-            state = super().add(segment)
-        except BaseException:
-            self._unwant(patterns)
-            raise
-        self._wants[state] = patterns
+        state = super().add(segment)
         for pane in self.content.panes:
             pane.refresh()  # more may be labelled now, and expire sooner
         return state
-
-    def remove(self, state: SegmentState) -> None:
-        """Stop maintaining a segment, and working out what only it wanted."""
-        super().remove(state)
-        self._unwant(self._wants.pop(state, ()))
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List what is there and has these ids; 0 is any."""
@@ -105,10 +92,6 @@ class WindowView(View):
         """Give the first report without a triple if nothing but time changes; None for never."""
         s, p, o = triple
         return self.content.end((s, p, o))
-
-    def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise where what segments match cannot be worked out as it was asked for."""
-        self.content.check([pattern for state in states for pattern in self._wants.get(state, ())])
 
     def reset(self) -> None:
         """Begin with new content, after the old one failed."""
@@ -141,13 +124,6 @@ class WindowView(View):
             self.seen += 1
             self.take(sign, ids)
 
-    def _unwant(self, patterns: Sequence[TermPattern]) -> None:
-        try:
-            self.content.unwant(patterns)
-        except BaseException:
-            self.state.give_up(self)
-            raise
-
-    def _wanted(self, pattern: TriplePattern) -> TermPattern:
-        s, p, o = (None if isinstance(t, Variable) else self.state.to_native(t) for t in pattern)
-        return s, p, o
+    @property
+    def _worked_out(self) -> Content:
+        return self.content
