@@ -312,7 +312,7 @@ def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("rdflive.budget.perf_counter", interrupt)
+        patched.setattr("rdflive.query.budget.perf_counter", interrupt)
         with pytest.raises(KeyboardInterrupt):
             meter.run(int)
     assert meter.attempt(meter.spend, 2) is None

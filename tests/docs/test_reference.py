@@ -32,7 +32,7 @@ def test_hooks_are_in_the_reference() -> None:
     """Every hook that a plugin can implement is documented."""
     hooks = [name for name in vars(hookspecs) if name.startswith("rdflive_")]
     assert hooks
-    assert [hook for hook in hooks if f"rdflive.hookspecs.{hook}" not in NAMED] == []
+    assert [hook for hook in hooks if f"rdflive.plugins.hookspecs.{hook}" not in NAMED] == []
 
 
 def test_reference_names_each_thing_once() -> None:
