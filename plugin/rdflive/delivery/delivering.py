@@ -22,7 +22,9 @@ class Delivering:
 
     __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
 
-    def __init__(self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None
+    ) -> None:
         self._steps = steps
         self._owe = owe
         self._left: deque[Action] = deque([self._begin])

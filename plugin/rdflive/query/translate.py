@@ -13,7 +13,7 @@ from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
 from rdflive.query.algebra import Condition, Values
-from rdflive.query.bgp import VarOrTerm, TriplePattern, Variable
+from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.exists import exact_copies, filter_exists, marked
 from rdflive.query.expressions import conjuncts, exists_parts
 from rdflive.query.joins import Part, basic, filtered, join, linked_patterns

@@ -241,11 +241,11 @@ def test_log_of_events_gives_any_id_back(server: Server) -> None:
 
     logged.log_reply = reply
     feed = logged.feed(timeout=60)
-    snapshot = feed.snapshot(Held())
+    snapshot = feed.snapshot(SetTarget())
     assert snapshot is not None
     assert snapshot.cursor == "event 5-€ é"
     with ThreadPoolExecutor(1) as other:
-        entries = other.submit(Held().follow, feed, snapshot.cursor, snapshot.kept)
+        entries = other.submit(SetTarget().follow, feed, snapshot.cursor, snapshot.kept)
         while "5-€ é".encode() not in asked:
             time.sleep(0.01)
         feed.close()

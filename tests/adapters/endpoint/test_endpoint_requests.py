@@ -17,8 +17,8 @@ from rdflive.model import Quad
 from rdflive_stores.endpoint_feed import EndpointFeed
 from rdflive_stores.endpoint_requests import EndpointError, conditions
 from support.mirror_thread import following
-from support.set_target import EVERYTHING, SetTarget, feed, line, triple
 from support.misbehaving import N_TRIPLES, Asked, Reply, Server, rows, serve
+from support.set_target import EVERYTHING, SetTarget, feed, line, triple
 
 GOOD = rows([line(1), line(2)])
 PARTIAL = Reply(body=f"{line(1)}\n".encode(), headers={"Content-Type": N_TRIPLES})
