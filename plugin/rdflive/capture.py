@@ -532,12 +532,15 @@ class Capture:
             with self._mutex:
                 while self.deliveries and self.deliveries[0].delivery.has_run:
                     self.deliveries.popleft()
-                if not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
+                if not self.deliveries:
                     return None
                 first, delivering = self.deliveries[0], self._delivering
-                if not delivering and first.owner in (me, ANYBODY):
-                    self._delivering = me
-                    return first
+                if first.owner in (me, ANYBODY):
+                    if not delivering:
+                        self._delivering = me
+                        return first
+                elif not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
+                    return None
                 if may_wait:
                     turn = threading.Lock()
                     turn.acquire()
