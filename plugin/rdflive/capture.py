@@ -329,6 +329,14 @@ class Capture:
         if before & (WRITING | CHANGING):  # what is under way goes on with something else than it began with
             self.state |= TORN
 
+    def tear(self) -> None:
+        """Have the listeners read the store again before it is used next; under the lock."""
+        self.state |= TORN
+
+    def mended(self) -> None:
+        """Take back `tear`: a listener that reads the store again has done what can be done."""
+        self.state &= ~TORN
+
     def owe(self) -> None:
         """Have the listeners commit before the store is used next; under the lock."""
         self.state |= OWED
@@ -363,19 +371,16 @@ class Capture:
         if found & (WRITING | TORN | CHANGING):
             self._give_away()  # the interrupted thread may never come back for what is its own
             self.sequence += 1
-            for listener in self._distinct():
-                listener.renew(self.sequence)
+            for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
+                renew(self.sequence)
         else:
             if net:
                 self._commit(net)
             if found & OWED:
                 self.sequence += 1
-                for listener in self._distinct():
-                    listener.commit(self.sequence)
+                for commit in dict.fromkeys([listener.commit for listener in self.listeners.values()]):
+                    commit(self.sequence)
         self.state &= ~WRITING
-
-    def _distinct(self) -> list[Listener]:
-        return list({id(listener): listener for listener in self.listeners.values()}.values())
 
     def _will_wait(self) -> None:
         """Say that this thread, which has a batch of another store open, waits for the lock of this one.
