@@ -106,7 +106,7 @@ def test_deltas_that_cannot_be_made_harm_no_other(caplog: pytest.LogCaptureFixtu
     assert "could not be made" in caplog.text
     assert len(good.state()) == 2
     stream.add(triple("e", "f"), at=3)
-    assert bad.deltas[-1].initial
+    assert bad.deltas[-2].initial
     assert not good.deltas[-1].initial
     assert len(bad.state()) == len(good.state()) == 3
     bad.subscription.close()

@@ -119,19 +119,27 @@ class MirrorRun:
         So it is when the store refuses what the decoder has taken for done.
         """
         error, anew = entry.error, False
-        if error is None:
-            try:
-                self._write(entry)
-            except Exception as cause:
-                if not _is_refusal(cause, entry):
-                    raise
-                error = self._refusal(entry, cause)
-                anew = bool(entry.kept) and entry.frame != self.refused
-                if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
-                    raise error from cause
-                self.refused = entry.frame
-        if error is not None:
-            self._skip(entry, error)
+        try:
+            if error is None:
+                try:
+                    self._write(entry)
+                except Exception as cause:
+                    if not _is_refusal(cause, entry):
+                        raise
+                    error = self._refusal(entry, cause)
+                    anew = bool(entry.kept) and entry.frame != self.refused
+                    if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
+                        raise error from cause
+                    self.refused = entry.frame
+            if error is not None:
+                if self.letters is None:
+                    raise error
+                self.letters(error, entry.frame)
+                self._skip(entry)
+        finally:
+            del (
+                error
+            )  # its traceback leads here: what was interrupted in it would wait for the garbage collector
         if self.on_entry is not None:
             self.on_entry(entry)
         return anew
@@ -144,11 +152,8 @@ class MirrorRun:
         changes = done.changes + len(entry.batch.changes)
         self.done = replace(done, entries=done.entries + 1, changes=changes, cursor=entry.cursor)
 
-    def _skip(self, entry: Entry, error: FeedError) -> None:
-        """Put a bad record aside and move the cursor over it; raise where that is not wanted."""
-        if self.letters is None:
-            raise error
-        self.letters(error, entry.frame)
+    def _skip(self, entry: Entry) -> None:
+        """Move the cursor over a bad record."""
         self._keep((), (), {_CURSOR: entry.cursor})
         self.done = replace(self.done, skipped=self.done.skipped + 1, cursor=entry.cursor)
 

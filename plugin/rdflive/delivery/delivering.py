@@ -27,25 +27,29 @@ class Delivering:
     ) -> None:
         self._steps = steps
         self._owe = owe
-        self._left: deque[Action] = deque([self._begin])
+        self._left: deque[Action] | None = None
         self._tried: Action | None = None
         self.has_run = False
 
     def __call__(self) -> None:
         """Do the steps that are left."""
-        while self._left:
-            step = self._left[0]
-            try:
-                step()
-            except BaseException as error:
-                if step == self._tried or not is_interruption(error):
-                    self._left.popleft()
-                    self._owe()
-                self._tried = step
-                raise
-            self._left.popleft()
-        self.has_run = True
+        try:
+            if self._left is None:
+                self._left = deque(self._steps())
+            while self._left:
+                self._left[0]()
+                self._left.popleft()
+            self.has_run = True
+        except BaseException as error:
+            self._pass_over(error)
+            raise
 
-    def _begin(self) -> None:
-        if len(self._left) == 1:  # else it was interrupted behind this
-            self._left.extend(tuple(self._steps()))
+    def _pass_over(self, error: BaseException) -> None:
+        """Leave out the step that raised, unless it was interrupted for the first time."""
+        step = self._left[0] if self._left else self._steps
+        if step is self._tried or not is_interruption(error):
+            self._left = deque() if self._left is None else self._left
+            if self._left:
+                self._left.popleft()
+            self._owe()
+        self._tried = step

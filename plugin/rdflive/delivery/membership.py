@@ -33,16 +33,11 @@ class _Fork:
     def __init__(self, views: Sequence[View]) -> None:
         self.views = views
         self.state = views[0].state
+        self.commit, self.renew = self.state.commit, self.state.renew
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         matched = [view.apply(sign, change) for view in self.views]  # all of them, whatever the first says
         return any(matched)
-
-    def commit(self, sequence: int) -> None:
-        self.state.commit(sequence)
-
-    def renew(self, sequence: int) -> None:
-        self.state.renew(sequence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class StoreState:
         self._view_of: dict[QueryState, ViewOf] = {}
         self._unflushed: dict[View, None] = {}
         self._broken: dict[View, None] = {}
+        self._stopped: dict[QueryState, None] = {}
+        """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
         self._untimed: dict[QueryState, Found] | None = None
         """The deltas of this commit that are not due to time; None where time changes nothing."""
         self._every: set[QueryState] = set()
@@ -182,6 +184,7 @@ class StoreState:
         broken = [view for view in self._broken if view in self.views.values()]
         on_broken = {query for query, views in self._views.items() if any(view in broken for view in views)}
         queries = [query for query in self._emits if query in missed or query in on_broken]
+        self._broken.clear()
         self._owed.update(dict.fromkeys(queries))
         for view in broken:
             view.reset()
@@ -193,15 +196,14 @@ class StoreState:
             if self._untimed is not None:
                 self._untimed.pop(query, None)
             self._tell_anew(query, sequence)
-        self._broken.clear()
 
     def _reload(self, view: View) -> None:
         try:
             view.reload()
         except Exception as error:
-            if is_interruption(error):
-                raise  # it may well go next time: whoever uses the store next begins anew with everything
             log.exception("a view failed for good")
+            if is_interruption(error):
+                self._capture.tear()
 
     def _drain(self, query: QueryState) -> Found:
         """Give the delta of a query; one that fails is started anew, and its whole answer given.
@@ -218,12 +220,12 @@ class StoreState:
             log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
         self._stop(query)
         answer = self._restart(query)
-        return answer, query in self._emits
+        return answer, query in self._emits and query not in self._stopped
 
     def _tell_anew(self, query: QueryState, sequence: int) -> None:
         """Start a stopped query again and hand on its whole answer."""
         answer = self._restart(query)
-        if query in self._emits:
+        if query in self._emits and query not in self._stopped:
             self._tell(query, sequence, (answer, True), {})
 
     def _end(self, query: QueryState, error: BudgetError) -> None:
@@ -245,9 +247,13 @@ class StoreState:
             self._end(query, error)
             return {}
         except Exception as error:
+            text = query.plan.query.text
             if is_interruption(error):
-                raise  # as for views
-            log.exception("a query failed for good: %s", query.plan.query.text)
+                log.exception("a query could not be started anew; it is tried once more: %s", text)
+                self._stopped[query] = None
+                self._capture.tear()
+            else:
+                log.exception("a query failed for good: %s", text)
             self._stop(query)
             self._views[query] = []
             return {}
@@ -296,6 +302,7 @@ class StoreState:
             self._view_of.pop(query, None)
             self._every.discard(query)
             self._owed.pop(query, None)
+            self._stopped.pop(query, None)
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand every query its whole answer."""
@@ -314,7 +321,19 @@ class StoreState:
         """
         self.dictionary.keep_all()
         self._owed.update(dict.fromkeys(self._emits))
-        for kept in (self._owners, self._views, self._unflushed, self._broken, self._reported):
+        given_up: set[QueryState] = set()
+        while not self._begin_anew(sequence, given_up):
+            for query in self._stopped:
+                log.error("a query failed for good: %s", query.plan.query.text)
+            given_up.update(self._stopped)
+        self._capture.mended()
+        self.dictionary.sweep()
+
+    def _begin_anew(self, sequence: int, given_up: set[QueryState]) -> bool:
+        """Begin anew with all queries but some; false where one was interrupted, so that none is sure."""
+        for kept in (
+            self._owners, self._views, self._unflushed, self._broken, self._reported, self._stopped,
+        ):  # fmt: skip
             kept.clear()
         self._untimed, self._commits = None, False
         for view in self.views.values():
@@ -324,8 +343,12 @@ class StoreState:
         for view in self.views.values():
             self._reload(view)
         for query in tuple(self._emits):
-            self._tell_anew(query, sequence)
-        self.dictionary.sweep()
+            if query in given_up:
+                self._views[query] = []
+                self._owed.pop(query, None)
+            else:
+                self._tell_anew(query, sequence)
+        return not self._stopped
 
     def watched(self, query: QueryState) -> list[View]:
         """List the views that a query looks at."""

@@ -330,6 +330,14 @@ class Capture:
         if before & (WRITING | CHANGING):  # what is under way goes on with something else than it began with
             self.state |= TORN
 
+    def tear(self) -> None:
+        """Have the listeners read the store again before it is used next; under the lock."""
+        self.state |= TORN
+
+    def mended(self) -> None:
+        """Take back `tear`: a listener that reads the store again has done what can be done."""
+        self.state &= ~TORN
+
     def owe(self) -> None:
         """Have the listeners commit before the store is used next; under the lock."""
         self.state |= OWED
@@ -364,19 +372,16 @@ class Capture:
         if found & (WRITING | TORN | CHANGING):
             self._give_away()  # the interrupted thread may never come back for what is its own
             self.sequence += 1
-            for listener in self._distinct():
-                listener.renew(self.sequence)
+            for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
+                renew(self.sequence)
         else:
             if net:
                 self._commit(net)
             if found & OWED:
                 self.sequence += 1
-                for listener in self._distinct():
-                    listener.commit(self.sequence)
+                for commit in dict.fromkeys([listener.commit for listener in self.listeners.values()]):
+                    commit(self.sequence)
         self.state &= ~WRITING
-
-    def _distinct(self) -> list[Listener]:
-        return list({id(listener): listener for listener in self.listeners.values()}.values())
 
     def _will_wait(self) -> None:
         """Say that this thread, which has a batch of another store open, waits for the lock of this one.
@@ -533,12 +538,15 @@ class Capture:
             with self._mutex:
                 while self.deliveries and self.deliveries[0].delivery.has_run:
                     self.deliveries.popleft()
-                if not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
+                if not self.deliveries:
                     return None
                 first, delivering = self.deliveries[0], self._delivering
-                if not delivering and first.owner in (me, ANYBODY):
-                    self._delivering = me
-                    return first
+                if first.owner in (me, ANYBODY):
+                    if not delivering:
+                        self._delivering = me
+                        return first
+                elif not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
+                    return None
                 if may_wait:
                     turn = threading.Lock()
                     turn.acquire()
