@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.pages import PAGES, page_name
+from support.pages import DOCS, PAGES, page_name
 from support.shared import ROOT
 
 NAME = re.compile(r"`(?:pytest )?([\w./]+\.py)\b[^`]*`")
@@ -23,7 +23,7 @@ def test_files_named_on_a_page_exist(page: Path) -> None:
     assert [name for name in names if not any(path.endswith(f"/{name}") for path in paths)] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"], ids=page_name)
 def test_links_of_a_page_lead_to_files(page: Path) -> None:
     """Where the checkout itself is browsed, links work too, also those that leave the documentation."""
     links = LINK.findall(page.read_text(encoding="utf-8"))
@@ -31,5 +31,6 @@ def test_links_of_a_page_lead_to_files(page: Path) -> None:
 
 
 def test_there_are_names() -> None:
-    """The essay on the architecture says where things are."""
-    assert len(NAME.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))) > 20
+    """The pages on the architecture, and the one on where to add things, name many files."""
+    pages = [*(DOCS / "architecture").glob("*.md"), DOCS / "where-to-add.md"]
+    assert sum(len(NAME.findall(page.read_text(encoding="utf-8"))) for page in pages) > 150
