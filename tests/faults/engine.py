@@ -405,7 +405,7 @@ FAULTS: tuple[Fault, ...] = (
         "self._edge, self._taken = None, 0",
         "self._taken = 0",
         operator("slice"),
-        after='"""Let rows in, from the edge onwards, until the size is right or there are no more."""',
+        after='"""Let rows in, from the edge onwards, until the size is right or no row is left."""',
     ),
     Fault(
         "a node on a cycle is not told to have left it",
@@ -421,7 +421,7 @@ FAULTS: tuple[Fault, ...] = (
         "for component in reversed(components):",
         "for component in components:",
         operator("closure"),
-        after='"""Find the cycles left of one that lost an edge it needed."""',
+        after='"""Find the components that are left of a cycle that lost an edge."""',
     ),
     Fault(
         "a start that another predecessor has is withdrawn too",

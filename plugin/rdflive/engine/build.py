@@ -1,4 +1,4 @@
-"""From the steps of a plan to operators: columns become places, conditions become callables."""
+"""Makes the operators of a plan: its columns become positions in rows, its conditions become callables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_sorter(plan: Plan, terms: TermTable) -> Sorter | None:
 
 
 class _Build:
-    """What the construction of one operator reads."""
+    """What the functions below read when they make one operator."""
 
     def __init__(self, step: Step, inputs: list[Columns], dictionary: Dictionary, terms: TermTable) -> None:
         self.columns = step.columns
@@ -51,7 +51,10 @@ class _Build:
         return tuple((left.index(v), right.index(v)) for v in columns)
 
     def keys(self, node: Any) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-        """Give the shared columns that are compared exactly, and those that may be unbound."""
+        """Give the shared columns that are bound on both sides in every row, and those that may be unbound.
+
+        The first can be hash keys; the others must be compared row by row, see `operators.index`.
+        """
         left, right = self.inputs
         shared = [v for v in node.shared if v in left and v in right]
         keys = tuple(v for v in shared if v in node.keys)
@@ -77,7 +80,11 @@ def _readable(columns: Columns) -> Mapping[str, int]:
 
 
 def _sorter(order: tuple[OrderCondition, ...], columns: Columns, terms: TermTable) -> Sorter:
-    """Sort by the conditions, then by the terms of the row: a function of the row alone."""
+    """Make the sort key: the conditions of ORDER BY, then all terms of the row.
+
+    The terms break ties, so that a row has one position whatever order the changes came in. Without that a
+    delete could take another row out of a slice than the insert put in.
+    """
     places = _readable(columns)
     parts = [(o.expression.term(places, terms), o.descending) for o in order]
     shown = [place for place, v in enumerate(columns) if v.distinguished]
@@ -116,6 +123,9 @@ def _left_join(node: algebra.LeftJoin, build: _Build) -> Operator:
 
 @_make.register
 def _minus(node: algebra.Minus, build: _Build) -> Operator:
+    # MINUS removes a row only if the two share a variable of the query. The context (the graph of GRAPH ?g)
+    # is compared as well but does not count as shared, so its columns come first and are told apart by their
+    # number.
     context = [v for v in node.keys if v in node.context]
     keys = build.pairs((*context, *(v for v in node.keys if v not in context)))
     return operators.Minus(build.dictionary, keys, build.keys(node)[1], len(context))
@@ -126,6 +136,7 @@ def _exists(node: algebra.Exists, build: _Build) -> Operator:
     keys, maybe = build.keys(node)
     if node.mark is None:
         return operators.Exists(build.dictionary, keys, maybe, node.negated)
+    # `marks` is indexed by whether a partner exists, so NOT EXISTS swaps the ids of false and true.
     from_marks = build.terms.marks
     marks = from_marks[::-1] if node.negated else from_marks
     return operators.Exists(build.dictionary, keys, maybe, marks=marks)

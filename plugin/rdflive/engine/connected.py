@@ -1,12 +1,16 @@
-"""Walks through the star states from an update outwards: Algorithms 6 and 7 of paper 001.
+"""The walks of a basic graph pattern, from one update to the solutions that it makes or ends: Algorithms 6
+and 7 of paper 001.
 
-A walk starts at one pattern with the triple that matched it, follows the ordered array of that pattern
-(Proposition 5) and appends one projected tuple per solution. Stars are grouped as Section 6.5 suggests:
-a centre takes part only while its triple match state is full, its neighbours come from access paths.
+A walk starts at one pattern with the triple that matched it. It binds the other variables in the order that
+the planner fixed for that pattern (its ordered array, Proposition 5) and appends one projected tuple per
+solution. Neighbours come from the patterns' access paths. A centre whose triple match state is not full ends
+the walk at once, because some pattern has no match there (Section 6.5).
 
-A triple that matches several patterns of one query must yield each solution once. An insert is stored
-first and walked after, a delete walked first and cleared after, so every walk sees the triple; the walk
-of pattern i then skips the solutions that map an earlier pattern to the same triple.
+A triple that matches several patterns of one query must yield each solution once. Example: the patterns `?a
+:knows ?b . ?b :knows ?c` and the insert of `(x, knows, x)`. The triple is stored first, so the walk from
+pattern 0 sees it for pattern 1 too and gives (x, x, x). The walk from pattern 1 finds the same solution and
+skips it, because pattern 0 is mapped to the very triple that the walk began with. For a delete the order is
+reversed, walk first and clear after, so that both walks still see the triple.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ def intersect(found: list[Any]) -> Collection[Any]:
             return ()
     if bare is not None:
         return (bare,) if all(bare in values for values in sets) else ()
+    # The smallest set first: an intersection costs as many probes as its first operand has members.
     sets.sort(key=len)
     common: set[Any] = sets[0].intersection(*sets[1:])
     return common
@@ -64,8 +69,9 @@ def intersect(found: list[Any]) -> Collection[Any]:
 def compile_walk(plan: WalkPlan, array: OrderedArray, *, once: bool = True) -> Walk:
     """Write and compile the walk of one ordered array.
 
-    With `once` the solutions that map an earlier pattern to the same triple are left to that pattern's
-    walk; without it the walk lists every solution through the triple (for a full evaluation).
+    With `once`, solutions that map an earlier pattern to the same triple are skipped, because that pattern's
+    own walk gives them. A full evaluation starts from one pattern only, so it needs all of them and passes
+    False.
     """
     return _Writer(plan, array).write(once)
 
@@ -77,9 +83,11 @@ class _Writer:
         self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
         self.conditions = list(plan.conditions)
+        # How the generated code gives up: the innermost loop goes on with its next value, and before the
+        # first loop the function returns.
         self.fail = "return"
         self.found: dict[int, str] = {}
-        """The name under which the walk holds what a pattern's path gave."""
+        """Pattern number → the local variable that holds what the pattern's access path gave."""
         seed = plan.patterns[array.seed]
         self.names: dict[Variable, str] = {}
         for argument, term in zip(self.arguments, seed, strict=True):
@@ -130,13 +138,16 @@ class _Writer:
         return self.source.name(self.plan.path(j, tuple(slots.index(v) for v in bound)))
 
     def _demand_full(self, centres: Sequence[Variable | None]) -> None:
+        """Give up unless the match state of each of these centres is full."""
         for centre in centres:
             if centre in self.plan.masks:
                 mask, full = map(self.source.name, self.plan.masks[centre])
+                # A ground pattern set has no centre; its star has one entry, under the empty tuple.
                 value = "()" if centre is None else self.names[centre]
                 self.source.line(f"if {mask}[{value}] != {full}: {self.fail}")
 
     def _loop(self, target: str, values: str) -> None:
+        """Write a loop over `values`; the rest of the function goes inside it."""
         self.source.enter(f"for {target} in {values}:")
         self.fail = "continue"
         self._count()
@@ -146,18 +157,25 @@ class _Writer:
             self.source.line(f"{self.source.name(self.plan.meter.spend)}()")
 
     def _scan(self, j: int) -> None:
+        """Bind variables that nothing bound so far is linked to, by listing every match of pattern j."""
         slots = self._slots(j)
         path = self._path(j, slots)
         self._loop(self._bind(slots), path)
 
     def _lookup(self, j: int) -> tuple[str, list[Variable]]:
-        """The expression of what pattern j offers next to what is bound, and the variables it offers."""
+        """Give the expression that looks pattern j up by its bound variables, and the variables it then
+        binds.
+        """
         slots = self._slots(j)
         bound = [v for v in slots if v in self.names]
         return f"{self._path(j, bound)}.get({self._tuple(bound)})", [v for v in slots if v not in bound]
 
     def _look_ahead(self) -> None:
-        """Look up every path whose key is bound by now, so that a missing neighbour ends the walk early."""
+        """Look up every path whose key is bound by now.
+
+        A missing neighbour then ends the walk before it enters the loops of other patterns. Without this, a
+        walk would list all values of `?b` before it finds that `?c` has none.
+        """
         will = set(self.names)
         for step in self.array.steps:
             if not step.scan:
@@ -171,12 +189,17 @@ class _Writer:
             will.update(step.binds)
 
     def _follow(self, j: int) -> None:
+        """Bind the open variables of pattern j, the only pattern that links them to what is bound."""
         _, offered = self._lookup(j)
+        # An access path holds a lone neighbour bare and several in a set, see `pattern.Neighbours`.
         found = self.found[j]
         self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
 
     def _meet(self, variable: Variable, links: Sequence[int]) -> None:
+        """Bind a variable that several patterns link to what is bound: their neighbours are intersected."""
         names = [self.found[j] for j in links]
+        # Two patterns are the common case, so their intersection is written out instead of calling
+        # `intersect`.
         if len(names) == 2:
             a, b = names
             lone = f"(({a},) if ({a} in {b} if type({b}) is set else {a} == {b}) else ())"
@@ -209,7 +232,7 @@ class _Writer:
                 self.source.line(f"if not {self.source.name(passes)}(({row})): {self.fail}")
 
     def _leave_to(self, j: int) -> None:
-        """Skip a solution that maps the earlier pattern j to the triple of this walk."""
+        """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j gives it."""
         tests = []
         for argument, term, seeded in zip(
             self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True
@@ -220,5 +243,6 @@ class _Writer:
                 tests.append(f"{argument} == {self.source.name(term)}")
             elif term != seeded:
                 return  # two constants that differ: no triple matches both
+        # A comparison of a name with itself is always true.
         tests = [test for test in tests if len(set(test.split(" == "))) > 1]
         self.source.line(f"if {' and '.join(tests) or 'True'}: {self.fail}")

@@ -1,4 +1,4 @@
-"""Terms to small integers and back; a term lives exactly as long as something cached refers to it."""
+"""Terms as small integers, and back; a term is kept exactly as long as something cached refers to it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ Id: TypeAlias = int
 UNBOUND: Final = 0
 """The id that stands for no term; its entry is None, and references to it cost nothing."""
 
+# More references than `drop` can ever take away, see `keep_all`.
 _FOR_GOOD: Final = 1 << 40
 
 
 class Dictionary:
-    """A reference-counted two-way map between terms and ids (>= 1, reused after release).
+    """A reference-counted two-way map between terms and ids (>= 1; ids are used again after release).
 
-    `intern` gives an id without a reference, good until the next `sweep`; `hold` and `drop` count.
+    `intern` gives an id without a reference. The id stays valid until the next `sweep`, which releases every
+    term without references. `hold` and `drop` add and take away references.
 
     >>> terms = Dictionary()
     >>> terms.hold([terms.intern("a")]); terms.intern("b"); terms.sweep(); len(terms)
@@ -38,7 +40,7 @@ class Dictionary:
         self._free: list[Id] = []
         self._loose: list[Id] = []
         self.meter: Meter | None = None
-        """Counts what those cost who keep rows of these ids; None where nobody does."""
+        """Counts the rows that a subscription with a budget keeps; None on the shared dictionary."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -53,7 +55,9 @@ class Dictionary:
             self.terms[new] = term
         else:
             new = len(self.terms)
-            self._references.append(0)  # one too many, behind the last, where this is interrupted
+            self._references.append(
+                0
+            )  # before `terms`: an interruption between may leave one count too many, never one too few
             self.terms.append(term)
         self.ids[term] = new
         self._loose.append(new)
@@ -74,15 +78,24 @@ class Dictionary:
                 self._loose.append(i)
 
     def keep_all(self) -> None:
-        """Keep the terms that are there for good: after an interruption their counts may be wrong."""
+        """Never release the terms that are there now.
+
+        An interruption may have come between a change and its `hold`, so the counts cannot be trusted. A term
+        that stays too long costs memory; one that goes too early makes ids stand for other terms.
+        """
         self._references += [0] * (len(self.terms) - len(self._references))
         for i in range(len(self._references)):
             self._references[i] += _FOR_GOOD
 
     def sweep(self) -> None:
-        """Release what has no reference; until then the terms of a delete can still be read."""
+        """Release the terms without references.
+
+        It is called when deltas have been handed on, because the solutions of a delete are read from the
+        dictionary after their last reference is gone.
+        """
         for i in self._loose:
             term = self.terms[i]
+            # An id may be in the list twice, and may have been held again since.
             if not self._references[i] and self.ids.get(term) == i:
                 del self.ids[term]
                 self.terms[i] = None
@@ -95,7 +108,9 @@ class Dictionary:
 
 
 class _Metered(Dictionary):
-    """Counts every row that is held. It has the lists of the dictionary that it stands for."""
+    """The dictionary of one subscription with a budget: it shares every list with the original and counts
+    each row that is held.
+    """
 
     __slots__ = ()
     meter: Meter

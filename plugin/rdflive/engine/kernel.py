@@ -1,7 +1,7 @@
-"""The seam around the inner loop: integer triples in, integer tuples out.
+"""The inner loop of the engine: updates as integers in, solutions as tuples of integers out.
 
-Nothing here knows terms, stores, batches or callbacks. A compiled twin would replace this module and be
-tested by the same suite.
+Nothing here knows terms, stores, batches or callbacks, so that a compiled module could take its place and
+pass the same tests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Snapshot: TypeAlias = Callable[[PatternState], Iterable[tuple[int, ...]]]
 
 
 class SegmentState:
-    """One segment of one query inside the kernel, and the solutions it gave since last emptied."""
+    """One segment of one query inside the kernel, and its solutions since they were last taken.
+
+    A segment is a part of a basic graph pattern whose patterns are connected by variables.
+    """
 
     __slots__ = ("added", "paths", "patterns", "plan", "removed", "segment", "stars")
 
@@ -54,7 +57,7 @@ class SegmentState:
 
 
 class Kernel:
-    """Patterns, stars and walks of all segments; equal patterns and stars exist once."""
+    """The patterns, stars and walks of all segments on one graph; equal patterns and stars are shared."""
 
     def __init__(self, make: Callable[[], MutableMapping[Any, Any]] = dict) -> None:
         self._make = make
@@ -62,17 +65,22 @@ class Kernel:
         self.patterns: dict[Identity, PatternState] = {}
         self.stars: dict[Any, Star] = {}
         self.dirty: dict[SegmentState, None] = {}
+        """The segments that have solutions to be taken; a dict, because order must not depend on hashes."""
 
     def apply(self, sign: int, s: int, p: int, o: int) -> Patterns:
         """Apply one update, and return the patterns that it matched.
 
-        `sign` is +1 for an insert of a triple that was absent, -1 for a delete of one that was present;
-        -1 as an id is a term that no pattern knows. Solutions go to `SegmentState.added` or `removed`.
-        Where a condition raises, patterns hold what they did, and the segments have to begin anew.
+        `sign` is +1 for the insert of a triple that was absent, -1 for the delete of one that was present.
+        The id -1 is a term that no pattern knows. New solutions are appended to `SegmentState.added`, ended
+        ones to `removed`.
+
+        If a filter raises, the patterns are as they were before the call, but some segments have taken a part
+        of the change: the caller has to start them again.
         """
         router = self.router
         node = router.nodes.get(p, EMPTY)
-        if router.open is EMPTY and not router.guarded:  # the common case of `Router.route`, written out
+        # `Router.route` written out for the common case: every write that is looked at passes here.
+        if router.open is EMPTY and not router.guarded:
             found: Patterns = node[0]
             _, by_object, by_subject, by_both = node
             if by_object is not None:
@@ -86,6 +94,8 @@ class Kernel:
         if not found:
             return found
         if sign > 0:
+            # All patterns take the triple before any walk begins, so that each walk sees it in every
+            # pattern; a walk then skips the solutions of earlier patterns, see `connected`.
             for pattern in found:
                 pattern.insert(s, p, o)
             try:
@@ -135,7 +145,9 @@ class Kernel:
                     fresh.paths.setdefault(pattern, []).append(slots)
             return pattern.paths[slots]
 
-        for centre in segment.centres:  # a path that runs empty clears the bit, so it must be there
+        # A mask loses the bit of a pattern when the path from the centre has no neighbour left. So a star
+        # needs that path even if no walk does. Patterns of one variable have none: a delete clears the bit.
+        for centre in segment.centres:
             for j, pattern in enumerate(segment.patterns):
                 if centre in pattern.variables and len(pattern.variables) > 1:
                     path(j, (pattern.variables.index(centre),))
@@ -147,18 +159,21 @@ class Kernel:
             segment.patterns, state.patterns, masks, segment.projection, conditions, path, meter
         )
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
-        if meter is not None:  # the walks of others come after it, so nothing must leave it
+        if meter is not None:
+            # An update runs the walks of all queries in turn. A budget that stops this one must not raise
+            # here, or the walks after it would miss the update. `attempt` notes the error for later.
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
             pattern_state.walks.append((walk, state))
 
     def solutions(self, state: SegmentState, snapshot: Snapshot) -> list[Row]:
-        """List the current solutions of a segment, starting from its rarest pattern."""
+        """List the current solutions of a segment, from the pattern that has the fewest matches."""
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
         matches = pattern.matches()
+        # A pattern that keeps nothing is read from the store.
         triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern)
         rows: list[Row] = []
         for triple in list(triples):
@@ -168,9 +183,12 @@ class Kernel:
     def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:
         """Stop maintaining a segment and free what only it used.
 
-        Returns the patterns that keep nothing any more, with the matches that they kept.
+        Returns the patterns that keep nothing any more, with the matches that they had kept: the caller still
+        holds their ids in the dictionary.
         """
         self.dirty.pop(state, None)
+        # Taken before the paths go. These are generators over the path objects, which outlive their removal
+        # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
         for pattern in state.patterns:
             pattern.walks = [entry for entry in pattern.walks if entry[1] is not state]
@@ -246,12 +264,13 @@ class QuadKernel(Kernel):
 
 
 def _take_back(patterns: Patterns, *ids: int) -> None:
+    """Undo the inserts of an update, after a walk raised."""
     for pattern in patterns:
         pattern.delete(*ids)
 
 
 class _Fresh:
-    """Paths and masks made for one segment that must be filled before its first update."""
+    """The paths and masks that a new segment added, and that must be filled before its first update."""
 
     def __init__(self) -> None:
         self.paths: dict[PatternState, list[tuple[int, ...]]] = {}

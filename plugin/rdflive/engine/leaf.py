@@ -1,4 +1,4 @@
-"""One maintained basic graph pattern: nets what its segments found, with DISTINCT and the product."""
+"""One maintained basic graph pattern: the net changes of its segments, with DISTINCT and the product."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ __all__ = ["Leaf"]
 
 
 class Leaf:
-    """What stands directly above the segments of one pattern.
+    """The input of a query's operators: the delta of one basic graph pattern.
 
-    It keeps nothing when it has one segment. DISTINCT counts the rows of each segment (unless its
-    projection keeps them apart anyway), so that their product needs no counts of its own. Several
-    segments keep their answers, which the product needs.
+    A pattern of one segment keeps nothing here. Several segments keep their answers, because a change of one
+    is joined with the answers of the others (a Cartesian product, as segments share no variable). DISTINCT
+    counts the rows of each segment, so that the product needs no counts of its own; it counts nothing where
+    the projection keeps every variable, since rows are then distinct already.
     """
 
     __slots__ = ("_combine", "_distinct", "answers", "plan", "states")
@@ -70,6 +71,7 @@ def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
 def _net(state: SegmentState) -> Weights:
     delta: Weights = {}
     add_rows(delta, state.added, 1)
+    # One commit may add and remove the same solution; only the net change may reach the operators.
     add_rows(delta, state.removed, -1)
     state.added.clear()
     state.removed.clear()

@@ -1,8 +1,8 @@
-"""A query with a budget: what it makes is counted before it is made, what it keeps while it is kept.
+"""A query with a budget: rows are counted before they are made, and as long as they are kept.
 
-An operator belongs to one query, so one that is cut short concerns nobody else: the query ends, and drops
-what it held. What queries share, the paths and masks of patterns, is never cut short: walks through them
-change nothing, and a test that could be is of a pattern of the query's own (`View`).
+An operator belongs to one query, so when a budget stops it half-way only that query ends and drops what it
+held. Paths and masks of patterns are shared by queries and must never be left half-way. They cannot be: walks
+only read them, and a filter that a budget may stop makes the pattern the query's own (see `View._filter`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rdflive.query.plan import Plan, Step
 __all__ = ["MeteredQuery"]
 
 Length: TypeAlias = Callable[[Row], int]
-"""Gives the characters of the strings that a row got in a step."""
+"""Gives how many characters the strings computed in a step add to a row."""
 
 
 class MeteredQuery(QueryState):
@@ -58,7 +58,7 @@ class MeteredQuery(QueryState):
         return self.meter.run(super().drain)
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
-        """List the whole answer, on the budget of an opening; what that needs is not kept."""
+        """List the whole answer, on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         kept = meter.kept_rows, meter.kept_characters
         try:
@@ -76,7 +76,8 @@ class MeteredQuery(QueryState):
                 results.append(leaf or {})
                 continue
             inputs = [results[i] for i in step.inputs]
-            # a template with blank nodes makes new ones for each copy of a row
+            # a template with blank nodes makes other nodes for each copy of a row, so each copy costs
+            # Elsewhere equal rows are one entry with a weight, and cost one computation.
             copied = isinstance(step.node, algebra.Construct)
             self.meter.spend(sum(_copies(rows) if copied else len(rows) for rows in inputs))
             results.append(operator.update(*inputs) if first or any(inputs) else {})
@@ -86,7 +87,7 @@ class MeteredQuery(QueryState):
         return results[-1]
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:
-        """Count the solutions, each as often as it occurs: so often it is told."""
+        """Count each solution as often as it occurs, because it is told so often."""
         self.meter.spend(_copies(weights))
         return super()._list(weights)
 
@@ -103,7 +104,7 @@ def _metered(step: Step, meter: Meter) -> Step:
 
 
 def _length(step: Step, terms: TermTable) -> Length | None:
-    """Give what measures the strings that a step makes; None where it makes none."""
+    """Give the function that measures the strings that a step computes; None if it computes none."""
     node = step.node
     if isinstance(node, algebra.Extend):
         makes, columns = not node.expression.is_plain, 1

@@ -1,4 +1,4 @@
-"""A multiset of rows that knows which rows its changes bring in and take out (DISTINCT is one)."""
+"""A multiset of rows that tells which rows a change brings in or removes, which is what DISTINCT needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_rows(weights: Weights, rows: Iterable[Row], sign: int) -> None:
 
 
 class Multiset:
-    """Counted rows of ids; each distinct row holds its terms in the dictionary."""
+    """Rows of ids with counts. Each distinct row holds its ids in the dictionary, once."""
 
     __slots__ = ("_dictionary", "weights")
 

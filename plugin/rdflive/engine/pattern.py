@@ -1,4 +1,4 @@
-"""The state kept for one distinct triple pattern, shared by every subscription that asks it."""
+"""The state of one distinct triple pattern, shared by all subscriptions whose queries contain the pattern."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ Key: TypeAlias = tuple[int, ...]
 """A canonical pattern of a triple or a quad: constants are ids (>= 0), variables -1, -2, ... in order of
 first position."""
 Neighbours: TypeAlias = MutableMapping[Any, Any]
-"""An access path: bound slots -> the value of the open ones, bare when alone, in a set from two on."""
+"""An access path: values of the bound variables → values of the open ones.
+
+A lone value is stored bare, two and more in a set. Most paths follow functional properties, and a set of one
+takes about 200 bytes more than the value itself.
+"""
 Masks: TypeAlias = dict[int, list[tuple[MutableMapping[Any, int], int]]]
-"""The star masks that follow each slot of a pattern, with the pattern's bit in them."""
+"""Slot of the pattern → the star masks that have a bit for the pattern at that slot, and that bit."""
 Update: TypeAlias = Callable[..., None]
 """Takes the ids of a triple or a quad."""
 Walk: TypeAlias = Callable[..., None]
@@ -30,7 +34,11 @@ ARGUMENTS: Final = ("s", "p", "o", "g")
 
 @dataclass(frozen=True, slots=True)
 class RowTest:
-    """An atomic filter of a pattern: what it is called, the slots it reads, and the test itself."""
+    """A filter over the variables of one pattern: its text, the slots it reads, and the test.
+
+    Two patterns with the same text and slots are taken for the same pattern, so the text must tell tests
+    apart.
+    """
 
     text: str
     slots: tuple[int, ...]
@@ -61,9 +69,14 @@ def each(found: Any) -> tuple[Any, ...] | set[Any]:
 class PatternState:
     """Access paths and star masks of one triple or quad pattern, and the walks that its updates start.
 
-    A *slot* is a distinct variable of the pattern. A path from slots K lists, per value of K, the
-    values of the other slots; the path from all slots is the plain set of matches. `insert` and
-    `delete` keep them, `walks` are called with the triple and the list that collects solutions.
+    A *slot* is a distinct variable of the pattern. A path from slots K maps each value of K to the values of
+    the other slots; the path from all slots is the plain set of matches. Example: for `?a :knows ?b` and the
+    triples (x, knows, y), (x, knows, z), the path from slot 0 is `{x: {y, z}}`, the path from slot 1 is `{y:
+    x, z: x}`, and the path from both is `{(x, y), (x, z)}`.
+
+    `insert` and `delete` keep paths and masks. They are generated functions, written anew whenever a path or
+    a mask comes or goes. Each of `walks` is called with the ids of a triple and the list that collects
+    solutions.
     """
 
     __slots__ = (
@@ -87,14 +100,14 @@ class PatternState:
         self.hits = 0
         """How many updates matched, counted by the caller of the kernel."""
         self.keeps = False
-        """True when an update of this pattern leaves something behind."""
+        """True when the pattern has a path or a mask, so that a match leaves something behind."""
         self.held = False
         """True while the dictionary holds the terms of every match."""
         self._make = make
         self._write()
 
     def use(self, path: tuple[int, ...]) -> bool:
-        """Count one more user of a path; True when the path is new, hence still empty."""
+        """Count one more user of a path; True when the path is new and the caller has to fill it."""
         self.uses[path] = self.uses.get(path, 0) + 1
         if path in self.paths:
             return False
@@ -124,16 +137,17 @@ class PatternState:
         self._write()
 
     def matches(self) -> Iterator[tuple[int, ...]] | None:
-        """Iterate the cached matches as slot values; None when nothing lists them."""
+        """Iterate the matches, as slot values, that some path or mask lists; None when nothing lists them."""
         for path, found in self.paths.items():
             return _matches(path, found, self.arity)
         for entries in self.masks.values():
             mask, bit = entries[0]
+            # A pattern that has masks and no path has at most one variable: its bit in a mask is its match.
             return ((value,) if self.arity else () for value, bits in mask.items() if bits & bit)
         return None
 
     def size(self) -> tuple[int, int]:
-        """Rank patterns by how few matches a full evaluation would start from: variables, then keys."""
+        """Rank patterns as starts of a full evaluation: fewer variables first, then fewer keys."""
         return self.arity, min(map(len, self.paths.values()), default=0)
 
     def triple(self, values: tuple[int, ...]) -> tuple[int, ...]:
@@ -193,11 +207,13 @@ def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
 
 
 def _writer(pattern: PatternState, operation: str) -> Update:
-    """Write the function that puts one match into every path and mask, or takes it out."""
+    """Generate the function that puts one match into every path and mask, or takes it out."""
     source = Source(f"def {operation}({_arguments(pattern.key)}):")
     source.line("pass")
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
+        # A path from one slot gets or loses a key exactly when a centre gets its first match or loses its
+        # last. So the masks of that slot are kept in the same branch, without another probe.
         masks = pending.pop(path[0], []) if len(path) == 1 else []
         _write_path(source, pattern, path, found, masks, operation)
     for slot, masks in pending.items():  # a pattern of one variable needs no path: its bit is its match
@@ -206,7 +222,10 @@ def _writer(pattern: PatternState, operation: str) -> Update:
 
 
 def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:
-    """Write the function that puts one match into these new paths and masks only."""
+    """Generate the function that puts one match into these paths and masks only.
+
+    It fills what one new segment needs, while the rest of the pattern is already filled.
+    """
     source = Source(f"def insert({_arguments(pattern.key)}):")
     source.line("pass")
     for path in paths:

@@ -1,4 +1,6 @@
-"""Algorithm 3 and the generic procedure of Section 6.1: a Cartesian product listed only for its delta."""
+"""The Cartesian product of segments, of which only the delta is listed: Algorithm 3 and Section 6.1 of paper
+001.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,12 @@ def combine_within(meter: Meter, factors: Sequence[Weights]) -> Iterator[tuple[t
 def advance(
     answers: Sequence[Multiset], deltas: Sequence[Weights], combine: Combine = combine, *, distinct: bool
 ) -> Combined:
-    """Bring the factors' answers up to date and give the delta of their product.
+    """Bring the answers of the factors up to date and give the delta of their product.
 
-    Telescoped: the delta of a factor meets the factors before it as they are now and those after it as
-    they were, so a change of several factors counts once. Nothing is listed while a factor is empty.
-    With `distinct` every row weighs one, and a factor's delta is what turned up or vanished in it.
+    The delta of a factor is combined with the new answers of the factors before it and the old answers of
+    those after it: Δ(A × B) = ΔA × B + (A + ΔA) × ΔB. So a commit that changes several factors counts each
+    combination once. Nothing is listed while a factor is empty. With `distinct` every row weighs one, and the
+    delta of a factor is the rows that came or went.
     """
     total: Combined = {}
     for i, delta in enumerate(deltas):

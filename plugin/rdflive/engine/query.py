@@ -1,4 +1,4 @@
-"""One maintained query: its leaves, and the operators above them, run in the order of the plan."""
+"""One maintained query: the basic graph patterns at its leaves, and the operators above them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
 
 
 def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
-    """Count of each solution that went how many went in the second of two steps that came to `net`."""
+    """Count the solutions that left because time passed.
+
+    A commit makes two steps: its writes, then `passed`, what time changed; `net` is their sum. A solution
+    that time removed but a write had only added in the same commit did not leave at all.
+    """
     losses = {solution: min(-weight, -net.get(solution, 0)) for solution, weight in passed.items()}
     return {solution: count for solution, count in losses.items() if count > 0}
 
@@ -64,7 +68,7 @@ class QueryState:
         self._sorter: Sorter | None = make_sorter(plan, terms)
 
     def renew(self) -> None:
-        """Begin with new leaves and operators; the old ones may be half-way through a change."""
+        """Start with new leaves and operators; the old ones may be half-way through a change."""
         steps = self.plan.steps
         self.leaves = [None if step.basic is None else Leaf(step.basic, self._dictionary) for step in steps]
         self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
@@ -81,16 +85,16 @@ class QueryState:
         return [state for leaf in self.leaves if leaf is not None for state in leaf.states]
 
     def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
-        """Begin, by a function that gives what it can tell of the answer."""
+        """Run `fill`, which starts the query; a query with a budget overrides this."""
         return fill()
 
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
-        """Fill the operators from the whole answers of the leaves, and give that of the query."""
+        """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators = self._make()
         return self._name(self._run(self.operators, self._contents(solutions), first=True))
 
     def drain(self) -> TermWeights:
-        """Take what the segments found since the last commit and give the query's delta."""
+        """Take the solutions that the segments found since the last commit and give the query's delta."""
         if self._leaf is not None:
             return self._name(self._leaf.drain())
         deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
@@ -105,8 +109,8 @@ class QueryState:
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
         """List the whole answer with weights, in order where the query has one.
 
-        It is read from the last operator if that keeps it. Otherwise the query is evaluated once more
-        on operators of its own.
+        It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
+        more, with new operators, since those of the query must not see rows twice.
         """
         rows = getattr(self.operators[-1], "rows", None)
         if rows is not None:
@@ -159,7 +163,7 @@ class QueryState:
         return results[-1]
 
     def _name(self, weights: Weights) -> TermWeights:
-        """Give the solutions of rows: where some columns are not shown, several rows may be one."""
+        """Turn rows into solutions; rows that differ only in columns that are not shown become one."""
         listed = self._list(weights)
         return dict(listed) if self._pick is not None else add_up(listed)
 
@@ -178,7 +182,9 @@ class QueryState:
 
 
 def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
-    """Make what puts a row in the order of the projection, where that shows every column once."""
+    """Make the function that puts a row in the order of the projection, if each column is shown once; else
+    None.
+    """
     places = [place for place in plan.places if place is not None]
     if len(places) != len(plan.places) or sorted(places) != list(range(len(plan.steps[-1].columns))):
         return None

@@ -1,4 +1,4 @@
-"""Which patterns can a triple match? Keyed by constants: all eight shapes of bound positions."""
+"""Finds the patterns that a triple can match, by their constants, in all eight combinations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ EMPTY: Final[Shelves] = ((), None, None, None)
 
 
 class Router:
-    """At most eight probes per triple, however many patterns stand behind them.
+    """Finds matching patterns with at most eight probes per triple, however many patterns there are.
 
-    `nodes` maps a predicate to its shelves: the patterns without other constants, then dictionaries by
-    object, by subject, and by both, each None while empty. `open` holds the shelves of the patterns
-    whose predicate is a variable. So a triple whose predicate no pattern names costs one probe, or at
-    most five. Ids are >= 0; -1 stands for a term that no pattern knows.
+    `nodes` maps a predicate to its shelves. `open` holds the shelves of the patterns whose predicate is a
+    variable. Shelves are a tuple: the patterns without other constants, then dictionaries of patterns by
+    object, by subject and by both, each None while empty. Example: the pattern `?t :delay 4` is in
+    `nodes[delay][1][4]`.
+
+    So a triple whose predicate no pattern names costs one probe, or at most five. Ids are >= 0; -1 stands for
+    a term that no pattern knows.
     """
 
     __slots__ = ("_make", "guarded", "nodes", "open")
@@ -49,9 +52,10 @@ class Router:
         return found
 
     def may_match(self, known: Callable[[Term, int], int], change: tuple[Term, ...]) -> bool:
-        """Tell whether some pattern's constants fit a triple (or quad) of terms, asking for few ids.
+        """Tell whether some pattern's constants fit a triple (or quad) of terms.
 
-        `known` gives the id of a term, or its second argument; hashing a literal is not cheap.
+        `known` gives the id of a term, or its second argument. Ids are asked for one by one and only where a
+        dictionary would be probed, because hashing an rdflib literal is not cheap.
         """
         p = known(change[1], -1)
         if self.open is EMPTY and p not in self.nodes:
@@ -77,6 +81,7 @@ class Router:
         self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
     def _put(self, pattern: PatternState, change: Callable[[Patterns], Patterns]) -> None:
+        # The graph of a quad pattern is always a variable, so three places decide.
         s, p, o = pattern.key[:3]
         shelves = list(self.nodes.get(p, EMPTY) if p >= 0 else self.open)
         if s < 0 and o < 0:

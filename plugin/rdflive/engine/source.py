@@ -1,8 +1,8 @@
-"""Python source written at subscription time: a plan becomes straight-line code, compiled once per shape.
+"""Functions that are generated as Python source: an access plan becomes straight-line code.
 
-An update of a pattern touches a handful of dictionaries; interpreting a plan for each one costs more
-than the probes themselves. Constants and containers are bound by name, never written into the text, so
-equal shapes share one code object.
+An update of a pattern touches a handful of dictionaries, and interpreting a plan would cost more than the
+probes. Constants and containers are bound to names and never written into the text, so plans of the same
+shape have the same text and share one compiled code object.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Source:
         self._margin -= 1
 
     def enter(self, head: str) -> None:
-        """Add `head` and indent everything that follows."""
+        """Add `head` and indent everything that follows, to the end of the function."""
         self.line(head)
         self._margin += 1
 

@@ -1,9 +1,13 @@
-"""Triple match states: Algorithm 1 (ground) and Algorithm 2 (var-centric stars) of paper 001, mended.
+"""Triple match states: Algorithm 1 (ground) and Algorithm 2 (var-centric stars) of paper 001, corrected.
 
-A star keeps one bit per pattern and value of its centre: set while the pattern has a match there. Only a
-value whose mask is full takes part in an answer. A ground pattern set is the star without a centre, its
-only value being the empty tuple. Mended against the paper: a delete clears its bit whether or not it
-retracts an answer, all-zero records go at once, and an edge updates every pattern that it matches.
+A star is a set of patterns that share a variable, its centre. It keeps, per value of the centre, one bit for
+each pattern that has a match there. Only a value whose mask is full can be part of an answer. Example: for
+`?t :delay ?m ; :nextStop ?s`, the triple (T101, delay, 4) sets bit 0 of T101. T101 counts when (T101,
+nextStop, ...) has set bit 1 too. Ground patterns are the star without a centre, whose only value is the empty
+tuple.
+
+Three errors of the paper are corrected: a delete clears its bit whether or not it retracts an answer, a
+record without bits is removed at once, and a triple updates every pattern that it matches.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ StarKey = frozenset[tuple[Identity, int]]
 
 
 def star_key(members: Sequence[tuple[PatternState, int]]) -> StarKey:
-    """Identify a star by its patterns and where the centre stands in them."""
+    """Identify a star by its patterns and the slot of the centre in each."""
     return frozenset((pattern.identity, slot) for pattern, slot in members)
 
 
@@ -35,6 +39,8 @@ class Star:
         self, members: Sequence[tuple[PatternState, int]], make: Callable[[], MutableMapping[Any, Any]]
     ) -> None:
         self.key = star_key(members)
+        # The same pattern written twice, as in `?x a :A . ?x a :A`, is one member: it could never set two
+        # bits apart.
         distinct = {(pattern.identity, slot): pattern for pattern, slot in members}
         self.members = [(pattern, slot, 1 << i) for i, ((_, slot), pattern) in enumerate(distinct.items())]
         self.full = (1 << len(self.members)) - 1
@@ -42,7 +48,7 @@ class Star:
         self.users = 0
 
     def watch(self) -> None:
-        """Let the mask follow its patterns."""
+        """Have the patterns keep the mask."""
         for pattern, slot, bit in self.members:
             pattern.join_star(slot, self.mask, bit)
 

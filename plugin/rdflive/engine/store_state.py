@@ -1,4 +1,4 @@
-"""Everything maintained on one store: the views of its graphs, and the queries that look at them."""
+"""Everything that is maintained on one store: the views of its graphs, and the queries over them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ __all__ = ["Emit", "StoreState", "ViewOf"]
 log = logging.getLogger("rdflive")
 
 Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
-"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and how many
-of each of the solutions that went did so because of time."""
+"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
+solutions that were removed because time passed, each with its count.
+"""
 Found: TypeAlias = tuple[TermWeights, bool]
 """A delta, and whether it is the whole answer."""
 ViewOf: TypeAlias = Callable[[Any], View]
@@ -58,20 +59,28 @@ class StoreState:
         self._stopped: dict[QueryState, None] = {}
         """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
         self._untimed: dict[QueryState, Found] | None = None
-        """The deltas of this commit that are not due to time; None where time changes nothing."""
+        """The deltas of this commit that the writes caused, where time changes something too; otherwise None.
+
+        Windows move in the same commit that brings a write. The two kinds of deltas are computed one after
+        the other so that a subscription can be told which solutions only expired.
+        """
         self._every: set[QueryState] = set()
-        """The queries that are told of every report of their windows."""
+        """The queries that are told every report of their windows, also one without a change."""
         self._reported: set[View] = set()
         self._owed: dict[QueryState, None] = {}
-        """The queries whose delta nobody has been handed yet; those that a failure leaves begin anew."""
+        """The queries with a delta that was not handed on yet. One that is still here after a failure is told
+        its whole answer.
+        """
         self._commits = False
-        """True while terms must stay: what some query has to tell is not yet read."""
+        """True while a commit has terms to tell of that may have no reference any more."""
         self.seconds = 0.0
         """Time spent above the segments."""
 
     def commit(self, sequence: int) -> None:
-        """Hand the net delta of each query that changed to its subscription; a second call finds none."""
+        """Hand the net delta of each changed query to its subscription. A second call does nothing."""
         start = perf_counter()
+        # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
+        # deltas are terms.
         self._commits, self._untimed = True, None
         try:
             if self._unflushed or self._broken or self._owed:
@@ -91,12 +100,14 @@ class StoreState:
         self.dictionary.sweep()
 
     def _deltas(self) -> dict[QueryState, Found]:
-        """Take the deltas of the queries whose segments found anything."""
+        """Take the deltas of the queries whose segments have solutions to be taken."""
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
                 owners = (self._owners.get(state) for state in view.kernel.dirty)
                 changed.update((owner[0], None) for owner in owners if owner is not None)
+                # Noted before anything is taken: whatever interrupts from here on, the query is told its
+                # whole answer.
                 self._owed.update(changed)
                 view.kernel.dirty.clear()
         return {query: self._drain(query) for query in changed}
@@ -104,7 +115,7 @@ class StoreState:
     def _emit_timed(
         self, sequence: int, untimed: dict[QueryState, Found], timed: dict[QueryState, Found]
     ) -> None:
-        """Hand on deltas of which some are due to time alone."""
+        """Hand on deltas of which some were caused by time alone."""
         reported, self._reported = self._reported, set()
         every = [query for query in self._every if not reported.isdisjoint(self._views[query])]
         for query in dict.fromkeys((*untimed, *timed, *every)):
@@ -118,7 +129,7 @@ class StoreState:
     def _tell(
         self, query: QueryState, sequence: int, found: Found, expired: TermWeights, *, always: bool = False
     ) -> None:
-        """Hand on a delta that says something; a query whose delta cannot be made harms no other."""
+        """Hand on a delta that has something to say. If that fails, no other query is affected."""
         delta, initial = found
         if initial or always or (delta and query not in self._every):
             self._owed[query] = None
@@ -132,25 +143,26 @@ class StoreState:
         self._owed.pop(query, None)
 
     def await_flush(self, view: View) -> None:
-        """Have a view's `flush` called at the beginning of the next commit."""
+        """Call a view's `flush` at the beginning of the next commit."""
         self._unflushed[view] = None
 
     def owe(self, query: QueryState) -> None:
-        """Have a query hand on its whole answer at the next commit."""
+        """Hand on a query's whole answer at the next commit."""
         self._owed[query] = None
 
     def give_up(self, view: View) -> None:
-        """Have a view and its queries begin anew at the next commit: it failed half-way."""
+        """Start a view and its queries again at the next commit, because the view failed half-way."""
         self._broken[view] = None
 
     def _flush(self, sequence: int) -> None:
-        """Have views take what they put off; one that fails begins anew, and so do its queries."""
+        """Have views take the changes that they put off; start a view that fails, and its queries, again."""
         missed = set(self._owed)
         waiting, self._unflushed = self._unflushed, {}
         interrupt = self._each(waiting, lambda view: view.flush())
         moved = [view for view in waiting if view.expires and view not in self._broken]
         if self._every:
             self._reported.update(view for view in waiting if view.reports)
+        # What the writes changed is taken before time moves on, so that the two can be told apart.
         if moved:
             self._untimed = self._deltas()
             interrupt = self._each(moved, lambda view: view.expire()) or interrupt
@@ -159,14 +171,16 @@ class StoreState:
                 self._end(query, query.meter.error)
         if self._broken or missed:
             self._mend(sequence, missed)
+        # Ctrl-C is raised only now, when every view is whole again.
         if interrupt is not None:
             raise interrupt
 
     def _each(self, views: Iterable[View], act: Callable[[View], None]) -> BaseException | None:
-        """Have each view act, and note which failed half-way; gives what is to be raised in the end."""
+        """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
         interrupt: BaseException | None = None
         for view in views:
             known = view in self._broken
+            # Noted before it acts, so that an interruption at any line leaves the note.
             self._broken[view] = None
             try:
                 act(view)
@@ -180,7 +194,7 @@ class StoreState:
         return interrupt
 
     def _mend(self, sequence: int, missed: set[QueryState]) -> None:
-        """Start broken views and their queries anew, and queries that missed a delta."""
+        """Start views that failed and their queries again, and queries that missed a delta."""
         broken = [view for view in self._broken if view in self.views.values()]
         on_broken = {query for query, views in self._views.items() if any(view in broken for view in views)}
         queries = [query for query in self._emits if query in missed or query in on_broken]
@@ -206,10 +220,10 @@ class StoreState:
                 self._capture.tear()
 
     def _drain(self, query: QueryState) -> Found:
-        """Give the delta of a query; one that fails is started anew, and its whole answer given.
+        """Give the delta of a query. A query that fails is started again and gives its whole answer.
 
-        A write has happened whatever becomes of a query, and no query may harm another. What fails again
-        has no answer until it is reloaded.
+        The write has happened, whatever a query makes of it, and no query may harm another. A query that
+        fails twice has no answer until the graph is read again.
         """
         try:
             return query.drain(), False
@@ -229,17 +243,18 @@ class StoreState:
             self._tell(query, sequence, (answer, True), {})
 
     def _end(self, query: QueryState, error: BudgetError) -> None:
-        """Stop a query that would exceed its budget, and say so; it stays here until it is removed."""
+        """Stop a query that would exceed its budget, and say so. It stays here until it is removed."""
         assert query.meter is not None  # noqa: S101 - who else would raise that
         self._emits.pop(query)
         self._every.discard(query)
         self._owed.pop(query, None)
         self._stop(query)
+        # The subscription asks for its views until it is closed.
         self._views[query] = []
         query.meter.fail(error)
 
     def _restart(self, query: QueryState) -> TermWeights:
-        """Start a stopped query again and give its answer; none where that fails."""
+        """Start a stopped query again and give its answer; an empty one if that fails."""
         try:
             answer = self._start(query)
             return self.answer(query) if answer is None else answer
@@ -263,8 +278,9 @@ class StoreState:
     ) -> tuple[QueryState, TermWeights | None]:
         """Start maintaining a query on what the store holds now.
 
-        Also gives the answer where starting had to work it out. With `every` each report of its windows is
-        handed on, also one that changes nothing. With a meter the query ends where it costs too much.
+        Returns the query and its answer, or None in place of the answer if starting did not compute it. With
+        `every` each report of its windows is handed on, also one that changes nothing. With a meter the query
+        ends when it costs too much.
         """
         if meter is None:
             query = QueryState(plan, self.dictionary, self.terms, self.to_native)
@@ -315,9 +331,10 @@ class StoreState:
             self._tell_anew(query, sequence)
 
     def renew(self, sequence: int) -> None:
-        """Begin anew with everything, and hand every query its whole answer.
+        """Start everything again after an interruption, and hand every query its whole answer.
 
-        An interruption may have come anywhere, so nothing that changes is relied on but what windows hold.
+        The interruption may have come at any line, so nothing that a change writes is trusted. Only the
+        contents of windows are kept, as no store could give them again.
         """
         self.dictionary.keep_all()
         self._owed.update(dict.fromkeys(self._emits))
@@ -406,10 +423,11 @@ class StoreState:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Release terms, unless a commit will: other queries may still have to tell of them.
+        """Release terms without references, unless a commit or a write is under way.
 
-        Nor in the middle of a write, which may have numbered terms that nobody holds yet: a signal handler
-        may ask for answers there, or close a subscription.
+        A commit releases them at its end: until then other queries may have to tell of them. A write may have
+        numbered terms that nobody holds yet, and a signal handler may ask for answers or close a subscription
+        in the middle of it.
         """
         if not self._commits and not self._capture.is_written:
             self.dictionary.sweep()

@@ -1,4 +1,4 @@
-"""Ids as the terms that expressions compute with, and what they compute as ids."""
+"""Ids as the terms that expressions compute with, and computed terms as ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["TermTable"]
 
 
 class TermTable:
-    """Looks ids up as the terms that expressions compute with, and interns those as the store's own."""
+    """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
     __slots__ = ("_dictionary", "_to_native", "meter", "value")
 
@@ -38,7 +38,7 @@ class TermTable:
             self.value = _converted(dictionary, to_value)
 
     def intern(self, term: Any) -> int:
-        """Give the id of a computed term; unbound where the store can hold no such term."""
+        """Give the id of a computed term; unbound if the store cannot hold such a term."""
         try:
             native = term.native if isinstance(term, Foreign) else self._to_native(term)
             return self._dictionary.intern(native)

@@ -1,4 +1,4 @@
-"""One graph of a store as the engine sees it: its patterns, and the triples behind them."""
+"""One graph of a store as the engine sees it: its patterns, and access to its triples."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ class State(Protocol):
         """Hand on what the changes of a batch came to, when all views have taken them."""
 
     def await_flush(self, view: View) -> None:
-        """Have a view's `flush` called at the beginning of the next commit."""
+        """Call a view's `flush` at the beginning of the next commit."""
 
     def give_up(self, view: View) -> None:
-        """Have a view and its queries begin anew at the next commit: it failed half-way."""
+        """Start a view and its queries again at the next commit, because the view failed half-way."""
 
     def renew(self, sequence: int) -> None:
-        """Begin anew with everything: what has changed is not known."""
+        """Start everything again, because what has changed is not known."""
 
 
 class View:
-    """Listens to one graph and keeps the segments on it; all methods are called under the store's lock.
+    """Listens to one graph and maintains the segments over it; all methods run under the store's lock.
 
-    `commit` is the store's: it runs when all views have taken the changes of a batch.
+    `commit` and `renew` are those of the store: a commit comes after all views have taken the changes of a
+    batch.
     """
 
     def __init__(
@@ -73,14 +74,17 @@ class View:
         """Time spent on the changes that matched some pattern."""
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one exact change; one that matches no pattern costs a few probes and leaves no trace.
+        """Take one change that really happened. A change that matches no pattern costs a few probes.
 
-        Returns true when it matched, and `commit` must follow.
+        Returns True if it matched, so that `commit` must follow.
         """
         self.seen += 1
         return self._router.may_match(self._known, change) and self._take(sign, change)
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
+        """Take a change, and never raise: the write has happened, so a view that fails is started again
+        instead.
+        """
         start = perf_counter()
         try:
             self.take(sign, tuple(map(self._dictionary.intern, change)))
@@ -91,7 +95,9 @@ class View:
         return True
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
-        """Take one exact change whose terms have ids."""
+        """Take one change, given as ids."""
+        # The kernel stores ids in paths and masks without knowing the dictionary, so references are counted
+        # here.
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
         for pattern in self.kernel.apply(sign, *ids):
             pattern.hits += 1
@@ -144,23 +150,25 @@ class View:
                 yield ids
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
-        """List what the graph holds and has these ids; 0 is any."""
+        """List the triples with these ids; 0 stands for any term."""
         intern, terms = self._dictionary.intern, self._dictionary.terms
         for triple in self._triples((terms[key[0]], terms[key[1]], terms[key[2]])):
             yield tuple(map(intern, triple))
 
     def end(self, triple: tuple[int, ...]) -> int | None:  # noqa: ARG002 - nothing in a graph does
-        """Give when time will have taken a triple that is there; None for never."""
+        """Give the instant at which a triple that is there expires; None for never, as in any graph without
+        time.
+        """
         return None
 
     def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise where these segments cannot be maintained as it was asked for."""
+        """Raise if these segments cannot be maintained with the options asked for."""
 
     def reset(self) -> None:
-        """Forget everything but the segments, after a failure."""
+        """Forget everything but the segments."""
 
     def forget(self) -> None:
-        """Forget everything, after an interruption that may have left it half-way through a change."""
+        """Forget everything, because an interruption may have left any part half-way through a change."""
         self.queries = 0
         self.kernel = self._make_kernel()
         self._router = self.kernel.router
@@ -205,10 +213,11 @@ class View:
         )
 
     def _filter(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
-        """Compile a condition of one pattern.
+        """Compile a filter of one pattern.
 
-        A pattern is shared with others, so its tests must be the same for all: one that a budget could
-        cut short makes the pattern that of its subscription alone.
+        Patterns are shared, so their tests must be the same for all subscriptions. A test that the budget of
+        one subscription may stop would end the others' walks too; it gets a text of its own, which makes the
+        pattern the subscription's own.
         """
         if meter is None or condition.is_plain:
             return self._test(condition, variables, None)
@@ -218,7 +227,7 @@ class View:
         return replace(test, text=own, passes=lambda row: bool(attempt(passes, row)))
 
     def _test(self, condition: Condition, variables: tuple[Variable, ...], meter: Meter | None) -> RowTest:
-        """Compile a condition to a test of the values of those variables that it reads."""
+        """Compile a filter to a test of the values of the variables that it reads."""
         terms = self.state.terms if meter is None else self.state.terms.metered(meter)
         slots = [i for i, v in enumerate(variables) if v.readable and v.name in condition.variables]
         columns = {variables[slot].name: place for place, slot in enumerate(slots)}
@@ -240,6 +249,7 @@ class QuadView(View):
         return QuadKernel()
 
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:
+        """Leave out quads of the default graph: GRAPH ?g ranges over named graphs only (SPARQL 1.1, 18.6)."""
         assert pattern.graph is not None  # noqa: S101 - only quads come here
         default = self._default
         slot = pattern.variables.index(pattern.graph)

@@ -6,7 +6,7 @@ __all__ = ["Changes"]
 
 
 class Changes:
-    """Starts gained and lost by each node; what was gained and lost again leaves nothing.
+    """Starts gained and lost by each node. What was gained and lost again leaves no trace.
 
     >>> changes = Changes()
     >>> changes.gain(7, {1, 2}); changes.lose(7, {2, 3}); changes.gained, changes.lost
@@ -42,7 +42,7 @@ class Changes:
 
 def _note(into: dict[int, set[int]], other: dict[int, set[int]], node: int, starts: set[int]) -> None:
     back = other.get(node)
-    if back:  # sets are replaced, never changed: nodes share them
+    if back:  # nodes share these sets, so they are replaced and never changed
         other[node] = back - starts
         starts = starts - back
     if starts:

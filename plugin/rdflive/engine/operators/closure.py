@@ -1,4 +1,4 @@
-"""The property paths `+` and `*`: pairs that the edges of a changing relation connect."""
+"""Closure: the property paths `+` and `*`, maintained while the edges change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Closure"]
 class Closure:
     """Rows (context..., start, end) of the ends that each start reaches.
 
-    Inputs are sets: edges (context..., x, y) and, if `seeded`, starts (context..., x); otherwise every
-    node is a start. `reflexive` adds the pair (x, x) of each seed (SPARQL 1.1, section 18.4:
-    ZeroOrMorePath and OneOrMorePath). Each context is a relation of its own.
+    Inputs are sets: edges (context..., x, y) and, if `seeded`, starts (context..., x); otherwise every node
+    is a start. `reflexive` adds the pair (x, x) of each start (SPARQL 1.1, section 18.4: ZeroOrMorePath and
+    OneOrMorePath). Each context, the graph of GRAPH ?g, is a relation of its own.
 
     >>> edges = {(1, 2): 1, (2, 3): 1}
     >>> terms = Dictionary(); terms.hold(map(terms.intern, "_abc"))
@@ -37,7 +37,9 @@ class Closure:
         self._seeded = seeded
         self._relations: dict[Row, Reach] = {}
         self._pending: tuple[Weights, ...] = ()
-        """The deltas that are being applied: their rows are held already, or dropped."""
+        """The deltas that are being applied, kept for `clear`: a budget may stop an update half-way, when the
+        edges are held or dropped already but the relation does not have them yet.
+        """
 
     def update(self, *deltas: Weights) -> Weights:
         """Apply changes of the edges (and of the seeds); return the pairs that came (+1) and went (-1)."""
@@ -56,6 +58,7 @@ class Closure:
             reach.update(changes)
             self._add(rows, context, reach.changes.gained, 1)
             self._add(rows, context, reach.changes.lost, -1)
+            # `Reach` lets every start reach itself, which is `*`. For `+` the pair (x, x) needs a cycle.
             if not self._reflexive:
                 rows.update(((*context, x, x), sign) for x, sign in reach.turned())
             reach.settle()
@@ -99,5 +102,5 @@ class Closure:
     def _add(self, rows: Weights, context: Row, changes: dict[int, set[int]], sign: int) -> None:
         for end, starts in changes.items():
             rows.update(zip(zip(*map(repeat, context), starts, repeat(end)), repeat(sign)))
-            if not self._reflexive:  # whether a start returns to itself is asked elsewhere
+            if not self._reflexive:  # `update` and `rows` add (x, x) where x is on a cycle
                 rows.pop((*context, end, end), None)

@@ -1,4 +1,4 @@
-"""CONSTRUCT: solutions to the triples that a template makes of them."""
+"""Construct: the triples that a CONSTRUCT template makes of solutions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Construct"]
 
 
 class Templates(Protocol):
-    """What a template asks about terms."""
+    """What a template needs to know of terms."""
 
     def intern(self, term: Any) -> int:
         """Give the id of an rdflib term."""
@@ -33,9 +33,9 @@ class Templates(Protocol):
 class Construct:
     """Rows to triples, weighted by how many solutions and template triples make them.
 
-    A blank node of the template is a function of the solution and of which of its copies is meant: the
-    same solution makes the same one for as long as it lives. Triples that RDF does not allow, or with
-    an unbound term, are left out (SPARQL 1.1, section 16.2).
+    A blank node of the template is computed from the solution and the number of its copy. So a delete makes
+    the same blank node that the insert made, and needs no record of it. Triples that RDF does not allow, or
+    that have an unbound term, are left out (SPARQL 1.1, section 16.2).
     """
 
     __slots__ = ("_blanks", "_dictionary", "_template", "_terms", "_weights")
@@ -65,6 +65,8 @@ class Construct:
         (delta,) = deltas
         triples: Weights = {}
         for row, change in delta.items():
+            # Without blank nodes the copies of a solution give the same triples, so their number is all that
+            # counts.
             if not self._blanks:
                 for triple in self._triples(row, 0):
                     gather(triples, triple, change)
@@ -96,6 +98,7 @@ class Construct:
             return UNBOUND if value is None else row[value]
         if kind == "constant":
             return self._terms.intern(value)
+        # NUL cannot occur in an IRI or a label, so no two lists of terms give the same text.
         text = "\0".join([value, str(copy), *map(self._terms.text, row)])
         return self._terms.blank(blake2b(text.encode(), digest_size=10).hexdigest())
 

@@ -8,11 +8,11 @@ __all__ = ["Digraph", "Neighbours", "is_connected", "strong_components", "walk"]
 
 Neighbours = dict[int, tuple[int, ...] | set[int]]
 _FEW = 8
-"""Up to so many neighbours a tuple is smaller than a set, and as fast."""
+"""Up to this many neighbours are kept in a tuple, which is smaller than a set and as fast."""
 
 
 class Digraph:
-    """Edges in both directions; a node is there as long as an edge touches it."""
+    """Edges in both directions. A node exists as long as an edge touches it."""
 
     __slots__ = ("pred", "succ")
 
@@ -50,6 +50,7 @@ def _remove(neighbours: Neighbours, node: int, other: int) -> None:
     known = neighbours[node]
     if isinstance(known, set):
         known.remove(other)
+        # Half, and not `_FEW`, so that a node that gains and loses one edge in turn is not copied each time.
         if len(known) == _FEW // 2:
             neighbours[node] = tuple(known)
     elif len(known) > 1:
@@ -60,7 +61,7 @@ def _remove(neighbours: Neighbours, node: int, other: int) -> None:
 
 
 def is_connected(graph: Digraph, u: int, v: int, inside: Container[int]) -> bool:
-    """Tell whether a path leads from `u` to `v`, walking from both ends, the smaller frontier first."""
+    """Tell whether a path leads from `u` to `v`. It searches from both ends, the smaller frontier first."""
     ahead, behind = {u}, {v}
     front, back = [u], [v]
     while front and back:
@@ -86,7 +87,7 @@ def _expand(frontier: list[int], neighbours: Neighbours, seen: set[int], inside:
 
 
 def walk(node: int, neighbours: Neighbours, inside: Container[int]) -> set[int]:
-    """Give the nodes that a walk inside a set finds."""
+    """Give the nodes that can be reached from a node inside a set, with the node itself."""
     found = {node}
     todo = [node]
     while todo:
@@ -98,9 +99,10 @@ def walk(node: int, neighbours: Neighbours, inside: Container[int]) -> set[int]:
 
 
 def strong_components(nodes: Iterable[int], inside: Container[int], succ: Neighbours) -> Iterator[set[int]]:
-    """Give the strongly connected components of a subgraph, each before those that lead to it.
+    """Give the strongly connected components of a subgraph, each after the components that it leads to.
 
-    The path-based algorithm of H. N. Gabow (2000), with a stack of its own instead of recursion.
+    The path-based algorithm of H. N. Gabow (2000), with a stack of its own instead of recursion, as Python's
+    recursion limit is about a thousand nodes.
     """
     order: dict[int, int] = {}
     done: set[int] = set()

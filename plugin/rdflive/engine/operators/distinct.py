@@ -11,7 +11,7 @@ __all__ = ["Distinct"]
 
 
 class Distinct:
-    """Counts its rows; a row comes with its first occurrence and goes with its last."""
+    """Counts its rows. A row is added with its first occurrence and removed with its last."""
 
     __slots__ = ("_multiset",)
 

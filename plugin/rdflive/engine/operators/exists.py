@@ -1,4 +1,4 @@
-"""Exists: left rows that have a compatible right row (FILTER EXISTS), or have none, or are told which."""
+"""Exists: the left rows that have a compatible right row (FILTER EXISTS), or have none, or both marked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Exists"]
 
 
 class Exists:
-    """Keeps left rows that have a partner, or with `negated` those that have none.
+    """Keeps the left rows that have a partner, or with `negated` those that have none.
 
-    With `marks`, the ids of false and true, every left row stays and gets one more column that says
-    whether it would; the marks are held until `clear`.
+    With `marks`, the ids of false and true, every left row is kept and gets one more column with the answer,
+    for an EXISTS inside a larger expression. The marks are held until `clear`.
     """
 
     __slots__ = ("_dictionary", "_marks", "_negated", "_partners")
@@ -48,7 +48,7 @@ class Exists:
         return delta
 
     def clear(self) -> None:
-        """Forget both sides, and release the marks: it cannot be used again if it had any."""
+        """Forget both sides and release the marks; an operator with marks cannot be used again."""
         self._partners.clear()
         self._dictionary.drop(self._marks)
         self._marks = ()

@@ -1,4 +1,4 @@
-"""The groups of SPARQL's Group and AggregateJoin, each with the accumulators of its set functions."""
+"""Group: the groups of SPARQL's Group and AggregateJoin, with an accumulator for each aggregate."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Aggregate", "Group"]
 Aggregate: TypeAlias = tuple[Callable[[Row], Any] | None, Callable[[], Accumulator], bool]
 """A row's value (None for COUNT(*)), the factory of accumulators, and whether distinct rows count."""
 
-_ANY: Any = "row"  # what COUNT(*) counts: no error
+_ANY: Any = "row"  # a value for COUNT(*), which counts rows; any that is no error
 
 
 class _State:
-    """What one group keeps: its rows and seeds counted, its accumulators, its row in the output."""
+    """What one group keeps: counts of its rows and seeds, its accumulators, and its row in the output."""
 
     __slots__ = ("accumulators", "output", "rows", "seeds", "seen")
 
@@ -31,11 +31,13 @@ class _State:
 
 
 class Group:
-    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): rows to one row per group, its keys and results.
+    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one output row per group, of its keys and results.
 
-    A group is there while it has a row or, with `implicit`, a seed: a row of the second input, which
-    consists of the key columns. An update costs O(1) per input row, O(log n) where an accumulator
-    sorts, and one result of each aggregate per touched group.
+    A group exists while it has a row. With `implicit` it also exists while it has a seed, a row of the second
+    input that consists of the key columns: `SELECT (COUNT(*) AS ?n)` over no rows still gives ?n = 0.
+
+    An update costs O(1) per input row, O(log n) where an accumulator sorts, and one result of each aggregate
+    per touched group.
     """
 
     __slots__ = ("_aggregates", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows", "_keys")
@@ -110,7 +112,7 @@ class Group:
                 accumulator.add(_ANY, turn)
 
     def _turn(self, seen: Weights, row: Row, change: int) -> int:
-        """Count a row; 1 where it is new, -1 where it is gone."""
+        """Count a row, for COUNT(DISTINCT *): 1 if it is new, -1 if it is gone, else 0."""
         before = seen.get(row, 0)
         after = before + change
         if after:
@@ -127,6 +129,7 @@ class Group:
         """Put the group's new row in the place of its old one, if they differ."""
         new = None
         if state.rows or state.seeds:
+            # Results are computed once per commit and group, whatever number of rows changed.
             results = [accumulator.result() for accumulator in state.accumulators]
             new = (*key, *[0 if result is None else self._intern(result) for result in results])
         else:

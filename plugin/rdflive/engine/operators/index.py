@@ -1,4 +1,4 @@
-"""The rows of one side of a join, found by what they bind of the variables shared with the other side."""
+"""Indexes one side of a join by the values it binds of the variables shared with the other side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ Probe: TypeAlias = Callable[[Row], Sequence[Entries]]
 
 
 class Table:
-    """Rows by a key. A lone row is kept bare, as joins along functional properties have no others."""
+    """Rows by a key.
+
+    A lone row is kept bare instead of in a dictionary, because a join along a functional property has no
+    other rows under a key.
+    """
 
     __slots__ = ("_key", "buckets")
 
@@ -75,11 +79,17 @@ class Table:
 
 
 class Index:
-    """Rows by the places that joins compare: `keys` exactly, `maybe` where both sides are bound.
+    """Rows indexed for a join: `keys` must be equal, `maybe` columns only where both rows bind them.
 
-    Rows are parted by the mask of their bound `maybe` places. A probe visits each part once, in a table
-    keyed by what the probing row and the part both bind; such a table is made on first need. So a probe
-    costs one look-up per mask that occurs, and O(1) per row found. Distinct rows hold their ids.
+    SPARQL's compatible solutions may leave a shared variable unbound, as after OPTIONAL, and such a row fits
+    any value. Rows are therefore grouped by the mask of their bound `maybe` columns. A probe visits each
+    group once, in a table keyed by the columns that the probing row and the group both bind; such a table is
+    made when it is first needed. So a probe costs one look-up per mask that occurs, and O(1) per row found.
+
+    Example: `maybe` = (?m). The rows (T101, 4) and (T102, unbound) are in the groups 1 and 0. A probe by ?m =
+    4 asks group 1 for the key (4) and group 0 for the key (), and finds both.
+
+    Each distinct row holds its ids in the dictionary.
     """
 
     __slots__ = ("_dictionary", "_keys", "_mask", "_maybe", "_parts", "_plain")
@@ -91,7 +101,9 @@ class Index:
         self._mask = mask_at(maybe)
         self._plain = None if maybe else Table(key_at(keys))
         self._parts: dict[int, dict[int, Table]] = {}
-        """Mask of a part → mask compared → table. The table at the part's own mask is always there."""
+        """Mask of a group → mask that is compared → table. The table at the group's own mask always
+        exists.
+        """
 
     def update(self, row: Row, change: int) -> int:
         """Change the weight of a row and give the new one."""
@@ -115,9 +127,10 @@ class Index:
         return weight
 
     def prober(self, keys: Sequence[int], maybe: Sequence[int] = (), *, overlapping: bool = False) -> Probe:
-        """Compile the search for rows that fit; the places are those of the same columns in the other row.
+        """Make the function that finds the rows that fit a row of the other side.
 
-        With `overlapping` a row fits only if some `maybe` column is bound on both sides.
+        `keys` and `maybe` are the positions of the same columns in the probing row. With `overlapping` a row
+        fits only if some `maybe` column is bound on both sides, as MINUS demands.
         """
         probe = self._prober(keys, maybe, overlapping)
         return probe if self._dictionary.meter is None else _metered(probe, self._dictionary.meter)
@@ -125,6 +138,7 @@ class Index:
     def _prober(self, keys: Sequence[int], maybe: Sequence[int], overlapping: bool) -> Probe:
         if not self._plain:
             return self._part_prober(tuple(keys), tuple(maybe), overlapping)
+        # No column may be unbound, so none is both `maybe` and bound.
         if overlapping:
             return _none
         find, key = self._plain.find, key_at(keys)
@@ -150,7 +164,7 @@ class Index:
         return probe
 
     def _table(self, mask: int, overlap: int) -> Table:
-        """Make the table of a part for probes that bind only some of its columns."""
+        """Make the table of a group for probes that bind only some of its columns."""
         tables = self._parts[mask]
         table = Table(self._key(self._keys, self._maybe, overlap))
         for row, weight in tables[mask]:
@@ -167,7 +181,7 @@ class Index:
         for table in self._own_tables():
             for row, _ in table:
                 self._dictionary.drop(row)
-            table.buckets.clear()  # probes keep the plain table
+            table.buckets.clear()  # `prober` bound this table, so it is emptied and not replaced
         self._parts.clear()
 
     def containers(self) -> list[Any]:
@@ -182,7 +196,7 @@ class Index:
 
 
 def _metered(probe: Probe, meter: Meter) -> Probe:
-    """Count the rows that a search finds before anybody takes them."""
+    """Count the rows that a probe finds before anybody takes them."""
 
     def metered(row: Row) -> Sequence[Entries]:
         found = probe(row)

@@ -14,7 +14,7 @@ __all__ = ["Join"]
 
 
 class Join:
-    """Join of two inputs: Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, weights multiplied (places as in `Sides`)."""
+    """Join of two inputs: Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, weights multiplied; positions as in `Sides`."""
 
     __slots__ = ("_sides",)
 
@@ -32,6 +32,7 @@ class Join:
                     gather(delta, sides.merge(row, other), change * weight)
         for row, change in left.items():
             sides.left.update(row, change)
+        # The left index has its changes by now, so that a pair of which both rows are new counts once.
         for row, change in right.items():
             for entries in sides.probe_left(row):
                 for other, weight in entries:

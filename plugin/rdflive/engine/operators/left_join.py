@@ -1,4 +1,4 @@
-"""LeftJoin (OPTIONAL): left rows merged with what fits, or alone where nothing does."""
+"""LeftJoin (OPTIONAL): left rows merged with the right rows that fit, or alone if none does."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["LeftJoin"]
 
 
 class LeftJoin:
-    """The left side of OPTIONAL with its matches; a left row without any comes out once, padded.
+    """The left rows of OPTIONAL with their matches. A left row without a match comes out once, padded with
+    unbound columns.
 
-    Places are as in `Sides`. A right row matches if it is compatible and the condition holds of the
-    merged row, of all output columns. Per distinct left row that has matches their number is kept, so
-    that its padded row comes and goes without a search.
+    A right row matches if it is compatible and the condition holds of the merged row, which has all output
+    columns. The number of matches is kept per left row, so that the first and the last match can be told
+    without a search. Positions are as in `Sides`.
     """
 
     __slots__ = ("_condition", "_matches", "_pad", "_sides")
@@ -38,7 +39,9 @@ class LeftJoin:
         self._matches: Weights = {}
 
     def update(self, *deltas: Weights) -> Weights:
-        """Match what changed on the left, then what changed on the right with all of the left."""
+        """Match the changed left rows with the old right side, then the changed right rows with the new left
+        side.
+        """
         left, right = deltas
         delta: Weights = {}
         for row, change in left.items():
@@ -73,7 +76,9 @@ class LeftJoin:
         self._sides.right.update(row, change)
 
     def _count(self, delta: Weights, row: Row, weight: int, change: int) -> None:
-        """Change the number of matches of a left row; its first and its last move the padded row."""
+        """Change the number of matches of a left row. Its first match removes the padded row, its last brings
+        it back.
+        """
         if row not in self._matches:
             gather(delta, self._pad(row), -weight)
         gather(self._matches, row, change)

@@ -14,15 +14,18 @@ __all__ = ["Minus"]
 
 
 class Minus:
-    """Keeps left rows that no right row removes.
+    """Keeps the left rows that no right row removes.
 
-    The first `context` of the keys are compared but are no variables of the query; the other keys must
-    be bound in every row.
+    The first `context` of the keys are compared but are no variables of the query: SPARQL's MINUS removes a
+    row only if the two share a bound variable (section 18.5), and the graph of GRAPH ?g is none. The other
+    keys are bound in every row.
     """
 
     __slots__ = ("_partners",)
 
     def __init__(self, dictionary: Dictionary, keys: Pairs, maybe: Pairs, context: int = 0) -> None:
+        # With a key that is a variable, the rows share it. Without, some `maybe` column has to be bound in
+        # both.
         self._partners = Partners(dictionary, keys, maybe, overlapping=len(keys) == context)
 
     def update(self, *deltas: Weights) -> Weights:

@@ -11,14 +11,14 @@ __all__ = ["UNBOUND", "Operator", "gather"]
 
 
 class Operator(Protocol):
-    """One operator of the SPARQL algebra, maintained.
+    """One operator of the SPARQL algebra, maintained: deltas of its inputs in, the delta of its output out.
 
-    Deltas are net, the multisets they add up to have no negative weights. A place is the position of
-    a column in a row. Whoever keeps a row holds its ids in the dictionary.
+    A delta maps rows to non-zero weights, as net changes: the multiset that all deltas add up to never has a
+    negative weight. Rows are tuples of ids. Whoever keeps a row holds its ids in the dictionary.
     """
 
     def update(self, *deltas: Weights) -> Weights:
-        """Take one delta per input and give the delta of the output; the deltas stay as they are."""
+        """Take one delta per input and give the delta of the output. The given deltas are not changed."""
 
     def clear(self) -> None:
         """Forget everything and drop every reference."""

@@ -1,4 +1,4 @@
-"""Left rows and whether they have a compatible partner on the right: what EXISTS and MINUS share."""
+"""Left rows and whether they have a compatible partner on the right, which EXISTS and MINUS share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ __all__ = ["Partners"]
 
 
 class Partners:
-    """Left rows in full, right rows reduced to the columns compared.
+    """Left rows in full; right rows reduced to the columns that are compared.
 
-    With `overlapping`, partners must bind some `maybe` column on both sides. A right row that is not the
-    first or last of its reduced kind touches no left row.
+    Only the first and the last right row with the same reduced columns can change the result. Example: EXISTS
+    { ?t :delay ?m } with two delays of T101: adding or deleting the second changes no left row.
+
+    With `overlapping`, partners must bind some `maybe` column on both sides.
     """
 
     __slots__ = ("_exact", "_left", "_probe_left", "_probe_right", "_reduce", "_right")
@@ -36,7 +38,9 @@ class Partners:
         self._probe_right = self._right.prober(left, left_maybe, overlapping=overlapping)
 
     def update(self, left: Weights, right: Weights) -> Iterator[tuple[Row, bool, int]]:
-        """Yield changes as (left row, whether it has a partner, weight); read them to the end."""
+        """Yield changes as (left row, whether it has a partner, weight); the caller must read them to the
+        end.
+        """
         for row, change in left.items():
             yield row, bool(self._probe_right(row)), change
             self._left.update(row, change)
@@ -52,9 +56,12 @@ class Partners:
         return delta
 
     def _turn(self, partner: Row, *, came: bool) -> Iterator[tuple[Row, bool, int]]:
-        """Take each left row for which this was the first or the last partner to the other side."""
+        """Move each left row for which this was the first or the last partner to the other side."""
         for entries in self._probe_left(partner):
             for row, weight in entries:
+                # With exact keys all partners of a row are one reduced row, so this one was the first or the
+                # last. Otherwise rows with other unbound columns may be partners too, and are counted: 1
+                # after the first came, 0 after the last went.
                 if self._exact or self._count(row) == came:
                     yield row, not came, -weight
                     yield row, came, weight

@@ -1,4 +1,4 @@
-"""Places compiled to callables: what a row has at some positions, and two rows merged into one."""
+"""Compiled access to rows: the values at some positions, and two rows merged into one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rdflive.engine.multiset import Row
 __all__ = ["Pairs", "key_at", "mask_at", "merger", "row_at"]
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-"""Places of the left row with places of the right row; -1 where a side has none."""
+"""Positions in the left row with positions in the right row; -1 where a side has none."""
 
 
 def key_at(places: Sequence[int]) -> Callable[[Row], Any]:
-    """Compile what identifies a row at some places: a bare id for one place, else a tuple.
+    """Compile the key of a row at some positions: a bare id for one position, else a tuple.
 
     >>> key_at([1])((7, 8)), key_at([1, 0])((7, 8)), key_at([])((7, 8))
     (8, (8, 7), ())
@@ -34,7 +34,7 @@ def row_at(places: Sequence[int]) -> Callable[[Row], Row]:
         return _unbound if place < 0 else lambda row: (row[place],)
     take: Callable[[Row], Any] = itemgetter(*places) if places else _nothing
     if -1 in places:
-        return lambda row: take((*row, 0))  # -1 is the last place, and that is now UNBOUND
+        return lambda row: take((*row, 0))  # position -1 is the last, which is now UNBOUND (0)
     return take
 
 
@@ -64,12 +64,13 @@ def merger(columns: Pairs, keys: Pairs, arity: int) -> Callable[[Row, Row], Row]
     """
     exact = frozenset(keys)
     places = [(left, arity + right if right >= 0 else -1) for left, right in columns]
+    # Exact keys are bound and equal on both sides, so no column has to choose between two values.
     if all(pair in exact or -1 in pair for pair in columns):
         take = row_at([first if first >= 0 else second for first, second in places])
         return lambda left, right: take(left + right)
 
     def merge(left: Row, right: Row) -> Row:
-        both = (*left, *right, 0)  # so that -1 is the place of an UNBOUND
+        both = (*left, *right, 0)  # position -1 is UNBOUND (0)
         return tuple([both[first] or both[second] for first, second in places])
 
     return merge

@@ -1,4 +1,4 @@
-"""Which starts reach which nodes of one changing relation."""
+"""Which starts reach which nodes of one relation, while its edges change."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ EdgeOrSeed = tuple[int, ...]
 """An edge (u, v) or a seed (x,)."""
 Pending = list[tuple[int, set[int]]]
 _REBUILD = 4
-"""A batch of more than a quarter of what is kept is cheaper to recompute than to follow."""
+"""A batch of changes larger than a quarter of what is kept is recomputed, which is then cheaper."""
 
 
 class Reach:
-    """The starts that reach each node (a start reaches itself), maintained a set at a time.
+    """The set of starts that reach each node, counting each start as reaching itself.
 
-    The nodes of a cycle share one set. Between cycles the relation is acyclic, and there a start stays
-    with a node exactly as long as it stays with one of its predecessors: so a delete takes from a node
-    what its predecessor had or lost, less what the others have, for all starts in one set operation.
-    Cycles merge and split with the edges inside them. Nodes that no start reaches are not looked at.
+    The nodes of a cycle (a strongly connected component) share one set object. Between cycles the graph is
+    acyclic, and there a start reaches a node exactly if it is that node or reaches one of its predecessors.
+    So a delete needs no counts or distances: a node loses the starts that its predecessor lost, except those
+    that another predecessor still has, for all starts in one set operation.
 
-    `seeded` starts are planted and uprooted by steps; otherwise every node is a start.
+    Example: edges a→b, b→c, a→c; every node is a start, so c has {a, b, c}. Deleting b→c offers c the loss of
+    b's starts {a, b}. Its other predecessor a still has {a}, so c loses {b}.
+
+    Inserting an edge may merge components into one cycle, deleting one may split a cycle. Deleting an edge of
+    a cycle that stays connected changes nothing. Nodes that no start reaches are not looked at.
+
+    With `seeded`, starts are added and removed by steps; otherwise every node is a start.
     """
 
     __slots__ = ("_before", "changes", "cycles", "graph", "seeded", "seeds", "starts")
@@ -37,11 +43,13 @@ class Reach:
         self.seeds: set[int] = set()
         self.starts: dict[int, set[int]] = {}
         self.cycles: dict[int, set[int]] = {}
+        """Node of a cycle of two nodes or more → all nodes of that cycle."""
         self.changes = Changes()
         self._before: dict[int, bool] = {}
+        """Node → whether it was a start on a cycle before the present changes, for `turned`."""
 
     def update(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
-        """Apply steps with their signs; `changes` and `turned` tell the net effect since `settle`."""
+        """Apply steps with their signs. `changes` and `turned` tell the net effect since `settle`."""
         if len(steps) * _REBUILD > len(self.graph.succ) + len(self.starts):
             self._rebuild(steps)
             return
@@ -52,7 +60,7 @@ class Reach:
                 (self.plant if sign > 0 else self.uproot)(*step)
 
     def turned(self) -> Iterator[tuple[int, int]]:
-        """Give the starts that came on a cycle of edges (+1) or off it (-1) since `settle`."""
+        """Give the starts that came to lie on a cycle (+1) or no longer do (-1), since `settle`."""
         for node, before in self._before.items():
             if before != self.is_looped(node):
                 yield node, -1 if before else 1
@@ -63,7 +71,7 @@ class Reach:
         self._before.clear()
 
     def is_looped(self, node: int) -> bool:
-        """Tell whether a node is a start that reaches itself by one edge or more."""
+        """Tell whether a node is a start that reaches itself by at least one edge."""
         return node in self.seeds and (node in self.cycles or node in self.graph.succ.get(node, ()))
 
     def is_used(self) -> bool:
@@ -85,10 +93,12 @@ class Reach:
         if u == v:
             self._touch(u)
         self.graph.insert(u, v)
+        # A loop reaches nothing new, and an edge behind which no start is found waits until one is.
         if u == v or u not in self.starts:
             return
         if v not in self.starts:
             self._discover(v)
+        # Both ends are on one cycle already, and share their starts.
         if v in self.cycles.get(u, ()):
             return
         ring = self._ring(u, v)
@@ -106,6 +116,8 @@ class Reach:
             ring = self.cycles.get(u)
             if ring is None or v not in ring:
                 self._lose([(v, self.starts[u])])
+            # Most edges of a dense cycle can go without splitting it, and a search from both ends is much
+            # shorter than computing the components again.
             elif not is_connected(self.graph, u, v, ring):
                 self._split(ring)
         if not self.seeded:
@@ -133,7 +145,7 @@ class Reach:
             self._before[node] = self.is_looped(node)
 
     def _discover(self, node: int) -> None:
-        """Find the cycles among the nodes that no start has reached so far."""
+        """Find the cycles among the nodes behind `node` that no start has reached so far."""
         found = {node}
         todo = [node]
         while todo:
@@ -145,6 +157,7 @@ class Reach:
             self._keep(component, set())
 
     def _keep(self, component: set[int], starts: set[int]) -> None:
+        """Give a component its starts; its nodes share one set object."""
         for node in component:
             self.starts[node] = starts
             if len(component) > 1:
@@ -162,8 +175,13 @@ class Reach:
                 del self.cycles[node]
 
     def _ring(self, u: int, v: int) -> set[int]:
-        """Find the nodes on paths from `v` to `u`, which the edge (u, v) makes one cycle."""
+        """Find the nodes on paths from `v` to `u`, which the new edge (u, v) makes one cycle.
+
+        The starts bound the search: a node on such a path is reached by everything that reaches `v`, and what
+        reaches it also reaches `u`.
+        """
         starts = self.starts
+        # `v` is a start that does not reach `u`.
         if v in self.seeds and v not in starts[u]:
             return set()
         if not self.seeded:  # the starts of u are exactly the nodes that reach it
@@ -186,7 +204,7 @@ class Reach:
         return walk(v, self.graph.succ, behind) if v in behind else set()
 
     def _close(self, ring: set[int], have: set[int]) -> None:
-        """Make one cycle of the nodes of a ring, which now share the starts of one of them."""
+        """Make one cycle of the nodes of a ring, which all get the starts `have` of one of them."""
         pending: Pending = []
         news: dict[int, set[int]] = {}  # by the identity of sets, because nodes of older cycles share them
         for node in ring:
@@ -201,7 +219,7 @@ class Reach:
         self._gain(pending)
 
     def _gain(self, pending: Pending) -> None:
-        """Hand starts on until every node has them."""
+        """Pass new starts on along the edges until every node that they reach has them."""
         succ = self.graph.succ
         while pending:
             node, offered = pending.pop()
@@ -216,7 +234,7 @@ class Reach:
                 pending += [(x, new) for x in succ.get(member, ()) if x not in ring]
 
     def _lose(self, pending: Pending) -> None:
-        """Withdraw starts from every node that has no other predecessor with them."""
+        """Take starts from a node unless another predecessor has them, and go on with its successors."""
         succ = self.graph.succ
         while pending:
             node, withdrawn = pending.pop()
@@ -237,7 +255,7 @@ class Reach:
     def _unsupported(self, starts: set[int], ring: Collection[int]) -> set[int]:
         """Give the starts that no predecessor outside the ring has."""
         if not any(map(self.graph.succ.__contains__, starts)):
-            return starts  # they lead nowhere, so the many predecessors of a hub need not be asked
+            return starts  # these starts have no edges, so no other predecessor can have them; a hub has many
         for member in ring:
             for p in self.graph.pred.get(member, ()):
                 if p not in ring and p in self.starts:
@@ -247,10 +265,11 @@ class Reach:
         return starts
 
     def _split(self, ring: set[int]) -> None:
-        """Find the cycles left of one that lost an edge it needed."""
+        """Find the components that are left of a cycle that lost an edge."""
         pending: Pending = []
         old = self.starts[next(iter(ring))]
         components = list(strong_components(ring, ring, self.graph.succ))
+        # `strong_components` gives a component after those it leads to; here predecessors must come first.
         for component in reversed(components):
             starts = self._arriving(component)
             self._keep(component, starts)
@@ -264,7 +283,7 @@ class Reach:
         self._lose(pending)
 
     def _arriving(self, component: set[int]) -> set[int]:
-        """Give the starts inside a component and those of the predecessors outside."""
+        """Give the starts inside a component and those of its predecessors outside."""
         starts = component & self.seeds
         for node in component:
             for p in self.graph.pred.get(node, ()):
@@ -273,7 +292,7 @@ class Reach:
         return starts
 
     def _rebuild(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
-        """Apply steps and compute everything afresh."""
+        """Apply all steps and compute components and starts again."""
         for node in self.starts:
             self._touch(node)
         self._apply(steps)
@@ -297,7 +316,9 @@ class Reach:
 
 
 class MeteredReach(Reach):
-    """A relation whose pairs are counted, before they are made and while they are kept."""
+    """A relation of a query with a budget: pairs are counted before they are made, and while they are
+    kept.
+    """
 
     __slots__ = ("_meter",)
 
@@ -340,5 +361,5 @@ class _MeteredChanges(Changes):
 
 
 def _by_sign(step: tuple[EdgeOrSeed, int]) -> int:
-    """Put deletes first, which keeps what is walked small."""
+    """Sort deletes first, so that inserts search a smaller graph."""
     return step[1]

@@ -1,4 +1,4 @@
-"""The two sides of a join: each indexed for the rows of the other, and how their rows merge."""
+"""The two sides of a join: an index of each for probes from the other, and the merge of two rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["Sides"]
 
 
 class Sides:
-    """Left and right rows; `keys` and `maybe` pair the places compared exactly, and where both are bound.
+    """Left and right rows. `keys` and `maybe` pair the columns that must be equal, always or if both are
+    bound.
 
-    `columns` pairs the places that a column of the merged row comes from, -1 for none; the left's value
-    goes first if bound.
+    `columns` gives, per column of the merged row, its positions in the left and the right row, -1 for none.
+    The left's value is taken if it is bound.
     """
 
     __slots__ = ("_columns", "_keys", "left", "merge", "probe_left", "probe_right", "right")
@@ -34,7 +35,7 @@ class Sides:
         """Merges a left and a right row that fit."""
 
     def _merge_first(self, left: Row, right: Row) -> Row:
-        """Compile the merge, which needs the arity of a left row."""
+        """Compile the merge when the first two rows meet, since it needs the length of a left row."""
         self.merge = merger(self._columns, self._keys, len(left))
         return self.merge(left, right)
 

@@ -16,19 +16,22 @@ from rdflive.engine.operators.places import key_at
 __all__ = ["Slice"]
 
 Change: TypeAlias = tuple[Any, Row, int, int]
-"""The order's key of a row, the row, its weight before and after."""
+"""The sort key of a row, the row, its weight before and after."""
 
 Order: TypeAlias = "SortedKeyList[tuple[Any, Row], Any]"
 """The distinct rows by their keys."""
 
 
 class Slice:
-    """The rows at positions `offset` to `offset + limit`, counted with multiplicity, per partition.
+    """The rows at positions `offset` to `offset + limit`, per partition; a row of weight 2 takes two
+    positions.
 
-    `key` orders the rows, with equal keys for equal rows only; `partition` are the context columns, each
-    value of which has positions of its own. The slice is the first `offset + limit` rows without the
-    first `offset`: two edges in one sorted list, which move as far as rows before them come and go. So
-    an update costs O(log n) per changed row, and what it changes in the slice.
+    `key` orders the rows and gives equal keys to equal rows only. `partition` are the context columns: each
+    of their values has positions of its own.
+
+    The slice is the first `offset + limit` rows without the first `offset` rows. Each of the two is a
+    `_Head`, which remembers its last row. So an update costs O(log n) per changed row, and as much as rows
+    move over the two ends. Example: LIMIT 2 over the rows a, c, d; inserting b lets b in and c out.
     """
 
     __slots__ = ("_dictionary", "_ends", "_key", "_partition", "_parts")
@@ -48,7 +51,7 @@ class Slice:
         self._parts: dict[Any, _Part] = {}
 
     def update(self, *deltas: Weights) -> Weights:
-        """Give what entered and left the slice."""
+        """Give the rows that entered and left the slice."""
         (delta,) = deltas
         changes: dict[Any, Weights] = {}
         for row, change in delta.items():
@@ -68,7 +71,7 @@ class Slice:
         weights = part.weights
         changes = []
         for row, change in rows.items():
-            key = self._key(row)  # may raise, so nothing is changed before
+            key = self._key(row)  # before any change, because reading a term may raise
             before = weights.get(row, 0)
             after = weights[row] = before + change
             changes.append((key, row, before, after))
@@ -96,7 +99,7 @@ class Slice:
 
 
 class _Part:
-    """One partition: its rows in order, and the two edges of its slice (none at 0, none at the end)."""
+    """One partition: its rows in order, and the heads whose difference is the slice."""
 
     __slots__ = ("_first", "_heads", "_last", "order", "weights")
 
@@ -105,6 +108,7 @@ class _Part:
         self.order: Order = SortedKeyList(key=itemgetter(0))
         self._first, self._last = first, last
         self._heads: list[tuple[int, _Head]] = []
+        # Without LIMIT everything after the offset is in the slice, and no head ends it.
         if last is not None:
             self._heads.append((1, _Head(last)))
         if first:
@@ -119,6 +123,7 @@ class _Part:
         if self._last is None:
             _collect(moved, ((row, after - before) for _, row, before, after in changes), 1)
         for sign, head in self._heads:
+            # A row inside both heads cancels out: it is below the offset.
             head.change(changes, self.weights, self.order)
             _collect(moved, head.moved, sign)
             head.moved.clear()
@@ -137,9 +142,11 @@ class _Part:
 
 
 class _Head:
-    """The first `size` rows of an order: all before the edge, and `taken` copies of the row at it.
+    """The first `size` rows of an order.
 
-    The edge is a key, whether or not its row is still there; without one, everything is in.
+    `_edge` is the key of the last row that is in, and `_taken` how many copies of that row are. The key is
+    kept even if its row has gone, since rows before and after it can still be told apart. While there are
+    fewer rows than `size`, `_edge` is None and all rows are in.
     """
 
     __slots__ = ("_count", "_edge", "_size", "_taken", "moved")
@@ -153,7 +160,7 @@ class _Head:
         """What entered and left; whoever reads it clears it."""
 
     def change(self, changes: Iterable[Change], weights: Weights, order: Order) -> None:
-        """Follow changes that the weights and the order already have."""
+        """Follow changes that the weights and the order already contain."""
         for key, row, before, after in changes:
             if self._edge is None or key < self._edge[0]:
                 self._move(row, after - before)
@@ -172,7 +179,7 @@ class _Head:
             self.moved.append((row, weight))
 
     def _shrink(self, weights: Weights, order: Order) -> None:
-        """Let rows go, from the edge backwards, until the size is right."""
+        """Let rows out, from the edge backwards, until the size is right."""
         edge = self._edge
         for key, row in order.irange_key(max_key=edge[0] if edge else None, reverse=True):
             inside = self._taken if edge and key == edge[0] else weights[row]
@@ -183,7 +190,7 @@ class _Head:
                 return
 
     def _grow(self, edge: Any, weights: Weights, order: Order) -> None:
-        """Let rows in, from the edge onwards, until the size is right or there are no more."""
+        """Let rows in, from the edge onwards, until the size is right or no row is left."""
         for key, row in order.irange_key(min_key=edge):
             inside = self._taken if key == edge else 0
             come = min(weights[row] - inside, self._size - self._count)

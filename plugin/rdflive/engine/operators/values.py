@@ -12,7 +12,7 @@ __all__ = ["Values"]
 
 
 class Values:
-    """An operator without input: its first update gives all its rows, later ones nothing.
+    """An operator without inputs: its first update gives all its rows, later ones give nothing.
 
     The ids of its rows are held from the start until `clear`, after which it has no rows.
     """
