@@ -133,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a later query is told what its window has not reported",
-        "rdflive/time/closed.py",
+        "rdflive/time/labelled_content.py",
         "label = before.get(triple, table[triple])",
         "label = table[triple]",
         CORNERS,

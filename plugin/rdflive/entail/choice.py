@@ -1,4 +1,4 @@
-"""When a kind of entailed triples is worth counting, by what its maintenance has cost so far."""
+"""When it pays to count the supports of a kind of entailed triples, judged by its costs so far."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["RENT", "Strategy", "estimate", "should_count", "should_forget"]
 Strategy: TypeAlias = Literal["auto", "saturate", "reformulate"]
 
 RENT: Final = 1e-5
-"""What it costs to keep one entry over one update of the graph, in look-ups."""
+"""The cost of keeping one entry during one update of the graph, in look-ups."""
 LEAST: Final = 100
-"""Look-ups below which nothing is worth a change."""
+"""Below this many look-ups no change of strategy is worth its cost."""
 
 
 def should_count(table: Table, suspects: int) -> bool:
-    """Tell whether the look-ups of a kind that is not counted cost as much as counting it would.
+    """Tell whether a kind that is reformulated has cost as many look-ups as counting it would.
 
-    Those are counted that were made, and those for the suspects of an update. Whoever buys when the rent
-    paid equals the price never pays more than twice what hindsight would have; the price is to read every
-    explicit triple that entails one of the kind.
+    The look-ups made so far count, and those that the suspects of the present update would need. This is the
+    ski-rental rule: whoever buys when the rent paid equals the price never pays more than twice the best
+    choice in hindsight. The price is reading every explicit triple that entails one of the kind.
     """
     return table.lookups + suspects * len(table.ways) > _price(table)
 
 
 def should_forget(table: Table, now: int) -> bool:
-    """Tell whether a kind that is counted costs more to keep than it saves, by the same rule.
+    """Tell whether a kind that is saturated costs more to keep than it saves, by the same rule.
 
     `now` counts updates of the graph.
     """
@@ -35,7 +35,7 @@ def should_forget(table: Table, now: int) -> bool:
 
 
 def estimate(table: Table, now: int) -> str:
-    """Say what a kind costs by either way, as far as it has been seen."""
+    """Say what a kind costs in either form, as far as that is known."""
     if table.is_trivial:
         return "explicit triples only"
     count = len(table.ways.atoms)

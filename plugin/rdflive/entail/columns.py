@@ -1,4 +1,4 @@
-"""Explicit triples of one kind, read once as columns of ids, for whatever many of them entail."""
+"""Explicit triples of one kind, read once as columns of ids and used for all that they entail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 
 class Columns:
-    """The triples of one kind; objects get ids where somebody reads them."""
+    """The triples of one kind. Objects get ids only if somebody reads them."""
 
     def __init__(
         self, triples: Iterable[Triple], dictionary: Dictionary, is_literal: Callable[[Any], bool]
@@ -31,7 +31,10 @@ class Columns:
         return len(self.triples)
 
     def of(self, atom: Atom) -> Pair:
-        """Give the triples by which an atom entails anything; objects it does not read are not given."""
+        """Give the columns of the triples that entail something by an atom.
+
+        An atom that does not read objects gets the subjects in their place.
+        """
         subjects = self.subjects
         values = self._objects if _reads_object(atom) else subjects
         if not atom.guard and (atom.own or not self._odd):
@@ -47,12 +50,12 @@ class Columns:
 
     @cached_property
     def _odd(self) -> Collection[int]:
-        """The rows with a literal as subject, which rdflib lets pass."""
+        """The rows whose subject is a literal: no RDF, but rdflib accepts such triples."""
         return {i for i, triple in enumerate(self.triples) if self._is_literal(triple[0])}
 
     @cached_property
     def _plain(self) -> Sequence[int]:
-        """The rows whose object is no literal."""
+        """The rows whose object is not a literal."""
         return [i for i, triple in enumerate(self.triples) if not self._is_literal(triple[2])]
 
     def _numbered(self, place: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The contract between the view of a graph and what works out the triples that the graph entails."""
+"""The contract between the view of a graph and the code that computes what the graph entails."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ IdTriple: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ExplicitGraph:
-    """A graph of a store, as a regime reads it."""
+    """The explicit triples of a graph, as an entailment regime reads them."""
 
     triples: Lister
-    """Lists what the graph holds and matches a pattern; during an update, what it holds after it."""
+    """Lists the triples that match a pattern. During an update the graph already has its changes."""
     dictionary: Dictionary
-    """Numbers terms, for all that is maintained on the store; what is kept must be held."""
+    """Numbers terms for everything on the store; whoever keeps an id must hold it."""
     terms: TermTable
     to_native: Callable[[Any], Term]
     """Turns an rdflib term into the store's own; ValueError where the store can hold no such term."""
@@ -44,7 +44,10 @@ class ExplicitGraph:
 
 
 def _class_test(wanted: type) -> Callable[[Term], bool]:
-    """Make a quicker `isinstance`: rdflib's classes of terms are abstract base classes, which ask around."""
+    """Make a quicker `isinstance`.
+
+    rdflib's classes of terms are abstract base classes, whose `isinstance` runs Python code on every call.
+    """
     known: dict[type, bool] = {}
 
     def test(term: Term) -> bool:
@@ -58,21 +61,23 @@ def _class_test(wanted: type) -> Callable[[Term], bool]:
 
 
 class Wanted(Protocol):
-    """What answers for the *wanted* patterns only, so that nothing is worked out that nobody asks for."""
+    """Computes triples for *wanted* patterns only, so that nothing is derived that no query reads."""
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what matches these patterns; each call is undone by one of `unwant`.
+        """Start maintaining what matches these patterns; each call is undone by one of `unwant`.
 
-        The graph may hold anything already. If it raises, nothing is wanted that was not before.
+        The graph may already hold any triples. If it raises, what was wanted before is wanted still, and no
+        more.
         """
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
-        """Stop maintaining what nobody wants any more; without any wanted pattern nothing is kept."""
+        """Stop maintaining what nobody wants any more; without a wanted pattern nothing is kept."""
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise an `RdfliveError` where wanted patterns cannot be worked out as it was asked for.
+        """Raise an `RdfliveError` if wanted patterns cannot be computed with the options asked for.
 
-        It is asked after `want` where somebody can be told; what happens later is logged and passed over.
+        A view calls it after `want`, when a caller can be told. Later, a schema that cannot be reasoned with
+        is logged and its triples are left out.
         """
 
 
@@ -80,13 +85,15 @@ class Entailment(Wanted, Protocol):
     """Keeps the triples entailed by one graph; all methods are called under the store's lock."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph may change what is wanted; cheap, and may err towards true."""
+        """Tell whether a change of the graph may change a wanted triple. It must be cheap, and may err
+        towards True.
+        """
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> Iterable[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples, by those of the graph that concern it.
+        """Give the net changes of the wanted entailed triples that follow from changes of the graph.
 
-        The graph holds the state after them. Each entailed triple comes at most once: +1 if it was not
-        entailed before and is now, -1 if it was and is not. Their ids need not be held.
+        The graph already has the changes. Each entailed triple is given at most once: +1 if it was not
+        entailed before and is now, -1 if it was and is not. The ids need not be held.
         """
 
     def triples(self, pattern: TermPattern) -> Iterable[Triple]:
@@ -102,15 +109,15 @@ class Entailment(Wanted, Protocol):
         """List the dictionaries and sets that keep what is entailed, for measuring."""
 
     def describe(self) -> list[str]:
-        """Tell how the wanted patterns are maintained and what that costs, in lines for `explain()`."""
+        """Tell how the wanted patterns are maintained and at what cost, in lines for `explain()`."""
 
 
 class Regime(Protocol):
-    """What is entailed by what; hashable, and equal regimes over one graph share one entailment."""
+    """The rules of entailment. Regimes are hashable; equal regimes over one graph share one entailment."""
 
     def start(self, graph: ExplicitGraph) -> Entailment:
-        """Make what keeps the triples entailed by a graph, with nothing wanted yet."""
+        """Make the entailment of a graph, with nothing wanted yet."""
 
     @property
     def identity(self) -> str:
-        """Write the regime such that different texts mean different answers."""
+        """A text that differs for regimes that may give different answers."""

@@ -1,4 +1,4 @@
-"""What cannot be reasoned with: a schema outside the fragment, and reformulations that cannot be written."""
+"""Errors of reasoning: a schema outside the supported fragment, and reformulations that cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of entailed triples that are kept for one graph, and the way from explicit triples to them."""
+"""The kinds of entailed triples that are kept for one graph, and how explicit triples find them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from rdflive.entail.collection import no_collection
 from rdflive.entail.columns import Columns
 from rdflive.entail.entailment import ExplicitGraph
+from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
 from rdflive.entail.sources import Sources
@@ -23,7 +23,7 @@ __all__ = ["Kinds"]
 
 
 class Kinds:
-    """The schema, the templates it makes, and a table for every kind that is kept."""
+    """The schema, the templates that follow from it, and a table for every kind that is kept."""
 
     def __init__(self, graph: ExplicitGraph, *, paths: bool) -> None:
         self.words = Vocabulary.of(graph.to_native)
@@ -40,7 +40,11 @@ class Kinds:
         self.routes = Routes()
 
     def find(self, p: Any, o: Any) -> Route | None:
-        """Give what explicit triples of a known property entail that is kept; None for nothing."""
+        """Give what explicit triples with this property and object entail, as far as it is kept; None for
+        nothing.
+
+        The property must be one that `routes` knows.
+        """
         templates = self.templates
         return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
 
@@ -50,27 +54,28 @@ class Kinds:
         return (p, o) if p == self.words.type and o in self.templates.classes else (p, None)
 
     def can_count(self, kind: Kind, atoms: Atoms) -> bool:
-        """Tell whether counting pays at all.
+        """Tell whether counting supports can pay.
 
-        Not where only explicit triples are of the kind, nor for the classes that nothing is known of: when
-        one of them gets known it must be nowhere yet.
+        It cannot where only explicit triples are of the kind. Nor for the kind of all classes that the schema
+        does not name: when the schema comes to name one, its triples get a kind of their own and must not be
+        counted here.
         """
         return kind != (self.words.type, None) and not self.templates.is_trivial(kind, atoms)
 
     def open(self, kind: Kind, atoms: Atoms) -> Table:
-        """Begin to keep a kind."""
+        """Start keeping a kind."""
         table = self.tables[kind] = Table(kind, self._dictionary)
         self.route(table, atoms)
         return table
 
     def close(self, table: Table) -> None:
-        """Keep a kind no longer."""
+        """Stop keeping a kind."""
         self.route(table, {})
         table.release()
         del self.tables[table.kind]
 
     def route(self, table: Table, atoms: Atoms) -> None:
-        """Have explicit triples find a table by these atoms, and no others."""
+        """Let explicit triples find a table by these atoms, and by no others."""
         for atom in table.ways.atoms:
             self.routes.remove(table, atom)
         for atom, weight in atoms.items():
@@ -80,7 +85,9 @@ class Kinds:
         table.is_trivial = self.templates.is_trivial(table.kind, atoms)
 
     def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
-        """List the explicit triples that entail a triple, by other ways than those of its table if given."""
+        """List the explicit triples that entail a triple, by the ways of its table unless others are
+        given.
+        """
         known = self.templates.classes if ways is None else ways.known
         ways = table.ways if ways is None else ways
         table.lookups += len(ways)
@@ -91,12 +98,12 @@ class Kinds:
         return next(self.entailing(table, key, ways), None) is not None
 
     def extension(self, table: Table, atoms: Iterable[Atom], known: Collection[Any]) -> set[Key]:
-        """Give the keys of all triples that are entailed by these atoms, with these classes known."""
+        """Give the keys of all triples that these atoms entail, with `known` as the classes of the schema."""
         return {key for atom in atoms for key in self.keys(table, atom, known)}
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """Read the explicit triples of each kind once inside the block, in which they do not change."""
+        """Read the explicit triples of each kind at most once inside the block, while they do not change."""
         self._columns = {}
         try:
             with no_collection():
@@ -105,7 +112,9 @@ class Kinds:
             self._columns = None
 
     def columns(self, source: Kind, known: Collection[Any], *, other: bool) -> Columns:
-        """Read the explicit triples of a kind; with `other` those of no class that is known."""
+        """Read the explicit triples of a kind. With `other`, only those whose class the schema does
+        not name.
+        """
         cache = {} if self._columns is None else self._columns
         found = cache.get(source) if not other else None
         if found is None:
@@ -119,11 +128,13 @@ class Kinds:
         return found
 
     def keys(self, table: Table, atom: Atom, known: Collection[Any]) -> Iterable[Key]:
-        """Give what explicit triples entail by one atom, each as often as they do."""
+        """Give the keys that explicit triples entail by one atom, each as often as it is entailed."""
         return table.column(atom, *self.columns(atom.source, known, other=atom.other).of(atom))
 
     def count(self, tables: Mapping[Table, Atoms], now: int = 0) -> None:
-        """Count the supports of all triples of some kinds, reading every explicit triple once for all."""
+        """Count the supports of all triples of some kinds, reading each explicit triple once for all
+        of them.
+        """
         counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
         sizes = Counter[Table]()
         with nullcontext() if self._columns is not None else self.reading_once():
@@ -142,6 +153,6 @@ class Kinds:
         self.routes.forget()
 
     def forget(self, table: Table) -> None:
-        """Count a kind no longer."""
+        """Stop counting a kind."""
         table.forget()
         self.routes.forget()

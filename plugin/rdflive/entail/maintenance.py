@@ -1,4 +1,4 @@
-"""How entailed triples follow the explicit ones, while the schema stays as it is."""
+"""How entailed triples follow the explicit ones while the schema stays the same."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["follow"]
 def follow(
     kinds: Kinds, net: Net, changes: Sequence[tuple[Sign, Triple]], *, everything: bool, now: int | None
 ) -> None:
-    """Take net changes of explicit triples; the graph holds the state after them.
+    """Take net changes of explicit triples; the graph already has them.
 
-    `everything` says that explicit triples of properties that nothing is known of are wanted too. Kinds
-    that are asked for may be counted from `now` on, unless it is None.
+    `everything` says that triples of properties that the schema does not name are wanted too. Kinds that are
+    looked up may be counted from now on, and `now` is the time noted for that; with None they may not.
     """
     intern, is_literal, routes = kinds.intern, kinds.is_literal, kinds.routes
     asked: dict[Table, None] = {}
@@ -36,7 +36,7 @@ def follow(
             continue
         route.hits += 1
         subject, value = intern(s), intern(o)
-        if is_literal(s):  # rdflib lets it pass; it entails nothing but itself
+        if is_literal(s):  # no RDF, but rdflib accepts it; it entails only itself
             own = [step for step in route.steps if step[2].own]
             _step(own, sign, subject, value, net, asked, is_plain=True)
             continue
@@ -49,15 +49,18 @@ def follow(
         if route.rest:
             _step(route.rest, sign, subject, value, net, asked, is_plain=not is_literal(o))
     if asked:
+        # Suspects are decided when all changes are known: a triple may lose one support and gain another.
         came = {triple for sign, triple in changes if sign > 0}
         for table in asked:
             _decide(kinds, table, came, net, now)
 
 
 def _count(counted: Iterable[Counted], key: Key, sign: Sign, net: Net) -> None:
+    """Add to the supports of a key in several tables. This is the hot path of saturated kinds."""
     for counts, table, weight in counted:
         old = counts.get(key, 0)
         counts[key] = new = old + weight * sign
+        # A triple begins or ceases to be entailed exactly when its support leaves or reaches zero.
         if not (old and new):
             table.settle_key(key)
             net.move(table, key, sign)
@@ -73,9 +76,10 @@ def _step(
     *,
     is_plain: bool,
 ) -> None:
-    """Follow one change to some kinds, collecting those that must be asked for.
+    """Follow one change in tables that need more than adding to a count.
 
-    `is_plain` says that the object is no literal.
+    `is_plain` says that the object is not a literal. Reformulated kinds get a suspect, and their tables are
+    collected in `asked`.
     """
     for table, pick, atom, weight in steps:
         if atom.guard and not is_plain:
@@ -92,7 +96,7 @@ def _step(
 
 
 def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | None) -> None:
-    """Find out what has become of the triples of a kind that may have changed."""
+    """Find out whether the suspects of a reformulated kind are entailed now and were before."""
     suspects, table.suspects = table.suspects, {}
     countable = now is not None and kinds.can_count(table.kind, table.ways.atoms)
     if now is not None and countable and should_count(table, len(suspects)):
@@ -102,8 +106,11 @@ def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | Non
             support = table.counts.get(key, 0)
             if (support > 0) != (support > gained):
                 net.move(table, key, 1 if support else -1)
+        # Something that entailed the triple went, so it was entailed before; one look-up tells whether it
+        # still is.
         elif went:
             if not kinds.holds(table, key):
                 net.move(table, key, -1)
+        # Support was only gained. The triple is new if everything that entails it came with this update.
         elif all(triple in came for triple in kinds.entailing(table, key)):
             net.move(table, key, 1)

@@ -1,4 +1,4 @@
-"""What one update comes to: the triples that have begun or ceased to be entailed."""
+"""The net result of one update: the triples that began or ceased to be entailed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["Net"]
 
 
 class Net:
-    """Collects moves by kind, where they are cheap; a triple moves in turns, so that two cancel."""
+    """Collects moves by kind and key. A triple alternates between beginning and ceasing, so two moves
+    cancel.
+    """
 
     def __init__(self) -> None:
         self._moved: dict[Table | None, dict[Any, Sign]] = {}
@@ -26,7 +28,7 @@ class Net:
             moved[key] = sign
 
     def move_all(self, table: Table, keys: Iterable[Key], sign: Sign) -> None:
-        """Note the same of many triples of a kind, each of them once."""
+        """Note the same move of many triples of a kind, each given once."""
         moved = self._moved.get(table)
         if moved:
             for key in keys:
@@ -35,7 +37,7 @@ class Net:
             self._moved[table] = dict.fromkeys(keys, sign)
 
     def move_explicit(self, ids: IdTriple, sign: Sign) -> None:
-        """Note that an explicit triple of no known kind came or went."""
+        """Note that an explicit triple came or went whose property the schema does not name."""
         moved = self._moved.setdefault(None, {})
         if moved.pop(ids, None) is None:
             moved[ids] = sign
@@ -43,7 +45,8 @@ class Net:
     def drain(self, *, mixed: bool) -> Iterable[tuple[Sign, IdTriple]]:
         """Give the net changes and forget them.
 
-        `mixed` says that data and schema changed, so that a triple may have moved as one of several kinds.
+        `mixed` says that data and schema changed together. A triple may then have moved under two kinds, so
+        moves are netted once more by triple.
         """
         moved, self._moved = self._moved, {}
         changes = _listed(moved)

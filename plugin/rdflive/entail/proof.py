@@ -1,4 +1,4 @@
-"""Why a triple is entailed: rules, one after the other, from explicit triples to it."""
+"""Proofs: why a triple is entailed, as uses of rules from explicit triples to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Proof", "ProofStep"]
 
 @dataclass(frozen=True, slots=True)
 class ProofStep:
-    """One use of a rule."""
+    """One application of a rule."""
 
     rule: str
     """The name of the rule: `rdfs9`, `prp-trp`, ..."""
@@ -25,7 +25,7 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of a triple: its steps in order, the last of which concludes it; none where it is explicit."""
+    """A proof of a triple: its steps in order, the last one concluding it; no steps if it is explicit."""
 
     triple: Triple
     steps: tuple[ProofStep, ...] = ()

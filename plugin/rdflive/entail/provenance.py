@@ -1,4 +1,4 @@
-"""Where the solutions of a query come from: the graph itself, or which rules."""
+"""Tells of a query's solutions whether the graph itself has them, or which rules gave them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ Bindings: TypeAlias = dict[str, Any]
 
 
 class Tracer:
-    """Finds out, when a solution appears, what gave it, and remembers it until the solution goes.
+    """Finds the origin of each solution when it appears, and remembers it until the solution is gone.
 
-    A solution is inferred if the pattern has no match for it in the graph itself; then the rules are those
-    of one match among what is entailed.
+    A solution is inferred if the graph itself has no match for it. Its rules are then those of one match
+    among the entailed triples. The origin is remembered because, when the solution goes, its triples may be
+    gone too.
     """
 
     def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:
@@ -72,7 +73,7 @@ def _patterns(plan: Plan) -> Sequence[TriplePattern]:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse a query whose solutions do not each come from one match of one pattern."""
+    """Refuse a query whose solutions are not each a match of one basic graph pattern."""
     passing = (algebra.Basic, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
     plain = all(isinstance(step.node, passing) for step in plan.steps) and len(plan.basics) == 1
     if plan.query.form != "SELECT" or not plain:
@@ -84,7 +85,10 @@ def _check(plan: Plan) -> None:
 
 
 def refuse_hidden(plan: Plan, option: str) -> None:
-    """Refuse a query that filters what it does not show: its matches cannot be told by its solutions."""
+    """Refuse a query with a filter on a variable that it does not select.
+
+    Matches are found again from the selected variables alone, so such a filter could not be applied to them.
+    """
     shown = {*plan.query.names, *plan.query.preset}
     conditions = [c for basic in plan.basics for c in (*basic.residual, *_conditions(basic.segments))]
     read = {name for condition in conditions for name in condition.variables}
@@ -110,7 +114,9 @@ def _native(pattern: TriplePattern, to_native: Callable[[Any], Any]) -> tuple[An
 def _matches(
     patterns: Sequence[tuple[Any, ...]], bindings: Bindings, listed: List
 ) -> Iterator[tuple[Triple, ...]]:
-    """List the matches of some patterns that agree with the bindings, as triples; first the most bound."""
+    """List the matches of patterns that agree with the bindings, as triples; the most bound pattern goes
+    first.
+    """
     if not patterns:
         yield ()
         return

@@ -1,9 +1,15 @@
-"""The RDFS entailment of one graph, kind by kind: paper 003, Sections 5 and 6, in one mechanism.
+"""RDFS entailment of one graph, one kind of triples at a time: paper 003, Sections 5 and 6.
 
-A kind of entailed triples (a property, or a class) is kept in one of two ways. *Saturated*: its triples
-are stored with the number of explicit triples that entail them. *Reformulated*: nothing is stored, and the
-explicit triples are asked, along the ways in which rules 14 to 17 lead there, whenever one of them changes.
-Both give the same changes, so a kind can go from one to the other at any time.
+A *kind* is the triples of one property, or the type triples of one class. It is kept in one of two ways.
+*Saturated*: its triples are stored, each with its support, the number of explicit triples that entail it.
+*Reformulated*: nothing is stored, and when an explicit triple changes that may entail some of the kind, the
+graph is asked along rules 14 to 17.
+
+Example: `:HighSpeed rdfs:subClassOf :Train` and `:T101 a :HighSpeed, :Train`. The kind of class :Train has
+T101 with support 2. Deleting `:T101 a :Train` leaves support 1, so no solution changes. Reformulated, the
+delete makes T101 a suspect, and one look-up of its classes finds :HighSpeed.
+
+Both ways give the same changes, so a kind can switch at any time; `choice.py` says when.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
-from rdflive.entail.rebase import rebase
+from rdflive.entail.schema_change import follow_schema
 from rdflive.entail.templates import Atom, Kind
 from rdflive.entail.ways import Ways
 from rdflive.model import TermPattern, Triple
@@ -37,9 +43,9 @@ Counts: TypeAlias = Literal["support", "paths"]
 ALL: Final[Kind] = ("any", "predicate")
 ALL_TYPES: Final[Kind] = ("any", "class")
 LOOKS: Final = 1024
-"""Every so many changes of the graph it is seen whether what is counted is worth its memory."""
+"""After this many changes of the graph, counted kinds are checked for being worth their memory."""
 NAMES: Final = 100
-"""Names of classes and properties that nobody asks for any more and may still be known."""
+"""How many classes and properties that nobody asks for any more are still planned for before a clean-up."""
 SHOWN: Final = 20
 """How many classes and properties are described."""
 
@@ -62,7 +68,7 @@ class Rdfs:
 
 
 class RdfsEntailment:
-    """Keeps what a graph entails by subclasses, subproperties, domains and ranges."""
+    """Maintains what a graph entails by subclasses, subproperties, domains and ranges."""
 
     def __init__(self, graph: ExplicitGraph, regime: Rdfs) -> None:
         self._graph = graph
@@ -78,9 +84,9 @@ class RdfsEntailment:
         self._asked = 0
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what matches these patterns.
+        """Start maintaining what matches these patterns.
 
-        Schema triples that cannot be reasoned with are passed over: see `check`.
+        Schema triples that cannot be reasoned with are left out, see `check`.
         """
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
@@ -113,13 +119,15 @@ class RdfsEntailment:
             self._route(kinds.templates.refresh(set(), *self._wanted_names()))
 
     def _wanted_names(self) -> tuple[list[Kind], bool]:
-        """Give the kinds that are wanted by name, and whether all classes or properties are."""
+        """Give the kinds that are wanted by name, and whether all classes or all properties are
+        wanted too.
+        """
         named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
         self._asked = len(named)
         return named, len(named) < len(self._wants)
 
     def _route(self, changed: Iterable[Kind]) -> None:
-        """Have explicit triples find kinds whose atoms have changed, though not what is entailed."""
+        """Update how explicit triples find kinds whose atoms changed while what is entailed did not."""
         kinds = self._kinds
         for kind in changed:
             if kind in kinds.tables and kind in kinds.templates.atoms:
@@ -128,7 +136,7 @@ class RdfsEntailment:
                 kinds.close(kinds.tables[kind])
 
     def _open(self, new: list[Kind]) -> None:
-        """Have a table for every kind that is newly wanted, and known or asked for by name."""
+        """Make tables for the kinds that are newly wanted."""
         kinds = self._kinds
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
@@ -161,7 +169,7 @@ class RdfsEntailment:
         self._kinds.templates.refresh(set(), (), everything=False)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise `SchemaError` where the schema cannot be reasoned with as it was asked for."""
+        """Raise `SchemaError` if the schema cannot be reasoned with as it was asked for."""
         kinds = self._kinds
         if kinds.schema.refused:
             raise SchemaError(_refusal(next(iter(kinds.schema.refused))))
@@ -178,7 +186,7 @@ class RdfsEntailment:
 
     @property
     def _sees_schema(self) -> bool:
-        """True where somebody can see the closed schema: asking for it, or by what is said of it."""
+        """True if some wanted kind may contain entailed schema triples, so that the schema must be closed."""
         known = self._kinds.templates.properties
         return ALL in self._wants or any(word in known for word in self._kinds.words.schema)
 
@@ -198,6 +206,7 @@ class RdfsEntailment:
             return ()
         before, self._updates = self._updates, self._updates + len(changes)
         schema = [change for change in changes if self._is_schema(change[1][1])]
+        # Data first, by the old templates: `follow_schema` then compares templates over the same data.
         if schema:
             self._take([change for change in changes if not self._is_schema(change[1][1])])
             self._replan(schema)
@@ -208,12 +217,12 @@ class RdfsEntailment:
         return self._net.drain(mixed=0 < len(schema) < len(changes))
 
     def _take(self, changes: Changes) -> None:
-        """Follow changes of explicit triples by the templates as they are."""
+        """Follow changes of explicit triples by the present templates."""
         follow(self._kinds, self._net, changes, everything=ALL in self._wants, now=self._now)
 
     @property
     def _now(self) -> int | None:
-        """The time by which kinds may be counted from now on; None where they may not."""
+        """The time from which kinds may be counted; None if the strategy does not allow it."""
         return self._updates if self._regime.strategy == "auto" else None
 
     def _forget(self) -> None:
@@ -223,7 +232,7 @@ class RdfsEntailment:
                 self._kinds.forget(table)
 
     def _replan(self, changes: Changes) -> None:
-        """Follow changes of the schema: what they mean for the data, then what they entail themselves."""
+        """Follow changes of the schema: first what they change for data, then the entailed schema triples."""
         kinds, saw_schema = self._kinds, self._sees_schema
         for sign, triple in changes:
             kinds.schema.change(sign, triple)
@@ -241,8 +250,10 @@ class RdfsEntailment:
                 if self._is_wanted(kind):
                     new = Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
                     old = Ways(atoms, known)
-                    rebase(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
+                    follow_schema(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
         before_closed = kinds.sources.closed
+        # Schema triples are data too for a query that reads them: the changes of the closed schema are
+        # followed like those of explicit triples, by the new templates.
         kinds.sources.close(kinds.schema.closure if self._sees_schema else frozenset())
         gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]
         self._take([*gone, *((1, t) for t in kinds.sources.closed - before_closed)])
@@ -252,9 +263,9 @@ class RdfsEntailment:
         return list_triples(self._kinds, self._graph.dictionary.terms, pattern)
 
     def support(self, triple: Triple) -> int:
-        """Count the explicit triples that entail a triple, or its derivations where paths count.
+        """Count the explicit triples that entail a triple; with counts="paths", its derivations.
 
-        Raises `SchemaError` where paths have no end.
+        Raises `SchemaError` if there are endless derivations.
         """
         self._check_paths(self._kinds.templates.atoms_of(self._kinds.kind_of(triple)))
         return support(self._kinds, triple)

@@ -1,4 +1,4 @@
-"""What a graph entails, read off the kinds that are kept: triples, supports and proofs."""
+"""What a graph entails, read from the kinds that are kept: triples, supports and proofs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
         table = kinds.tables.get(kinds.kind_of((s, p, o)))
         yield from kinds.sources.explicit(pattern) if table is None else _list(kinds, terms, table, s, o)
         return
+    # Kinds without entailed triples are read from the graph in one go.
     derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
     listed = {table.kind for table in derived}
     for triple in kinds.sources.explicit(pattern):
@@ -46,6 +47,7 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
             yield s, p, o if c is None else c
         return
     seen: set[tuple[Any, Any]] = set()
+    # Not stored: the explicit triples are read, and their number is noted as the price of counting the kind.
     table.size = 0
     for atom in table.ways.atoms:
         for triple in kinds.sources.matches(atom, kinds.templates.classes, s, None if c is not None else o):
@@ -72,7 +74,7 @@ def _entailing(kinds: Kinds, triple: Triple) -> Iterator[tuple[Atom, int, Triple
 
 
 def support(kinds: Kinds, triple: Triple) -> int:
-    """Count the ways in which explicit triples entail a triple."""
+    """Count the explicit triples that entail a triple, or with counts="paths" its derivations."""
     table = kinds.tables.get(kinds.kind_of(triple))
     if table is not None and table.counts is not None:
         return table.support(triple[0], triple[2])
@@ -80,7 +82,9 @@ def support(kinds: Kinds, triple: Triple) -> int:
 
 
 def why(kinds: Kinds, triple: Triple) -> list[Proof]:
-    """Give a shortest proof from each explicit triple that entails a triple, that of itself first."""
+    """Give a shortest proof from each explicit triple that entails a triple; if it is explicit, that comes
+    first.
+    """
     proofs = [
         Proof(triple, (*_schema_steps(kinds.schema, found), *_instance_steps(kinds, atom, triple, found)))
         for atom, _, found in _entailing(kinds, triple)
@@ -89,7 +93,9 @@ def why(kinds: Kinds, triple: Triple) -> list[Proof]:
 
 
 def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) -> Iterable[ProofStep]:
-    """Find the shortest way by instance rules from an explicit triple to another."""
+    """Find the shortest chain of instance rules from an explicit triple to a goal, by breadth-first
+    search.
+    """
     p, c = atom.source
     start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
     wanted: Item = (atom.subject, goal[1], goal[2] if atom.object is None else atom.object)

@@ -1,4 +1,4 @@
-"""Which regime a subscription asks for."""
+"""Chooses the entailment regime that a subscription's options ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from an explicit triple to the tables of what it entails."""
+"""Finds, for an explicit triple, the tables of the kinds that it entails triples of."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from rdflive.entail.templates import Atom, Kind, Placeholder
 __all__ = ["Contribution", "Counted", "Route", "Routes"]
 
 Contribution: TypeAlias = tuple[Table, Pick, Atom, int]
-"""What an explicit triple entails: of which kind, its key, by which atom, its weight."""
+"""A table, what picks the key of the entailed triple, the atom that entails it, and its weight."""
 Counted: TypeAlias = tuple[dict[Key, int], Table, int]
 """The counts of a table, the table, and the weight."""
 
 
 class Route:
-    """What the explicit triples of one kind entail, sorted by what is quick to do."""
+    """What the explicit triples of one kind entail, sorted by how it can be followed.
+
+    Counted kinds whose key is the subject, the object or both need one dictionary update each. The rest needs
+    tests or look-ups.
+    """
 
     __slots__ = ("hits", "objects", "pairs", "rest", "steps", "subjects")
 
     def __init__(self, steps: Iterable[Contribution]) -> None:
         self.steps = tuple(steps)
-        """All of it."""
+        """All contributions."""
         self.subjects: list[Counted] = []
         """Counted kinds whose key is the subject."""
         self.objects: list[Counted] = []
         """Counted kinds whose key is the object, unless that is a literal."""
         self.pairs: list[Counted] = []
-        """Counted kinds whose key is both."""
+        """Counted kinds whose key is (subject, object)."""
         self.rest: list[Contribution] = []
         """Everything else."""
         self.hits = 0
@@ -51,7 +55,7 @@ class Route:
 
 
 class Routes:
-    """Finds what explicit triples entail by their property and, of a type triple, their class."""
+    """Finds what explicit triples entail, by their property and, for type triples, their class."""
 
     def __init__(self) -> None:
         self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Contribution]]] = {}
@@ -61,7 +65,7 @@ class Routes:
         return predicate in self._steps
 
     def find(self, p: Any, c: Any) -> Route | None:
-        """Give the route of a kind whose property is known; None where nothing is kept."""
+        """Give the route for a property that is in `self`, and a class; None if no kept kind is concerned."""
         found = self._sorted.get(p)
         if found is None:
             found = self._sorted[p] = {}
@@ -71,14 +75,14 @@ class Routes:
         return route
 
     def add(self, step: Contribution) -> None:
-        """Let a kind be found by one more atom."""
+        """Let a table be found by one more atom."""
         self.forget()
         table, _, atom, _ = step
         p, c = atom.source
         self._steps.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
 
     def remove(self, table: Table, atom: Atom) -> None:
-        """Let a kind no longer be found by an atom."""
+        """Stop letting a table be found by an atom."""
         self.forget()
         p, c = atom.source
         by_class = self._steps[p]
@@ -89,7 +93,10 @@ class Routes:
             del self._steps[p]
 
     def forget(self) -> None:
-        """Sort routes anew: a table has begun or ceased to count. What they counted goes to the tables."""
+        """Sort routes again when needed, because a table began or ceased to count.
+
+        Hits are counted per route, which is cheaper than per table, and are handed to the tables here.
+        """
         for by_class in self._sorted.values():
             for route in by_class.values():
                 for table, *_ in route.steps if route.hits else ():

@@ -1,4 +1,4 @@
-"""The schema triples of one graph: the explicit ones, and the closure of paper 003, Figure 6."""
+"""The schema triples of one graph: the explicit ones, and their closure (paper 003, Figure 6)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
 
 
 class Schema:
-    """Subclasses, subproperties, domains and ranges; the terms are a store's.
+    """Subclasses, subproperties, domains and ranges, as terms of a store.
 
-    A triple that makes a property a subproperty of one of the four schema properties is kept out: what
-    follows from it would be a schema triple (`refused` lists them).
+    A triple that makes a property a subproperty of one of the four schema properties is left out and listed
+    in `refused`: by it, data would become schema, and the templates assume a schema that data cannot change.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -53,7 +53,7 @@ class Schema:
         self._below: dict[Any, Edges] = {vocabulary.sub_class: {}, vocabulary.sub_property: {}}
 
     def change(self, sign: int, triple: Triple) -> None:
-        """Take one schema triple that came (+1) or went (-1)."""
+        """Take one schema triple that was added (+1) or removed (-1)."""
         self._closure = None
         s, p, o = triple
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
@@ -83,12 +83,12 @@ class Schema:
         return self.below(self.vocabulary.sub_property, [self.vocabulary.type])
 
     def below(self, word: Any, nodes: Iterable[Any]) -> set[Any]:
-        """Give classes and all below them, or properties, by the word for the one or the other."""
+        """Give classes with all their subclasses, or properties with all subproperties; `word` says which."""
         return reach(self._below[word], nodes)
 
     @property
     def closure(self) -> frozenset[Triple]:
-        """The explicit schema triples, and those that follow from two of them."""
+        """The explicit schema triples and all that follow from them."""
         if self._closure is None:
             self._closure = frozenset(self._closed()) | self.refused
         return self._closure

@@ -1,4 +1,4 @@
-"""Which queries can be answered over what a graph entails."""
+"""Refuses queries that cannot be answered over what a graph entails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which explicit triples an atom finds: those of the graph, and of the closed schema."""
+"""The explicit triples that an atom applies to: those of the graph, and those of the closed schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Sources"]
 
 
 class Sources:
-    """The triples that instance rules start from. Schema triples are read from the closed schema."""
+    """The triples that instance rules start from; schema triples are taken from the closed schema."""
 
     def __init__(self, graph: ExplicitGraph, vocabulary: Vocabulary) -> None:
         self.closed: frozenset[Triple] = frozenset()
@@ -25,7 +25,7 @@ class Sources:
         self.is_literal = graph.literal_test()
 
     def close(self, closed: frozenset[Triple]) -> None:
-        """Take these for the triples of the closed schema."""
+        """Set the triples of the closed schema."""
         self.closed = closed
         self._by_subject, self._by_object = {}, {}
         for triple in closed:
@@ -33,7 +33,7 @@ class Sources:
             self._by_object.setdefault(triple[2], []).append(triple)
 
     def explicit(self, pattern: Triple) -> Iterable[Triple]:
-        """List the triples that match, of the closed schema where they are schema triples."""
+        """List the triples that match; those with a schema property come from the closed schema."""
         s, p, o = pattern
         if p is not None and p not in self._schema:
             found: Iterable[Any] = self._graph.triples(pattern)
@@ -51,7 +51,7 @@ class Sources:
     ) -> Iterator[Triple]:
         """List the explicit triples that entail a triple with this subject and object by an atom.
 
-        None matches anything; `known` are the classes that sources of their own stand for.
+        None matches anything. `known` are the classes that the schema names.
         """
         p, wanted_value = atom.source
         wanted_subject = None

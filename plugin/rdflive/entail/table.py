@@ -1,4 +1,4 @@
-"""The entailed triples of one kind: which explicit ones entail them, and where counted, how often."""
+"""The entailed triples of one kind, with their supports if they are counted."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from rdflive.entail.ways import Ways
 __all__ = ["Key", "Pick", "Table"]
 
 Key: TypeAlias = Any
-"""What tells the triples of a kind apart: the id of the subject, or ids of subject and object."""
+"""Identifies a triple within its kind: the id of the subject for a class, else the ids of subject and
+object.
+"""
 Pick: TypeAlias = Callable[[int, int], Key]
 """Gives the key that an explicit triple entails, by the ids of its subject and object."""
 
 
 class Table:
-    """One kind of entailed triples. With `counts` the triples are stored, each with its support.
+    """One kind of entailed triples.
 
-    Without, whoever needs to know asks the explicit triples; `ways` tells which.
+    With `counts` (saturated) the triples are stored, each with its support. Without (reformulated) the
+    explicit triples have to be looked up; `ways` tells which.
     """
 
     __slots__ = (
@@ -35,19 +38,20 @@ class Table:
         self.kind = kind
         self.ways = Ways({})
         self.is_trivial = True
-        """True where only explicit triples are of the kind."""
+        """True if only explicit triples are of the kind."""
         self.counts: dict[Key, int] | None = None
         self.suspects: dict[Key, tuple[bool, int]] = {}
-        """What an update may have changed where nothing is stored: whether something that entails it went,
-        and by how much its support has grown."""
+        """Triples of a reformulated kind that the present update may have changed: whether something that
+        entails them went, and the net gain of support.
+        """
         self.lookups = 0
-        """Look-ups in the graph since the way of keeping it was chosen."""
+        """Look-ups in the graph since the present form was chosen."""
         self.updates = 0
         """Changes of explicit triples that entail one of the kind, since then."""
         self.since = 0
-        """When it was chosen, in updates of the graph."""
+        """When the present form was chosen, in updates of the graph."""
         self.size = 0
-        """Explicit triples that entail one of the kind, by the last count and since."""
+        """How many explicit triples entail one of the kind, as of the last count or listing and since."""
         self._dictionary = dictionary
         self._constants: dict[Any, int] = {}
         p, c = kind
@@ -66,14 +70,17 @@ class Table:
         return (terms[key], None) if self._object is not None else (terms[key[0]], terms[key[1]])
 
     def support(self, subject: Any, value: Any) -> int:
-        """Give the support of a triple where it is counted, by its terms; of a class without the object."""
+        """Give the support of a triple of a counted kind by its terms; for a class the object is ignored."""
         assert self.counts is not None  # noqa: S101 - asked where it is counted only
         known = self._dictionary.ids.get
         s = known(subject, -1)
         return self.counts.get(s if self._object is not None else (s, known(value, -1)), 0)
 
     def pick(self, atom: Atom) -> Pick:
-        """Make what gives the keys that an atom entails; its constants are held as long as the table."""
+        """Make the function that gives the key of the triple that an atom entails.
+
+        Constants of the atom are held in the dictionary as long as the table.
+        """
         subject = self._index(atom.subject)
         if self._object is not None:
             return _SINGLE.get(subject) or (lambda *_: subject)
@@ -88,7 +95,7 @@ class Table:
         return general
 
     def column(self, atom: Atom, subjects: Sequence[int], values: Sequence[int]) -> Iterable[Key]:
-        """Give the keys that an atom entails, of many explicit triples at once."""
+        """Give the keys that an atom entails, from many explicit triples at once."""
         if self._object is not None and isinstance(atom.subject, Placeholder):
             return subjects if atom.subject is Placeholder.SUBJECT else values
         if (atom.subject, atom.object) == (Placeholder.SUBJECT, Placeholder.OBJECT):
@@ -108,7 +115,7 @@ class Table:
         return number
 
     def shift(self, keys: Iterable[Key], weight: int) -> list[Key]:
-        """Add to the supports of many triples; gives those that have begun or ceased to be entailed."""
+        """Add to the supports of many triples; gives those that began or ceased to be entailed."""
         counts = self.counts
         assert counts is not None  # noqa: S101 - asked where it is counted only
         moved = []
@@ -125,13 +132,13 @@ class Table:
         return moved
 
     def settle(self) -> None:
-        """Let go of constants that none of the atoms has any more."""
+        """Release constants that no atom has any more."""
         used = {*self.kind, *(term for atom in self.ways.atoms for term in (atom.subject, atom.object))}
         for term in [term for term in self._constants if term not in used]:
             self._dictionary.drop([self._constants.pop(term)])
 
     def settle_key(self, key: Key) -> None:
-        """Hold the terms of a key whose support was nothing, or let go of one whose support is nothing."""
+        """Hold the ids of a key that is new, or release those of a key without support."""
         counts = self.counts
         assert counts is not None  # noqa: S101 - asked where it is counted only
         terms = self._terms_of(key)
@@ -148,9 +155,9 @@ class Table:
         self.suspects[key] = went or sign < 0, gained + sign * weight
 
     def keep(self, counts: Counter[Key], size: int, now: int) -> None:
-        """Begin to count, with the support of each triple; `size` explicit triples were read for it."""
+        """Start counting, with the support of each triple; `size` explicit triples were read for that."""
         self._change_all(self._dictionary.hold, counts)
-        self.counts = dict(counts)  # which is quicker than a Counter where keys are deleted
+        self.counts = dict(counts)  # deleting from a Counter is slower: it runs Python code
         self.lookups = self.updates = 0
         self.size, self.since = size, now
 
@@ -162,7 +169,7 @@ class Table:
         self._change_all(self._dictionary.drop, counts or ())
 
     def release(self) -> None:
-        """Let go of everything; the table is not used any more."""
+        """Release everything; the table is not used any more."""
         self.forget()
         self._dictionary.drop(self._constants.values())
 
@@ -176,7 +183,7 @@ class Table:
 
 
 SUBJECT, OBJECT = -1, -2
-"""Places of an explicit triple, beside the ids of constants."""
+"""Positions in an explicit triple; negative, so that they differ from the ids of constants."""
 
 
 def _subject(s: int, o: int) -> Key:  # noqa: ARG001

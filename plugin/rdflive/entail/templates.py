@@ -1,9 +1,13 @@
-"""What explicit triples entail, by their kind alone: closed templates.
+"""What the explicit triples of a kind entail, computed once per kind and not per triple: closed templates.
 
-Every instance rule of paper 003, Figure 8, has one instance triple in its body. So what an explicit triple
-entails depends on its *kind* only: its property, or for a type triple its class. The template of a kind is
-closed under the rules once, over placeholders, and no derivation is followed per triple, so cycles of the
-schema do no harm.
+Every instance rule of paper 003, Figure 8, has exactly one instance triple in its body. So what an explicit
+triple entails depends only on its *kind*: its property, or for a type triple its class. The template of a
+kind is closed under the rules once, over placeholders for subject and object. No derivation is followed per
+triple, so cycles of the schema do no harm.
+
+Example: with `:delay rdfs:domain :Train` and `:Train rdfs:subClassOf :Vehicle`, the template of kind :delay
+is (SUBJECT, :delay, OBJECT), (SUBJECT, a, :Train), (SUBJECT, a, :Vehicle). Each of the three is an atom of
+the kind that it gives: kind :Vehicle has the atom "every subject of :delay".
 """
 
 from __future__ import annotations
@@ -18,11 +22,13 @@ from rdflive.entail.schema import Schema
 __all__ = ["Atom", "Atoms", "Item", "Kind", "Placeholder", "Templates", "self_atom", "steps_from"]
 
 Kind: TypeAlias = tuple[Any, Any]
-"""A property and None, or `rdf:type` (or a subproperty) and a class; with None, any class not named."""
+"""(property, None), or (`rdf:type` or a subproperty of it, class); (`rdf:type`, None) is the type triples of
+all classes that are not known.
+"""
 
 
 class Placeholder(Enum):
-    """What stands for the terms of an explicit triple in a template."""
+    """Stands for a term of the explicit triple in a template."""
 
     SUBJECT = "subject"
     OBJECT = "object"
@@ -31,33 +37,33 @@ class Placeholder(Enum):
 
 
 Item: TypeAlias = tuple[Any, Any, Any]
-"""A triple of a template: terms, and places of the explicit triple in front and at the end."""
+"""A triple of a template: terms, or placeholders as subject and object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """One way to entail triples of a kind: from each explicit triple of the kind `source`.
+    """One way to entail triples of a kind: each explicit triple of the kind `source` entails one.
 
-    `subject` and `object` are places or terms; of a class `object` is None.
+    `subject` and `object` are placeholders or terms. For a class `object` is None.
     """
 
     source: Kind
     subject: Any
     object: Any
     guard: bool = False
-    """True where the object of the explicit triple must not be a literal."""
+    """True if the object of the explicit triple must not be a literal (it would become a subject)."""
     other: bool = False
-    """True where it must not be a known class either: those are sources of their own."""
+    """True if the object must not be a known class: each of these is a source of its own."""
     own: bool = False
-    """True where explicit triples entail themselves, as they do even with a literal as subject."""
+    """True if the explicit triple entails itself, which holds even with a literal as subject."""
 
 
 Atoms: TypeAlias = dict[Atom, int]
-"""Atoms, each with how often it entails: once, or the number of its derivations where paths count."""
+"""Atoms with their weights: 1, or with counts="paths" the number of derivations."""
 
 
 def self_atom(kind: Kind, *, other: bool = False) -> Atom:
-    """Give the atom by which explicit triples entail themselves."""
+    """Give the atom by which explicit triples of a kind entail themselves."""
     return Atom(
         kind, Placeholder.SUBJECT, Placeholder.OBJECT if kind[1] is None else None, other=other, own=True
     )
@@ -66,9 +72,9 @@ def self_atom(kind: Kind, *, other: bool = False) -> Atom:
 def steps_from(
     item: Item, schema: Schema, *, literal: bool, is_literal: Callable[[Any], bool]
 ) -> Iterable[tuple[Item, str, tuple[Any, Any, Any]]]:
-    """List what one instance rule gives from an item: the new item, the rule, the schema triple.
+    """List what one application of an instance rule gives: the new item, the rule, the schema triple.
 
-    `literal` tells whether the object of the explicit triple is one.
+    `literal` tells whether the object of the explicit triple is a literal.
     """
     s, p, o = item
     words = schema.vocabulary
@@ -85,7 +91,9 @@ def steps_from(
 
 
 class Templates:
-    """The templates of all kinds that the schema names or somebody asks for, by what they entail."""
+    """The templates of all kinds that are *known*: named by the schema and leading to a kind that is asked
+    for.
+    """
 
     def __init__(
         self,
@@ -103,18 +111,22 @@ class Templates:
         self.typing: set[Any] = {self._word}
         """`rdf:type` and its subproperties."""
         self.atoms: dict[Kind, Atoms] = {}
-        """How the triples of each known kind are entailed."""
+        """Per known kind, the atoms that entail its triples."""
         self.cycles: dict[Kind, list[Any]] = {}
-        """Where paths count: the kinds whose paths have no end, each with a cycle of the schema."""
+        """With counts="paths": kinds with endless derivations, each with the cycle of the schema that is the
+        cause.
+        """
         self._entails: dict[Kind, list[tuple[Kind, Atom, int]]] = {}
+        """Source kind → the atoms that its template gives, with the kind of each."""
         self._visits: dict[Kind, frozenset[Any]] = {}
+        """Source kind → the classes and properties that its template depends on, to find stale templates."""
 
     def is_trivial(self, kind: Kind, atoms: Atoms) -> bool:
-        """Tell whether only explicit triples are of a kind, as far as these atoms go."""
+        """Tell whether, by these atoms, only explicit triples are of a kind."""
         return len(atoms) == 1 and self_atom(kind, other=kind == (self._word, None)) in atoms
 
     def atoms_of(self, kind: Kind) -> Atoms:
-        """Give how the triples of any kind are entailed, known or not."""
+        """Give the atoms that entail the triples of any kind, known or not."""
         found = self.atoms.get(kind)
         return self._unknown(kind, self.atoms) if found is None else found
 
@@ -128,10 +140,9 @@ class Templates:
         }
 
     def refresh(self, changed: set[Any], asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
-        """Follow a change of the schema, at these subjects, and of what is asked for, by name or altogether.
+        """Follow a change of the schema at these subjects, and of the kinds asked for by name or altogether.
 
-        Gives the kinds whose atoms changed, or that are known since then or no longer, each with its atoms
-        from before.
+        Returns the kinds whose atoms changed, or that became or ceased to be known, each with its old atoms.
         """
         typing = self._schema.typing
         is_new = typing != self.typing or self._word in changed
@@ -144,7 +155,7 @@ class Templates:
         return self._renew(stale, sources)
 
     def ask(self, asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
-        """Learn to know more kinds; gives what `refresh` does, though nothing is entailed that was not."""
+        """Make more kinds known. Returns what `refresh` does, although nothing new is entailed."""
         before = self.classes | self.properties
         classes, properties = self._leading(asked, everything=everything)
         self.classes, self.properties = self.classes | classes, self.properties | properties
@@ -176,7 +187,7 @@ class Templates:
     def _leading(self, asked: Collection[Kind], *, everything: bool) -> tuple[set[Any], set[Any]]:
         """Give the classes and properties whose triples may entail one of the kinds that are asked for.
 
-        Templates do not go beyond them.
+        Templates stop at these, so that a large ontology costs nothing for the parts that no query reads.
         """
         schema, word = self._schema, self._word
         classes = {c for _, c in asked if c is not None}
@@ -189,7 +200,7 @@ class Templates:
         return classes, schema.below(schema.vocabulary.sub_property, properties)
 
     def _touch(self, kind: Kind, before: dict[Kind, Atoms]) -> Atoms:
-        """Give the atoms of a kind to be changed, keeping those from before as they are."""
+        """Give the atoms of a kind for changing, after saving the old ones in `before`."""
         if kind not in before:
             before[kind] = self.atoms.get(kind, {})
             self.atoms[kind] = dict(before[kind])
@@ -205,6 +216,8 @@ class Templates:
         p, c = source
         start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
         self._visits[source] = frozenset()
+        # With a literal as object, ranges do not apply and fewer items follow. Both templates are made; what
+        # only the larger one has gets a guard.
         items = self._template(source, start, literal=False)
         is_typed = c is None and any(item[0] is Placeholder.OBJECT for item in items)
         always = self._template(source, start, literal=True) if is_typed else items
@@ -225,7 +238,7 @@ class Templates:
         return (p, None), Atom(source, s, o, guard, other, own)
 
     def _template(self, source: Kind, start: Item, *, literal: bool) -> dict[Item, int]:
-        """Close the triple of a kind under the rules; each item with the number of ways that count."""
+        """Close the triple of a kind under the rules; each item with its weight."""
         visits: set[Any] = {start[1]}
 
         def steps(item: Item) -> list[Item]:
@@ -242,6 +255,8 @@ class Templates:
             self.cycles[source] = [o if p == self._word else p for _, p, o in cycle]
         elif self._paths:
             ways = {start: 1}
+            # An item comes after all that lead to it, so its number of paths is complete when it is passed
+            # on.
             for item in reversed(ordered):
                 for new in steps(item):
                     ways[new] = ways.get(new, 0) + ways[item]
@@ -258,7 +273,7 @@ class Templates:
 def _depth_first(
     start: Item, successors: Callable[[Item], list[Item]]
 ) -> tuple[list[Item], list[Item] | None]:
-    """List what can be reached, each item after all that it leads to, and a cycle if there is one."""
+    """List what can be reached, each item after all items that it leads to, and one cycle if there is any."""
     done: list[Item] = []
     finished: set[Item] = set()
     path: dict[Item, None] = {start: None}

@@ -1,4 +1,4 @@
-"""The view of a graph and of all that it entails: patterns are matched as if it held that too."""
+"""The view of a graph together with what it entails: patterns match entailed triples like explicit ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANY: Final[TermPattern] = (None, None, None)
 
 
 class WantedView(View, ABC):
-    """Has worked out what the patterns of its segments want."""
+    """A view whose triples are computed on demand, for the patterns of its segments."""
 
     def __init__(self, state: State, triples: Lister) -> None:
         super().__init__(state, triples)
@@ -31,7 +31,7 @@ class WantedView(View, ABC):
     def _worked_out(self) -> Wanted: ...
 
     def add(self, segment: Segment) -> SegmentState:
-        """Start maintaining a segment on what is worked out now."""
+        """Start maintaining a segment on what is computed now."""
         patterns = [self._wanted(pattern) for pattern in segment.patterns]
         self._worked_out.want(patterns)
         try:
@@ -43,12 +43,12 @@ class WantedView(View, ABC):
         return state
 
     def remove(self, state: SegmentState) -> None:
-        """Stop maintaining a segment, and working out what only it wanted."""
+        """Stop maintaining a segment, and stop computing what only it wanted."""
         super().remove(state)
         self._unwant(self._wants.pop(state, ()))
 
     def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise where what segments match cannot be worked out as it was asked for."""
+        """Raise if what segments match cannot be computed as it was asked for."""
         self._worked_out.check([pattern for state in states for pattern in self._wants.get(state, ())])
 
     def _unwant(self, patterns: Iterable[TermPattern]) -> None:
@@ -64,7 +64,9 @@ class WantedView(View, ABC):
 
 
 class EntailedView(WantedView):
-    """Puts changes of its graph off until the commit, when their net consequences are taken as one."""
+    """Collects the changes of its graph and follows them at the commit, since only their net effect
+    matters.
+    """
 
     def __init__(self, state: State, triples: Lister, regime: Regime) -> None:
         self.explicit = triples
@@ -77,10 +79,10 @@ class EntailedView(WantedView):
         self._all = 0
         """How often `want_all` was called and not undone."""
         self._told = 0
-        """How often the entailment has been told so."""
+        """How many of these calls the present entailment knows of; a new one knows of none, see `reset`."""
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Keep a change for `flush` unless it concerns nobody."""
+        """Keep a change for `flush`, unless it concerns no wanted pattern."""
         self.seen += 1
         s, p, o = change
         try:
@@ -106,11 +108,11 @@ class EntailedView(WantedView):
 
     @property
     def wants_all(self) -> bool:
-        """True while all that is entailed is wanted, whatever queries want."""
+        """True while all entailed triples are wanted, whatever queries want."""
         return self._all > 0
 
     def want_all(self) -> None:
-        """Begin to maintain all entailed triples, whether a query wants them or not."""
+        """Start maintaining all entailed triples, whether a query wants them or not."""
         self.entailment.want([ANY])
         try:
             self.entailment.check([ANY])
@@ -130,19 +132,22 @@ class EntailedView(WantedView):
         self._dictionary.sweep()
 
     def reset(self) -> None:
-        """Begin with a new entailment, after the old one failed; what that held in the dictionary stays."""
+        """Start with a new entailment, because the old one failed.
+
+        What the old one held in the dictionary stays held: its counts cannot be trusted.
+        """
         self.entailment = self._regime.start(self._graph)
         self._wants.clear()
         self._changes.clear()
         self._told = 0
 
     def forget(self) -> None:
-        """Forget everything, but not that all that is entailed is wanted."""
+        """Forget everything except that all entailed triples are wanted."""
         super().forget()
         self.queries = self._all
 
     def reload(self) -> None:
-        """Work out anew what is maintained without a query."""
+        """Compute again what is wanted without a query."""
         self._changes.clear()
         told, self._told = self._told, 0
         self.entailment.unwant([ANY] * told)
@@ -151,7 +156,7 @@ class EntailedView(WantedView):
             self._told = self._all
 
     def describe(self) -> list[str]:
-        """Tell how what the graph entails is kept, in lines for `explain()`."""
+        """Tell how entailed triples are kept, in lines for `explain()`."""
         return self.entailment.describe()
 
     def containers(self) -> list[Any]:

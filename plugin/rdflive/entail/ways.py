@@ -1,4 +1,4 @@
-"""All the ways in which explicit triples entail those of one kind, arranged for looking one triple up."""
+"""All ways in which explicit triples entail those of one kind, arranged for looking up one triple."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["Ways"]
 
 
 class Ways:
-    """Atoms, and where they are not the present ones the classes that were known with them.
+    """The atoms of a kind; for atoms of the past also the classes that were known then.
 
-    Most ways to belong to a class are to belong to one below it; a resource has few classes, so these are
-    listed and looked up, however many there are below.
+    Most atoms of a class say "belongs to a subclass". A resource has few classes but a class may have
+    thousands of subclasses, so these atoms are merged: the classes of the resource are listed and looked up
+    in a set.
     """
 
     __slots__ = ("_classes", "_single", "atoms", "known")
@@ -35,13 +36,13 @@ class Ways:
                 self._single.append(atom)
 
     def __len__(self) -> int:
-        """Give the number of look-ups that a triple may cost."""
+        """Give the number of look-ups in the graph that asking for one triple may need."""
         return len(self._single) + len(self._classes)
 
     def entailing(
         self, sources: Sources, known: Collection[Any], subject: Any, value: Any
     ) -> Iterator[Triple]:
-        """List the explicit triples that entail a triple of the kind; of a class the object is None."""
+        """List the explicit triples that entail a triple of the kind; for a class `value` is None."""
         for atom in self._single:
             yield from sources.matches(atom, known, subject, value)
         if sources.is_literal(subject):

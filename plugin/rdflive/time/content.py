@@ -1,4 +1,4 @@
-"""What a view of windows matches: the triples that they hold, and those of the graph beside them."""
+"""What patterns are matched against in place of a graph: the triples of windows and of a background graph."""
 
 from __future__ import annotations
 
@@ -10,44 +10,46 @@ from rdflive.engine.view import Lister
 from rdflive.entail.entailment import IdTriple, Sign, Wanted
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
-from rdflive.time.beside import Beside
+from rdflive.time.background import BackgroundGraph
 from rdflive.time.pane import Pane
 
-__all__ = ["Background", "Changes", "Content", "Stated"]
+__all__ = ["Changes", "Content", "ExplicitContent", "ReportedBackground"]
 
 Changes: TypeAlias = Iterator[tuple[Sign, IdTriple]]
 
 
 class Content(Wanted, Protocol):
-    """The triples that patterns are matched against, as of the last reports of some panes.
+    """The triples that patterns are matched against, as of the last reports of some windows.
 
-    Each of the changes that it gives is exact: +1 for a triple that was not there, -1 for one that was.
+    Changes are exact: +1 only for a triple that was not there, -1 only for one that was. They are given in
+    two steps, so that subscribers can be told what expired: first `changes`, by everything but time, then
+    `slide`, by time.
     """
 
     @property
     def panes(self) -> Sequence[Pane]:
-        """The windows that are looked at."""
+        """The windows that are read."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change of the graph beside the windows may matter."""
+        """Tell whether a change of the background graph may matter."""
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph beside the windows, before `concerns`."""
+        """Take note of a change of the background graph; every change is told, before `concerns`."""
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the graph beside the windows, for the next call of `changes`."""
+        """Take a change of the background graph, to be given by the next call of `changes`."""
 
     def changes(self, panes: Iterable[Pane]) -> Changes:
-        """Give what has changed, time standing still, in some panes and beside the windows."""
+        """Give what changed other than by time, in some windows and in the background graph."""
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
-        """Give what the passing of time changes in some panes."""
+        """Give what the passing of time changes in some windows."""
 
     def matching(self, key: Key) -> Iterable[IdTriple]:
-        """List what is there and matches."""
+        """List the triples that are there and match."""
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple if nothing but time changes; None where it never goes."""
+        """Give the first report without a triple, if nothing but time changes; None if it never goes."""
 
     def describe(self) -> list[str]:
         """Tell what is kept, in lines for `explain()`."""
@@ -56,22 +58,27 @@ class Content(Wanted, Protocol):
         """List the containers of what is kept, for measuring."""
 
     def reset(self) -> None:
-        """Begin anew, after a failure."""
+        """Start again, after a failure."""
 
     def reload(self) -> None:
-        """Read the graph beside the windows anew; nothing is wanted meanwhile."""
+        """Read the background graph again; nothing is wanted meanwhile."""
 
 
-class Background:
-    """The graph beside the windows, as it was at the last reports."""
+class ReportedBackground:
+    """The background graph as it was at the last reports of the windows.
+
+    Windows change only when they report, and a query joins them with the background graph. So changes of the
+    graph since the last report are noted here, and left out until the next one.
+    """
 
     def __init__(self, triples: Lister, dictionary: Dictionary) -> None:
-        self.now = Beside(triples)
+        self.now = BackgroundGraph(triples)
         self._dictionary = dictionary
         self._net: dict[Triple, Sign] = {}
+        """Changes since the last report, net of changes that were undone."""
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Remember a change; one and its opposite are none."""
+        """Note a change; a change and its opposite cancel."""
         if self._net.get(change) == -sign:
             del self._net[change]
         else:
@@ -80,6 +87,7 @@ class Background:
     def changes(self) -> Iterator[tuple[Sign, IdTriple]]:
         """List the net changes since the last call."""
         net, self._net = self._net, {}
+        # Each is removed as it is given, so that `holds` agrees with what the caller has taken so far.
         for triple in tuple(net):
             yield net.pop(triple), self.ids(triple)
 
@@ -93,7 +101,7 @@ class Background:
         return self.now.holds((s, p, o))
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List what the graph held at the last reports and matches."""
+        """List the triples that match and that the graph held at the last reports."""
         terms = self._dictionary.terms
         pattern = terms[key[0]], terms[key[1]], terms[key[2]]
         for s, p, o in self.now.triples(pattern):
@@ -104,46 +112,46 @@ class Background:
                 yield self.ids(triple)
 
     def ids(self, triple: Triple) -> IdTriple:
-        """Number the terms of a triple."""
+        """Give a triple as ids."""
         s, p, o = map(self._dictionary.intern, triple)
         return s, p, o
 
     def reload(self) -> None:
-        """Take the graph as it is."""
+        """Take the graph as it is now."""
         self._net.clear()
         self.now.reload()
 
 
-class Stated:
-    """The union, as a set of triples, of what some windows hold and the graph beside them, if any."""
+class ExplicitContent:
+    """The explicit triples of some windows and of the background graph, if any: their union, as a set."""
 
-    def __init__(self, panes: Sequence[Pane], background: Background | None) -> None:
+    def __init__(self, panes: Sequence[Pane], background: ReportedBackground | None) -> None:
         self.panes = panes
         self.background = background
         self._alone = len(panes) == 1 and background is None
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Do nothing: all that is held is there."""
+        """Do nothing, as nothing is derived."""
 
     unwant = want
     check = want
 
     def concerns(self, change: Triple) -> bool:  # noqa: ARG002 - every triple may be asked for
-        """Say yes."""
+        """Say yes: every triple may be asked for."""
         return True
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph beside the windows."""
+        """Take note of a change of the background graph."""
         if self.background is not None:
             self.background.now.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the graph beside the windows."""
+        """Take a change of the background graph."""
         if self.background is not None:
             self.background.note(sign, change)
 
     def changes(self, panes: Iterable[Pane]) -> Changes:
-        """Give what has changed, time standing still."""
+        """Give what changed other than by time."""
         if self.background is not None:
             for sign, triple in self.background.changes():
                 if not any(pane.holds(triple) for pane in self.panes):
@@ -157,7 +165,7 @@ class Stated:
             yield from self._exact(pane, pane.slide())
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List what is held and matches."""
+        """List the triples that are held and match."""
         seen: list[Pane] = []
         for pane in self.panes:
             for triple in pane.matching(key):
@@ -170,7 +178,7 @@ class Stated:
                     yield triple
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple if nothing but time changes."""
+        """Give the first report without a triple, if nothing but time changes."""
         if self.background is not None and self.background.holds(triple):
             return None
         ends = [pane.end(triple) for pane in self.panes if pane.holds(triple)]
@@ -185,14 +193,16 @@ class Stated:
         return [container for pane in self.panes for container in pane.labels.containers()]
 
     def reload(self) -> None:
-        """Take the windows and the graph as they are."""
+        """Take the windows and the background graph as they are."""
         if self.background is not None:
             self.background.reload()
 
     reset = reload
 
     def _exact(self, pane: Pane, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
-        """Leave out what other panes or the graph beside them hold anyway."""
+        """Leave out triples that other windows or the background graph hold too: the union does not
+        change.
+        """
         if self._alone:
             for triple, held in changes:
                 yield (1 if held else -1), triple

@@ -1,4 +1,4 @@
-"""What can be put into a stream at an instant: a triple, triples, or a graph."""
+"""Elements of a stream: a triple, several triples, or a graph, put in at an instant."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OBJECTS: Final = (URIRef, BNode, Literal)
 
 
 def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
-    """Give the triples of an element, in the terms of the store beside the stream.
+    """Give the triples of an element, in the terms of the store of the background graph.
 
-    Terms are rdflib's, or the store's own. Raises TypeError for what is no triple or graph, and ValueError
-    for a term that the store cannot hold.
+    Terms are rdflib's or the store's own. Raises TypeError for what is no triple or graph, and ValueError for
+    a term that the store cannot hold.
     """
     if type(element) is tuple and len(element) == 3 and type(element[0]) in _SUBJECTS:  # the common case
         return (_native(element, adapter),)

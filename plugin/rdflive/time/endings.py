@@ -1,4 +1,4 @@
-"""When the solutions of a query will have left their windows, if nothing but time changes."""
+"""When the solutions of a query will expire, if nothing but time changes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Bindings: TypeAlias = dict[str, int]
 
 
 class Endings:
-    """Works out the ends of solutions: that of a match is the first of its triples', and a solution that has
-    several matches lasts as long as the last of them.
+    """Computes when solutions end.
+
+    A match ends with the first of its triples. A solution with several matches ends with the last of them.
     """
 
     def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:
@@ -36,7 +37,7 @@ class Endings:
     def of(
         self, state: StoreState, query: QueryState, weights: Mapping[Terms, int]
     ) -> dict[Terms, Instant | None]:
-        """Give the ends of the solutions that came, None for never; called under the store's lock."""
+        """Give the ends of the solutions that appeared, None for never. The caller holds the store's lock."""
         known, intern = state.dictionary.ids.get, state.dictionary.intern
         located = [
             (view, tuple(t if isinstance(t, Variable) else intern(self._to_native(t)) for t in pattern))
@@ -55,7 +56,7 @@ class Endings:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse a query whose solutions are not matches of its patterns, all at once."""
+    """Refuse a query whose solutions are not matches of all its patterns at once."""
     passing = (algebra.Basic, algebra.Join, algebra.Filter, algebra.Extend, algebra.Project, algebra.Distinct)
     for step in plan.steps:
         if not isinstance(step.node, passing):
@@ -72,7 +73,7 @@ def _check(plan: Plan) -> None:
 
 
 def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -> Iterator[Instant | None]:
-    """List the ends of the matches that agree with the bindings; the most bound pattern is matched first."""
+    """List the ends of the matches that agree with the bindings; the most bound pattern goes first."""
     if not located:
         yield None
         return

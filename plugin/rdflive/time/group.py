@@ -1,4 +1,4 @@
-"""The windows over one stream that share their labels, and the order of their reports."""
+"""Windows over one stream that share one table of labels, and the order of their reports."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ __all__ = ["Element", "Group"]
 
 
 class Element(NamedTuple):
-    """What a stream was given at an instant: triples of the store's terms, to add or to take away."""
+    """What a stream was given at an instant: triples in the store's terms, to add or to delete."""
 
     position: int
+    """Where it is on the axis of the window: an instant, or a number of elements or triples."""
     number: int
-    """Tells elements at one position apart, the first one first."""
+    """Orders elements with the same position: the first to come has the lower number."""
     sign: Sign
     triples: tuple[Triple, ...]
 
 
 class Group:
-    """Labels what its windows hold, up to where the first of them has to report.
+    """The labels of the triples that some windows hold, up to the position where the first of them reports.
 
-    Windows of different ranges and steps share the labels (the maximal common sub-window of paper 002, and
-    more). Where elements may come late, only windows that report at the same instants do: a late element
-    is put into what they held at their last report, so labels must not be ahead of it.
+    Windows of different ranges and steps share the labels, which generalises the maximal common sub-window of
+    paper 002. If elements may come late, only windows that report at the same instants share them: a late
+    element is put into what a window held at its last report, so the labels must not be ahead of that report.
     """
 
     def __init__(self, axis: Axis, dictionary: Dictionary, *, keeps_deletes: bool) -> None:
@@ -43,15 +44,19 @@ class Group:
         self.is_eager = False
         """True while some window reports every change at once."""
         self.closures: dict[Any, Any] = {}
-        """What the labelled triples entail, by what is asked for; shared by the windows that ask for it."""
+        """The labelled closures over these triples, by program and background graph."""
         self._dictionary = dictionary
         self._queue: list[Element] = []
-        """What came after the last report, in order; taken in before the next."""
+        """Elements after the last report, in order; they get labels before the next report."""
         self._deleted: OrderedDict[Triple, int] = OrderedDict()
-        """The instants of deletes that elements may still come late for, the last to come last."""
+        """Triples that were deleted, with the instant of the delete, oldest note first. An element may come
+        late that is older than a delete; without this it would add the triple again.
+        """
 
     def open(self, pane: Pane, reached: int | None) -> None:
-        """Let a window begin with what the others hold; `reached` is the last instant of the stream."""
+        """Add a window, which begins with the labels there are. `reached` is the last instant of the
+        stream.
+        """
         self.panes[pane] = None
         self.is_eager |= pane.is_continuous
         ahead = pane.ahead()
@@ -66,7 +71,7 @@ class Group:
             pane.note(ahead)
 
     def close(self, pane: Pane) -> None:
-        """Forget a window, and with the last one all labels."""
+        """Remove a window, and with the last one all labels."""
         del self.panes[pane]
         self.is_eager = any(pane.is_continuous for pane in self.panes)
         if not self.panes:
@@ -75,20 +80,20 @@ class Group:
             self._deleted.clear()
 
     def copy(self, other: Group) -> None:
-        """Begin with what another group on the same axis has."""
+        """Begin with the labels and elements of another group on the same axis."""
         for triple, label in other.explicit.table.items():
             self.explicit.put(triple, label)
         self._queue = list(other._queue)
         self._deleted = other._deleted.copy()
 
     def first(self) -> int | None:
-        """Give the first position of what is held or waits, None where there is nothing."""
+        """Give the lowest position of a label or waiting element; None if there is nothing."""
         lowest = self.explicit.lowest()
         waiting = [self._queue[0].position] if self._queue else []
         return min(waiting if lowest is None else [lowest, *waiting], default=None)
 
     def arrive(self, element: Element) -> bool:
-        """Take an element that is next, or late; true where a commit must follow."""
+        """Take an element, in order or late; True if a commit must follow."""
         position = element.position
         late = []
         for pane in self.panes:
@@ -97,6 +102,8 @@ class Group:
             else:
                 pane.note(position)
         if not self.is_eager and not late:
+            # Nobody reports it yet. With labels now, windows would hold it before their reports.
+            # Nobody reports it yet. With a label now, windows would hold it before their reports.
             insort(self._queue, element, key=itemgetter(0, 1))
             return False
         self._take(element)
@@ -108,12 +115,12 @@ class Group:
         return True
 
     def due(self) -> int | None:
-        """Give the position that must be complete for the next report."""
+        """Give the lowest position that must be complete for the next report; None if none is due."""
         dues = [due for pane in self.panes if (due := pane.due()) is not None]
         return min(dues, default=None)
 
     def report(self, position: int) -> int:
-        """Have the windows report that are due at a position; give the instant of the report."""
+        """Let the windows report that are due at a position. Gives the instant of the report."""
         due = [pane for pane in self.panes if pane.due() == position]
         self._take_until(position)
         for pane in due:
@@ -123,7 +130,7 @@ class Group:
         return max(position + pane.cadence.lag for pane in due)
 
     def drop(self) -> None:
-        """Forget what no window holds any more."""
+        """Drop what no window holds any more."""
         if all(pane.report is not None for pane in self.panes):
             below = min((pane.begin for pane in self.panes), default=0)
             self.explicit.drop(below)
@@ -131,7 +138,7 @@ class Group:
                 closure.expire(below)
 
     def forget(self, before: int) -> None:
-        """Forget deletes that nothing can come late for any more, those that came last at last."""
+        """Forget deletes that no late element can be older than."""
         deleted = self._deleted
         while deleted and deleted[first := next(iter(deleted))] <= before:
             del deleted[first]
@@ -148,6 +155,10 @@ class Group:
         del self._queue[:taken]
 
     def _take(self, element: Element) -> None:
+        """Label the triples of an element, or delete them.
+
+        A late element must not lower a label, nor bring back a triple that was deleted after it.
+        """
         intern, labels, position = self._dictionary.intern, self.explicit, element.position
         deleted = self._deleted
         for triple in element.triples:
@@ -160,6 +171,7 @@ class Group:
                 if self.keeps_deletes:
                     deleted[triple] = max(position, deleted.get(triple, position))
                     deleted.move_to_end(triple)
+            # A late element must not lower a label, nor bring back a triple that was deleted after it.
             elif (label is None or label < position) and not (
                 deleted and deleted.get(triple, position) > position
             ):

@@ -1,7 +1,9 @@
-"""Triples, each with the position on the stream's axis where it arrived last.
+"""Triples with labels: the position on the stream's axis where each arrived last.
 
-Paper 002 labels a triple with when it expires; where several windows of different ranges share what they
-hold, the arrival says as much for all of them: a window holds what arrived at its begin or later.
+Paper 002 labels a triple with the instant at which it expires. Windows of different ranges share these
+tables, so the label is the arrival instead: a window holds what arrived at its begin or later. Example:
+(T101, delay, 4) arrived at 7. At report 12, a window of the last 10 begins at 3 and holds it; a window of the
+last 4 begins at 9 and does not.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ Pick: TypeAlias = Callable[[tuple[int, ...]], Any]
 _PICKS: Final[dict[tuple[int, ...], Pick]] = {
     places: itemgetter(*places) for places in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
 }
-"""What gives the ids of a triple in some places."""
+"""Functions that give the ids of a triple at some positions."""
 
 
 class Before(dict[IdTriple, "int | None"]):
-    """The labels that triples had, None for those that had none, before they changed.
+    """The labels that triples had before they changed; None for a triple that had none.
 
-    Take what is in it with `Labels.take`, or all with `Labels.forget`.
+    Take entries out with `Labels.take`, or all of them with `Labels.forget`.
     """
 
     __slots__ = ("gone",)
@@ -38,11 +40,13 @@ class Before(dict[IdTriple, "int | None"]):
     def __init__(self) -> None:
         super().__init__()
         self.gone: set[IdTriple] = set()
-        """The triples that were taken out, whose terms the dictionary holds for whoever takes them."""
+        """Triples that were removed. The dictionary holds their ids until the watcher has taken the
+        change.
+        """
 
 
 class Labels:
-    """Labels by triple and triples by label; the dictionary holds the terms of each triple.
+    """Labels by triple, and triples by label. The dictionary holds the ids of each triple.
 
     >>> labels = Labels(Dictionary())
     >>> before = labels.watch()
@@ -56,28 +60,28 @@ class Labels:
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
         self.table: dict[IdTriple, int] = {}
-        """The label of each triple; do not change it."""
+        """The label of each triple; only this class changes it."""
         self._by_label: SortedDict[int, IdTriple | set[IdTriple]] = SortedDict()
-        """A lone triple stands bare."""
+        """A lone triple is stored bare."""
         self._indexes: dict[tuple[int, ...], dict[Any, set[IdTriple]]] = {}
         self._watching: list[Before] = []
 
     def watch(self) -> Before:
-        """Have every change of a label noted, with what the label was first, until `unwatch`.
+        """Note every change of a label, with the first label it replaced, until `unwatch`.
 
-        Whoever watches empties it when it has taken the changes.
+        The watcher empties the notes when it has taken the changes.
         """
         before = Before()
         self._watching.append(before)
         return before
 
     def unwatch(self, before: Before) -> None:
-        """Undo `watch`."""
+        """Stop noting changes."""
         self.forget(before)
         self._watching = [other for other in self._watching if other is not before]
 
     def take(self, before: Before) -> tuple[IdTriple, int | None]:
-        """Take one change out of what was noted; its terms are good until the next commit."""
+        """Take one change out of the notes. Its ids stay valid until the next commit."""
         triple, old = before.popitem()
         if triple in before.gone:
             before.gone.remove(triple)
@@ -85,7 +89,7 @@ class Labels:
         return triple, old
 
     def forget(self, before: Before) -> None:
-        """Take all changes out of what was noted."""
+        """Discard all notes."""
         for triple in before.gone:
             self._dictionary.drop(triple)
         before.gone.clear()
@@ -93,7 +97,7 @@ class Labels:
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:
-        """Note no changes inside the block: not the triples change, but what of them is kept."""
+        """Note no changes inside the block, where it changes which triples are kept but not which hold."""
         watching, self._watching = self._watching, []
         try:
             yield
@@ -116,7 +120,9 @@ class Labels:
                 for before in watching:
                     before.setdefault(triple, old)
                 if old is None:
-                    hold(triple)  # first: who has a label has its terms held
+                    hold(
+                        triple
+                    )  # before the label, so that an interruption between leaves no label without terms
                     new.append(triple)
                     table[triple] = label
                 else:
@@ -131,11 +137,11 @@ class Labels:
             raise
 
     def remove(self, triple: IdTriple) -> None:
-        """Take a triple out."""
+        """Remove a triple."""
         self.remove_all((triple,))
 
     def remove_all(self, triples: Collection[IdTriple]) -> None:
-        """Take triples out, each of which has a label."""
+        """Remove triples, all of which have a label."""
         try:
             for triple in triples:
                 old = self.table[triple]
@@ -147,7 +153,7 @@ class Labels:
             raise
 
     def between(self, first: int, last: int) -> Iterator[IdTriple]:
-        """List the triples with a label from `first` on and before `last`, the lowest label first."""
+        """List the triples with a label >= `first` and < `last`, lowest label first."""
         for label in list(self._by_label.irange(first, last, inclusive=(True, False))):
             there = self._by_label[label]
             if isinstance(there, set):
@@ -156,9 +162,9 @@ class Labels:
                 yield there
 
     def drop(self, below: int) -> list[IdTriple]:
-        """Take out all triples with a lower label, and list them.
+        """Remove all triples with a lower label, and list them.
 
-        This is not noted: whoever watches knows what time has taken.
+        This is not noted: watchers compute themselves what time removes.
         """
         dropped: list[IdTriple] = []
         try:
@@ -172,18 +178,18 @@ class Labels:
         return dropped
 
     def lowest(self) -> int | None:
-        """Give the lowest label, None where there is none."""
+        """Give the lowest label; None if there is none."""
         return self._by_label.peekitem(0)[0] if self._by_label else None
 
     def following(self, label: int) -> int | None:
-        """Give the lowest label from this one on, None where there is none."""
+        """Give the lowest label that is not below this one; None if there is none."""
         lowest = self.lowest()
         if lowest is None or lowest >= label:  # the common case, and quicker
             return lowest
         return next(iter(self._by_label.irange(label)), None)
 
     def matching(self, key: Key) -> Iterable[IdTriple]:
-        """List the triples that match a pattern; do not change labels meanwhile."""
+        """List the triples that match a pattern. Labels must not change meanwhile."""
         known = tuple(place for place in range(3) if key[place])
         if not known:
             return self.table
@@ -192,9 +198,9 @@ class Labels:
         return self.by(known).get(_PICKS[known](key), ())
 
     def by(self, places: tuple[int, ...]) -> Mapping[Any, Iterable[IdTriple]]:
-        """Give the triples by what stands in one place, an id, or in two, a pair; they change with these.
+        """Give an index of the triples by one position (an id) or two (a pair). It follows changes.
 
-        They are indexed from the first time on that they are asked for.
+        It is made when it is first asked for.
         """
         index = self._indexes.get(places)
         if index is None:
@@ -208,7 +214,7 @@ class Labels:
         return [self.table, *(found for index in self._indexes.values() for found in index.values())]
 
     def clear(self) -> None:
-        """Take everything out, noted."""
+        """Remove everything, with notes."""
         for triple, old in self.table.items():
             self._note_gone(triple, old)
         held = list(self.table)
@@ -219,7 +225,7 @@ class Labels:
         self._dictionary.drop(chain.from_iterable(held))
 
     def _mend(self) -> None:
-        """Bring in line with the table what a failure left half done; at worst some terms stay held."""
+        """Rebuild everything from the table after a failure half-way; at worst some terms stay held."""
         self._by_label.clear()
         for triple, label in self.table.items():
             self._join(label, [triple])
@@ -246,6 +252,7 @@ class Labels:
             self._by_label[label] = set(triples)
 
     def _leave(self, label: int, triple: IdTriple) -> None:
+        """Remove a triple from the set of its old label."""
         there = self._by_label[label]
         if isinstance(there, set):
             there.discard(triple)
@@ -264,7 +271,7 @@ class Labels:
                 found.discard(triple)
                 if not found:
                     del index[key]
-        self._dictionary.drop(chain.from_iterable(triples))  # last: who has a label has its terms held
+        self._dictionary.drop(chain.from_iterable(triples))  # after the labels are gone, as in `put_all`
 
 
 def _enter_all(index: dict[Any, set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:

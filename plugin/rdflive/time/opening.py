@@ -1,4 +1,4 @@
-"""How a query's windows are opened: which view it looks at in place of a graph."""
+"""Opens the windows of a query and makes the view that its patterns look at in place of a graph."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from rdflive.engine.view import Lister, State
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rules.program import Program
-from rdflive.time.closed import Closed, SharedClosure
-from rdflive.time.content import Background, Stated
-from rdflive.time.entailed import Entailed
+from rdflive.time.content import ExplicitContent, ReportedBackground
+from rdflive.time.entailed_content import EntailedContent
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
+from rdflive.time.labelled_content import LabelledContent, SharedClosure
 from rdflive.time.labels import Labels
 from rdflive.time.pane import Pane
 from rdflive.time.timeline import Timeline
@@ -33,17 +33,17 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Windowing:
-    """Where the patterns of a query are matched on windows, and how what these entail is kept."""
+    """Which windows the patterns of a query are matched on, and how entailed triples expire."""
 
     default: tuple[Source, ...] = ()
     """The windows that are merged into the default graph."""
     named: Mapping[Any, tuple[Source, ...]] = field(default_factory=dict)
     """The windows that stand for named graphs, by their names as terms of the query."""
     beside: Any = True
-    """The graph beside the windows as a term of the query; true for the target's own, false for none."""
+    """The background graph as a term of the query; True for the target's own graph, False for none."""
     expiry: Expiry = "auto"
     every: bool = False
-    """Whether reports that change nothing count too."""
+    """Whether reports that change nothing are told too."""
 
 
 def open_view(
@@ -55,24 +55,30 @@ def open_view(
     *,
     beside: Hashable,
 ) -> WindowView:
-    """Make the view of some windows over a graph, or over none, and of all that they entail by a regime.
+    """Make the view of some windows and perhaps a background graph, and of what they entail by a regime.
 
-    `background` lists the triples of the graph, and `beside` is its key.
+    `background` lists the triples of the background graph, and `beside` is its key.
     """
     view = WindowView(state)
     expiry = choose(windowing.expiry, regime, windows=len(sources))
+    # If anything raises, what was opened so far is closed again; otherwise the view closes it when released.
     with ExitStack() as undo:
         if regime is not None and expiry == "labels":
             (source,) = sources
             shared = _shared(source, program_of(regime), background, beside, view, undo)
             pane = _pane(source, shared.closure.labels, view, windowing, undo)
+            # Other windows share the closure, so their past changes may be in it only at the next report.
             if shared.is_behind:
                 pane.note_now()
-            view.content = Closed(pane, shared)
+            view.content = LabelledContent(pane, shared)
         else:
             panes = [_pane(source, None, view, windowing, undo) for source in sources]
-            held = Stated(panes, None if background is None else Background(background, state.dictionary))
-            view.content = held if regime is None else Entailed(held, regime_for(expiry, regime), state)
+            held = ExplicitContent(
+                panes, None if background is None else ReportedBackground(background, state.dictionary)
+            )
+            view.content = (
+                held if regime is None else EntailedContent(held, regime_for(expiry, regime), state)
+            )
         view.on_release = undo.pop_all().close
     return view
 
@@ -104,7 +110,10 @@ def _shared(
     view: WindowView,
     undo: ExitStack,
 ) -> SharedClosure:
-    """Give the closure that windows of one cadence share, for a program and the graph beside them."""
+    """Give the closure that windows with one cadence share, for a program and a background graph.
+
+    Windows with other cadences are at other points of the stream, so their closures differ.
+    """
     cadence = source.window.cadence
     group = source.timeline.group(source.window, view.state.dictionary)
     key = cadence, program, beside

@@ -1,4 +1,4 @@
-"""One window as one view sees it: what it held at its last report, and when the next one is due."""
+"""One window for one view: its content at its last report, and when its next report is due."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ __all__ = ["Pane"]
 
 
 class Reporting(Listener, Protocol):
-    """Whoever takes what a window reports: a view of windows."""
+    """Takes what a window reports; implemented by `WindowView`."""
 
     def await_report(self, pane: Pane) -> None:
-        """Have what a pane reports taken at the next commit."""
+        """Take what a window reports at the next commit."""
 
 
 class Pane:
-    """Holds the triples whose label is `begin` or later, as they were at the last report.
+    """Holds the triples with a label of `begin` or more, as of its last report.
 
-    Labels may be ahead of it: what has changed since the report is in `before`.
+    The labels may be ahead, because windows with shorter steps share them: what changed since the report is
+    noted in `before`. Example: a window reports every 10 and shares labels with one that reports every 1. At
+    13 the label of a triple moves from 2 to 13; `before` notes 2, and until 20 this window answers by that.
     """
 
     def __init__(
@@ -40,27 +42,34 @@ class Pane:
         self.window = window
         self.cadence, self.scope = window.cadence, window.scope
         self.is_continuous = self.cadence.step is None
-        """True where every change is reported at once."""
+        """True if every change is reported at once."""
         self.labels = labels
         self.view = view
         self.ahead = ahead
-        """Gives the first position that is not complete, None before the stream's first."""
+        """Gives the first position that is not complete yet; None before the stream begins."""
         self._current = current
         self.every = every
-        """Whether reports that change nothing count too."""
+        """Whether reports that change nothing are told too."""
         self.before = labels.watch()
         self.begin = ALWAYS
-        """The first position inside; nothing of the stream is, before the first report."""
+        """The first position that the window holds. Before the first report only `ALWAYS` is inside, hence no
+        triple of the stream.
+        """
         self.report: int | None = None
-        """The last report."""
+        """The position of the last report; None before the first."""
         self.pending: int | None = None
-        """The position of the first change since the last report."""
+        """The lowest position of a change since the last report."""
         self._is_early = False
-        """True where something changed beside the stream before its first instant."""
+        """True if the background graph changed before the stream's first instant, so no position could be
+        noted.
+        """
         self._due: int | None = None
         self._knows_due = False
+        """Whether `_due` is up to date; it is asked for with every element, and hardly ever changes."""
         self._first = ahead()
-        """No report takes in less than this, for it would be one of before the window was opened."""
+        """The first position that a report may take in; reports before this window was opened are not made up
+        for.
+        """
 
     @property
     def has_begun(self) -> bool:
@@ -69,27 +78,29 @@ class Pane:
 
     @property
     def taken(self) -> int | None:
-        """The last position that the last report took in."""
+        """The last position that the last report covers."""
         return None if self.report is None else self.report - self.cadence.lag
 
     def instant(self) -> int | None:
-        """Give the instant of the last report; of windows that count, that of the stream's last report."""
+        """Give the instant of the last report; for windows that count, that of the last report of the
+        stream.
+        """
         return self.report if self.cadence.axis == "time" or self.report is None else self._current()
 
     def holds(self, triple: IdTriple) -> bool:
-        """Tell whether a triple was in the window at the last report."""
+        """Tell whether the window held a triple at the last report."""
         label = self._label(triple)
         return label is not None and label >= self.begin
 
     def note(self, position: int) -> None:
-        """Remember that something changed."""
+        """Note that something changed at a position, so that a report is due."""
         position = position if self._first is None else max(position, self._first)
         if self.pending is None or position < self.pending:
             self.pending = position
             self.refresh()
 
     def note_now(self) -> None:
-        """Remember that something changed beside the stream."""
+        """Note that the background graph changed."""
         ahead = self.ahead()
         if ahead is None:
             self._is_early = True
@@ -97,9 +108,9 @@ class Pane:
             self.note(ahead if self.taken is None else max(ahead, self.taken + 1))
 
     def begin_time(self, complete: int) -> None:
-        """Be told how far the stream's time has come when it is first known.
+        """Take how far the stream's time has come when that is first known.
 
-        What changed beside the stream before that is in the last report up to there.
+        Changes of the background graph from before belong to the last report up to there.
         """
         if self._is_early:
             self._is_early = False
@@ -113,11 +124,13 @@ class Pane:
         return self._due
 
     def refresh(self) -> None:
-        """Have the next report worked out again; it is asked for with every element."""
+        """Compute the next report again when it is asked for."""
         self._knows_due = False
 
     def follow(self, complete: int) -> None:
-        """Be at the last report up to a position; those that were not due have changed nothing."""
+        """Move to the last report up to a position. Reports in between changed nothing, so they were not
+        made.
+        """
         if self.report is None or complete < self.report:
             return
         if self.cadence.step is None:
@@ -129,21 +142,21 @@ class Pane:
         self.report, self.begin = report, self.scope.begin(report)
 
     def move(self, position: int) -> None:
-        """Report all that is in at a position: the view takes it at the commit that follows."""
+        """Report what the window holds at a position. The view takes it at the commit that follows."""
         self.report = position + self.cadence.lag
         self.pending = None
         self.refresh()
         self.view.await_report(self)
 
     def correct(self) -> None:
-        """Have what came late for the last report taken at the commit that follows."""
+        """Let the view take what came late for the last report, at the commit that follows."""
         self.refresh()
         self.view.await_report(self)
 
     def changes(self) -> Iterator[tuple[IdTriple, bool]]:
-        """List what came in (true) and went (false) by other things than time; all else is as before.
+        """List what came in (True) and went (False) other than by time; `begin` stays as it was.
 
-        Each change is in effect when the next one is asked for.
+        A change is in effect for `holds` before the next one is given.
         """
         table, begin, before = self.labels.table, self.begin, self.before
         self.refresh()
@@ -155,7 +168,7 @@ class Pane:
                 yield triple, held
 
     def slides(self) -> bool:
-        """Tell whether time takes anything out at the last report; where it does not, it is done."""
+        """Tell whether time takes anything out at the last report; if not, the window has moved already."""
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         begin = self.scope.begin(self.report)
         first = self.labels.following(self.begin)
@@ -165,7 +178,11 @@ class Pane:
         return False
 
     def slide(self) -> Iterator[tuple[IdTriple, bool]]:
-        """List what time takes out (false), and in at the first report (true); it is done beforehand."""
+        """Move to the last report, and list what time takes out (False), or at the first report brings in
+        (True).
+
+        The window has moved before the first change is given.
+        """
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         old, new = self.begin, self.scope.begin(self.report)
         self.begin = new
@@ -175,23 +192,24 @@ class Pane:
         return ((triple, True) for triple in self.labels.between(new, old))
 
     def settle(self) -> None:
-        """Hold what the last report says, after a failure between it and `slide`."""
+        """Hold what the last report says, if a failure came between the report and `slide`."""
         if self.report is not None:
             self.begin = self.scope.begin(self.report)
         self.refresh()
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List what was in the window at the last report and matches."""
+        """List the triples that match and that the window held at the last report."""
         for triple in self.labels.matching(key):
             if self.holds(triple):
                 yield triple
         table = self.labels.table
+        # Triples that lost their label since the report are found in the notes only.
         for triple in tuple(self.before):
             if triple not in table and matches(key, triple) and self.holds(triple):
                 yield triple
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report at which time will have taken a triple out that is in; None for never."""
+        """Give the first report at which time will have removed a triple that is held; None for never."""
         label = self._label(triple)
         if self.scope.reach is None or label is None or label >= ALWAYS:
             return None
@@ -203,7 +221,7 @@ class Pane:
         return f"{self.window!r} holds {held} triples"
 
     def close(self) -> None:
-        """Stop looking at the labels."""
+        """Stop watching the labels."""
         self.labels.unwatch(self.before)
 
     def _find_due(self) -> int | None:
@@ -212,10 +230,11 @@ class Pane:
             reports.append(self._report(self.pending + self.cadence.lag))
         first = self.labels.following(self.begin) if self.has_begun else None
         if first is not None and first < ALWAYS:
+            # The oldest triple is the first to leave.
             if self.scope.reach is not None:
                 reports.append(self._report(first + self.scope.reach + 1))
             if self.every and self.report is not None and not self.is_continuous:
-                # not before it holds anything: labels may be ahead of reports that nothing was due at
+                # not before the window holds anything: the first label may be later than several reports
                 reports.append(self._report(max(self.report + 1, first + self.cadence.lag)))
         return min(reports) - self.cadence.lag if reports else None
 
@@ -224,7 +243,7 @@ class Pane:
         return self.before[triple] if triple in self.before else self.labels.table.get(triple)
 
     def _report(self, at: int) -> int:
-        """Give the first report at a position or later, and after the last one."""
+        """Give the first report at a position or later that is also after the last report."""
         if self.is_continuous:
             return at
         report = self.cadence.next_report(at - self.cadence.lag - 1)

@@ -1,4 +1,4 @@
-"""The course of one stream: what has come, up to where it is complete, and which report comes next."""
+"""The course of one stream: what has arrived, up to where it is complete, and which report comes next."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ __all__ = ["Timeline"]
 
 
 class Timeline:
-    """Puts elements in order and has windows report; all methods are called under the store's lock.
+    """Puts elements in order and lets windows report; all methods run under the store's lock.
 
-    Elements may come `delay` out of order, and wait for those before them as long. An element is late if
-    all up to its instant was complete; one that is not more than `lateness` late is still put into what
-    windows held at their last report, any other is counted and dropped.
+    Elements may come out of order by up to `delay`: each waits that long for older ones. An instant is
+    *complete* when no older element is waited for, and an element at a complete instant is late. If it is
+    late by at most `lateness`, it is put into what windows held at their last report; otherwise it is counted
+    and dropped. All durations are in nanoseconds.
+
+    Example: with a delay of 5, the element at 12 completes everything up to 6 (12 - 5 - 1), so a report due
+    at 5 is made. An element at 8 is still in time, one at 4 is late.
     """
 
     def __init__(self, *, delay: int, lateness: int, commit: Callable[[], None]) -> None:
@@ -29,27 +33,28 @@ class Timeline:
         self._commit = commit
         self.groups: dict[Hashable, Group] = {}
         self.done: Instant | None = None
-        """All up to here has come."""
+        """Everything up to here is complete; None before the first element."""
         self._first_taken: Instant | None = None
-        """The first instant of which elements are still taken; None for any."""
+        """Elements before this instant are dropped; None if none are."""
         self.latest: Instant | None = None
-        """The last instant of any element."""
+        """The highest instant of any element."""
         self.current: Instant | None = None
         """The instant of the last report."""
         self.late = 0
-        """How many elements came too late."""
+        """How many elements came too late and were dropped."""
         self._arrived: Instant | None = None
-        """The last instant of an element that does not wait any more."""
+        """The highest instant of an element that is in the windows."""
         self._waiting: list[Element] = []
         self._number = 0
         self._elements = 0
         self._triples = 0
         self._counted: dict[int, tuple[int, int]] = {}
-        """How many elements and triples there were with each element that is being taken."""
+        """The numbers that elements got which are being taken, by `Element.number`; see `_take`."""
 
     def group(self, window: Window, dictionary: Dictionary) -> Group:
-        """Give the group that a window belongs to, or make it."""
+        """Give the group of a window, making it if there is none."""
         axis = window.cadence.axis
+        # With lateness, labels must not be ahead of a window's report, so only equal windows share them.
         key = (axis, window if self.lateness else None)
         group = self.groups.get(key)
         if group is None:
@@ -59,28 +64,30 @@ class Timeline:
             group = self.groups[key] = Group(
                 axis, dictionary, keeps_deletes=self.lateness > 0 and axis == "time"
             )
+            # A new group begins with the labels that reach back furthest, so that a new window is filled at
+            # once.
             if alike:
                 group.copy(min(alike, key=lambda other: other.first() or 0))
         return group
 
     def ahead(self, group: Group) -> int | None:
-        """Give the first position, on the axis of a group, that is not complete; None before the first."""
+        """Give the first position on a group's axis that is not complete; None before the stream begins."""
         if group.axis == "time":
             return None if self.done is None else self.done + 1
         return (self._elements if group.axis == "elements" else self._triples) + 1
 
     @property
     def reached(self) -> Instant | None:
-        """The last instant that is complete or has elements in windows; None before the first."""
+        """The highest instant that is complete or has elements in windows; None before the stream begins."""
         known = [at for at in (self.done, self._arrived) if at is not None]
         return max(known, default=None)
 
     def release(self) -> None:
-        """Forget groups without windows."""
+        """Remove groups without windows."""
         self.groups = {key: group for key, group in self.groups.items() if group.panes}
 
     def insert(self, sign: Sign, triples: tuple[Triple, ...], instant: Instant) -> bool:
-        """Take an element; false where it is too late."""
+        """Take an element; False if it is too late."""
         if self._first_taken is not None and instant < self._first_taken:
             self.late += 1
             return False
@@ -93,7 +100,9 @@ class Timeline:
         return True
 
     def advance(self, instant: Instant, *, closes: bool = True) -> None:
-        """Let all up to an instant be complete; if it `closes`, what comes of the instant itself is late."""
+        """Make everything up to an instant complete; with `closes`, further elements of that instant are
+        late.
+        """
         self._close(instant - self.lateness if self.lateness or not closes else instant + 1)
         self._run(instant, instant)
 
@@ -109,12 +118,14 @@ class Timeline:
         self._first_taken = first if self._first_taken is None else max(first, self._first_taken)
 
     def _run(self, released: Instant, complete: Instant) -> None:
+        """Take the waiting elements up to `released`, and make all reports up to `complete`."""
         if self.done is None:
             for group in self.groups.values():
                 for pane in group.panes:
                     pane.begin_time(complete)
         while self._waiting and self._waiting[0].position <= released:
             element = self._waiting[0]
+            # Reports before an element must not see it.
             self._report(element.position - 1)
             self._take(element)
         self.done = complete if self.done is None else max(complete, self.done)
@@ -125,14 +136,14 @@ class Timeline:
                 group.forget(self.done - self.lateness)
 
     def _follow(self, complete: Instant) -> None:
-        """Have windows that were not due be at their last report all the same."""
+        """Move windows without a due report to their last report all the same."""
         for group in self.groups.values():
             if group.axis == "time":
                 for pane in group.panes:
                     pane.follow(complete)
 
     def _report(self, complete: Instant) -> None:
-        """Have all windows report that are due, those first that are due first."""
+        """Let all windows report that are due, earliest first."""
         while True:
             groups = [group for group in self.groups.values() if group.axis == "time"]
             reported = self._report_first(groups, complete)
@@ -142,7 +153,9 @@ class Timeline:
             self._finish()
 
     def _report_first(self, groups: list[Group], complete: int) -> int | None:
-        """Have the windows of some groups report that are due first; give that report, None for none."""
+        """Let those windows report that are due first; gives the position of the report, None if none
+        is due.
+        """
         dues = {group: group.due() for group in groups}
         due = min((at for at in dues.values() if at is not None), default=None)
         if due is None or due > complete:
@@ -150,7 +163,10 @@ class Timeline:
         return max(group.report(due) for group, at in dues.items() if at == due)
 
     def _take(self, element: Element) -> None:
-        """Take the first that waits; one that fails is taken once more, for it may be half in."""
+        """Take the first waiting element. One that failed half-way is taken once more, then given up.
+
+        Taking an element twice does no harm: labels are set, not counted, and it keeps its numbers.
+        """
         done = element.number in self._counted
         try:
             self._arrive(element)
@@ -181,7 +197,7 @@ class Timeline:
                 self._count("triples", element._replace(position=at, triples=(triple,)), element)
 
     def _count_in(self, element: Element) -> tuple[int, int]:
-        """Give the numbers of an element and of its last triple, the same when it is taken again."""
+        """Give the numbers of an element and of its last triple. They are the same when it is taken again."""
         count = 1 if element.sign > 0 else 0
         counted = self._elements + count, self._triples + count * len(element.triples)
         elements, triples = self._counted.setdefault(element.number, counted)
@@ -189,9 +205,11 @@ class Timeline:
         return elements, triples
 
     def _count(self, axis: Axis, counted: Element, element: Element) -> None:
-        """Take an element by its number, and have windows report that count."""
+        """Take an element by its number, and let windows report that count elements or triples."""
         groups = [group for group in self.groups.values() if group.axis == axis]
-        changed = [group.arrive(counted) for group in groups]  # all of them, whatever the first says
+        changed = [
+            group.arrive(counted) for group in groups
+        ]  # a list, because `any` alone would stop at the first that changed
         if any(changed):
             self._tick(element)
         while self._report_first(groups, counted.position) is not None:

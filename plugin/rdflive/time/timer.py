@@ -1,4 +1,4 @@
-"""The thread that has windows report by the wall clock."""
+"""The thread that lets windows report by the wall clock."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Timer"]
 log = logging.getLogger("rdflive")
 
 PATIENCE = 60.0
-"""Seconds to sleep at most: the wall clock may be set."""
+"""Longest sleep in seconds, because the wall clock may be set meanwhile."""
 
 
 class Timer:
-    """Calls a function again and again, each time after as many seconds as the last call said.
+    """Calls a function repeatedly, each time after as many seconds as the last call returned.
 
-    It says None to end, and infinity where only `wake` should.
+    The function returns None to end, and infinity to be called only after `wake`.
     """
 
     def __init__(self, act: Callable[[], float | None]) -> None:
@@ -27,13 +27,13 @@ class Timer:
         threading.Thread(target=self._run, name="rdflive windows", daemon=True).start()
 
     def wake(self) -> None:
-        """Have the function called at once."""
+        """Call the function at once."""
         self._woken.set()
 
     def stop(self) -> None:
         """End, after a call that is running.
 
-        It is not waited for: what runs may need a lock, or a turn to deliver, that the caller has.
+        It does not wait for that call, which may need a lock or a turn to deliver that the caller has.
         """
         self._stopped = True
         self._woken.set()

@@ -1,4 +1,4 @@
-"""The view of windows: patterns are matched on what they hold, and perhaps entail, at their last reports."""
+"""The view of windows: patterns are matched on what they held, or entailed, at their last reports."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ __all__ = ["WindowView"]
 
 
 class WindowView(WantedView):
-    """Takes what its panes report, in two steps: what changed, then what time took."""
+    """Takes what its windows report, in two steps: first what changed, then what time removed."""
 
     def __init__(self, state: State) -> None:
         super().__init__(state, lambda _: ())
         self.content: Content
-        """What is matched; the maker of the view puts it there, once it has made the panes."""
+        """What patterns are matched against; `open_view` sets it once it has made the panes."""
         self.on_release: Callable[[], object] = lambda: None
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}
         self._moved: dict[Pane, None] = {}
 
     def await_report(self, pane: Pane) -> None:
-        """Have what a pane reports taken at the next commit."""
+        """Take what a window reports at the next commit."""
         self._reporting[pane] = None
         self.state.await_flush(self)
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one exact change of the graph beside the windows.
+        """Take one change of the background graph that really happened.
 
-        Windows that report every change or element take it with the commit; others do at their next report.
+        Windows that report every change or element take it with the commit, others with their next report.
         """
         s, p, o = change
         self.content.touch((s, p, o))
@@ -54,12 +54,12 @@ class WindowView(WantedView):
         return False
 
     def flush(self) -> None:
-        """Take what has changed since the last reports, time standing still."""
+        """Take what changed since the last reports, other than by time."""
         start = perf_counter()
         self._moved, self._reporting = self._reporting, {}
         self._take_all(self.content.changes(self._moved))
         first = [pane for pane in self._moved if not pane.has_begun]
-        if first:  # what a window begins with has come: time takes nothing
+        if first:  # a first report only brings triples in, so it belongs to this step
             self._take_all(self.content.slide(first))
         self.reports = bool(self._moved)
         self._moved = {pane: None for pane in self._moved if pane.slides()}
@@ -67,7 +67,7 @@ class WindowView(WantedView):
 
     @property
     def expires(self) -> bool:
-        """True between `flush` and `expire` where the panes have moved."""
+        """True between `flush` and `expire` if time removes something."""
         return bool(self._moved)
 
     def expire(self) -> None:
@@ -81,20 +81,20 @@ class WindowView(WantedView):
         """Start maintaining a segment on what is held now."""
         state = super().add(segment)
         for pane in self.content.panes:
-            pane.refresh()  # more may be labelled now, and expire sooner
+            pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
-        """List what is there and has these ids; 0 is any."""
+        """List the triples that are there with these ids; 0 stands for any term."""
         return iter(self.content.matching(Key(*key)))
 
     def end(self, triple: tuple[int, ...]) -> int | None:
-        """Give the first report without a triple if nothing but time changes; None for never."""
+        """Give the first report without a triple, if nothing but time changes; None for never."""
         s, p, o = triple
         return self.content.end((s, p, o))
 
     def reset(self) -> None:
-        """Begin with new content, after the old one failed."""
+        """Start with new content, because the old one failed."""
         for pane in self.content.panes:
             pane.labels.forget(pane.before)
             pane.settle()
@@ -104,7 +104,7 @@ class WindowView(WantedView):
         self._moved.clear()
 
     def reload(self) -> None:
-        """Read the graph beside the windows again, its queries being stopped."""
+        """Read the background graph again; the queries are stopped meanwhile."""
         self.content.reload()
 
     def release(self) -> None:

@@ -1,4 +1,6 @@
-"""What a subscription to windows knows beside its query: where, when, and in which form it reports."""
+"""What a subscription to windows needs beside its query: the windows, the output, and how instants
+are shown.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from rdflive.time.view import WindowView
 __all__ = ["Output", "Windowed"]
 
 Output: TypeAlias = Literal["delta", "istream", "dstream", "rstream"]
-"""What is reported: what came and went, one of both, or, at each report, the whole answer."""
+"""What is reported: added and removed solutions, only one of the two, or at each report the whole answer."""
 
 
 class Windowed:
-    """The windows of a subscription, its form of output, and how instants are written."""
+    """The windows of a subscription, its form of output, and how instants are shown."""
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class Windowed:
         self._show_end = show if axes == {"time"} else int
 
     def time(self, state: StoreState, query: QueryState) -> Any:
-        """Give the instant of the last report of the query's windows, None before the first one."""
+        """Give the instant of the last report of the query's windows; None before the first."""
         views = (view for view in state.watched(query) if isinstance(view, WindowView))
         reports = [at for view in views for pane in view.content.panes if (at := pane.instant()) is not None]
         return self._show(max(reports)) if reports else None
@@ -49,7 +51,7 @@ class Windowed:
     def shown(
         self, weights: TermWeights, *, initial: bool, whole: Callable[[], TermWeights]
     ) -> TermWeights | None:
-        """Give what is reported of a delta, None for nothing."""
+        """Give the part of a delta that is reported; None for nothing."""
         if self.output == "delta":
             return weights
         if self.output == "rstream":
@@ -64,7 +66,7 @@ class Windowed:
         weights: Mapping[Terms, int],
         expired: Mapping[Terms, int],
     ) -> dict[Terms, Any] | None:
-        """Give when the solutions of a delta expire, or have expired, where that is asked for."""
+        """Give when the solutions of a delta expire or have expired; None if that is not asked for."""
         if self._endings is None:
             return None
         ends = self._endings.of(state, query, weights)

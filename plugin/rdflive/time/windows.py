@@ -1,7 +1,8 @@
 """The kinds of windows, and what each holds at which instant.
 
-A window looks at a stream along an *axis*: time, or the number of elements (or triples) so far. At each of
-its *reports* it holds what arrived within its scope; the answers of its queries stand until the next.
+A window reads a stream along an *axis*: time, or the number of elements or triples so far. At each of its
+*reports* it holds what arrived within its *scope*, and the answers of queries stay the same until the next
+report.
 """
 
 from __future__ import annotations
@@ -30,26 +31,28 @@ Closed: TypeAlias = Literal["right", "left", "both", "neither"]
 """Which ends of a window belong to it, as in pandas."""
 
 ALWAYS: Final = 1 << 200
-"""Where that stands on every axis which is always there."""
+"""A position after all others on every axis: the label of triples that never expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When windows report: at every change, or every `step` from `start` on."""
+    """When a window reports: at every change, or every `step` beginning at `start`."""
 
     axis: Axis
     step: int | None = None
     start: int = 0
     lag: int = 0
-    """How far before a report lies the last position that it takes in: 0, or 1 where the end is open."""
+    """How far the last position that a report takes in lies before the report: 0, or 1 if that end is
+    open.
+    """
 
     @property
     def reports_each(self) -> bool:
-        """True where every change is reported, or every element: nothing waits for a later report."""
+        """True if every change or every element is reported, so that nothing waits for a later report."""
         return self.step is None or (self.step == 1 and self.axis != "time")
 
     def next_report(self, taken: int) -> int:
-        """Give the first report that takes in more than what stands at `taken` and before; with a step.
+        """Give the first report that takes in more than everything up to `taken`; only with a step.
 
         >>> Cadence("elements", 5).next_report(10)
         15
@@ -63,17 +66,17 @@ class Scope:
     """How far back a window reaches."""
 
     reach: int | None
-    """The first position inside is the report less this; None where it is `first`."""
+    """The first position inside is the report minus this; with None it is `first`."""
     first: int = 0
 
     def begin(self, report: int) -> int:
-        """Give the first position that belongs to the window at a report."""
+        """Give the first position that the window holds at a report."""
         return self.first if self.reach is None else report - self.reach
 
 
 @runtime_checkable
 class Window(Protocol):
-    """A kind of window with its measures; equal windows over one stream hold the same."""
+    """A kind of window with its parameters. Equal windows over one stream hold the same."""
 
     @property
     def cadence(self) -> Cadence:

@@ -1,4 +1,4 @@
-"""Entailment by rules in Notation3: recursive ones too, exact under deletes."""
+"""Entailment by rules in Notation3. Recursive rules are maintained exactly, under deletes too."""
 
 from rdflive.entail.rules.load import Rules, load_program, rule_sets
 from rdflive.entail.rules.materialisation import Materialisation, RuleRegime

@@ -1,4 +1,4 @@
-"""A rule on the ids of one store, taken to pieces for the propagation of single triples."""
+"""Rules over the ids of one store, in the form in which single triples are propagated."""
 
 from __future__ import annotations
 
@@ -19,43 +19,51 @@ from rdflive.query.expressions.values import compare
 __all__ = ["BoundRule", "Places", "Values", "bind"]
 
 Values: TypeAlias = tuple[int, ...]
-"""The constants of a rule, what the guides bind, what its other patterns bind, behind each other."""
+"""The values of a match: the constants of the rule, then what its guides bind, then what its other patterns
+bind.
+"""
 Places: TypeAlias = tuple[int, int, int]
-"""A pattern, as places in `Values`."""
+"""A pattern, as positions in `Values`."""
 Test: TypeAlias = Callable[[Values], bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundRule:
-    """What a rule reads and gives. A match of its guides makes an instance, which reads the rest."""
+    """A rule as positions and ids.
+
+    Its *guides* (see `staging.py`) are matched first. Each match of them makes an instance of the rule, in
+    which the variables of the guides are constants, and which reads the other patterns. Example: the rule `{
+    ?p a owl:TransitiveProperty . ?x ?p ?y . ?y ?p ?z } => { ?x ?p ?z }` has the first pattern as guide. The
+    triple (:partOf, a, owl:TransitiveProperty) makes an instance about :partOf only.
+    """
 
     rule: Rule
     constants: Values
     variables: tuple[Variable, ...]
-    """Those of the guides, then the others."""
+    """The variables of the guides, then the others."""
     guided: int
     """How many variables the guides bind."""
     guides: tuple[Places, ...]
     reads: tuple[Places, ...]
-    """The other patterns of the body."""
+    """The patterns of the body that are no guides."""
     heads: tuple[tuple[Places, Test | None], ...]
-    """What follows, with what must be tested before it is a triple."""
+    """The conclusions, each with the test whether it is a triple of RDF; None if it always is."""
     guide_tests: tuple[Test, ...]
-    """The conditions on what the guides bind."""
+    """The conditions over variables that the guides bind."""
     tests: tuple[Test, ...]
     apart: frozenset[frozenset[int]]
-    """The pairs of places that a condition wants to differ."""
+    """Pairs of positions whose values a condition requires to differ."""
 
     def keys(self, patterns: Iterable[Places], fixed: Values) -> list[Key]:
-        """Give what patterns ask for, or give, when the first of the values are known."""
+        """Give the keys of patterns when the first values are known."""
         return [self._key(pattern, fixed) for pattern in patterns]
 
     def head_keys(self, fixed: Values) -> list[Key]:
-        """Give what may follow when the first of the values are known."""
+        """Give the keys of the conclusions when the first values are known."""
         return self.keys((head for head, _ in self.heads), fixed)
 
     def heads_of(self, values: Values) -> Iterable[IdTriple]:
-        """List what follows from a match of the whole body, each triple once."""
+        """List the conclusions of a match of the whole body, each triple once."""
         found = [
             (values[s], values[p], values[o])
             for (s, p, o), is_triple in self.heads
@@ -64,7 +72,7 @@ class BoundRule:
         return found if len(found) < 2 else dict.fromkeys(found)
 
     def instantiate(self, patterns: Iterable[Places], fixed: Values) -> tuple[TriplePattern, ...]:
-        """Write patterns with the known values as constants; those that become equal count once."""
+        """Write patterns with the known values as constants; patterns that become equal are given once."""
         known, first = len(fixed), len(self.constants)
 
         def term(place: int) -> Any:
@@ -80,7 +88,7 @@ class BoundRule:
 
 
 def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
-    """Number the terms of a rule; the dictionary holds its constants until they are dropped."""
+    """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them."""
     first = guides(rule)
     rest = tuple(pattern for pattern in rule.body if pattern not in first)
     guided = _variables(first)
@@ -139,7 +147,10 @@ def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -
 
 
 def _triple_test(rule: Rule, head: TriplePattern, places: Places, graph: ExplicitGraph) -> Test | None:
-    """Make the test whether a head is a triple of RDF; None where the body makes sure of it."""
+    """Make the test whether a conclusion is a triple of RDF; None if the body guarantees it.
+
+    A rule may move an object, perhaps a literal, to the place of the subject.
+    """
     iri, blank = (type(graph.to_native(term)) for term in (URIRef("urn:x"), BNode("x")))
     terms = graph.dictionary.terms
     subject, predicate, _ = places

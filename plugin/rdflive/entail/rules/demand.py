@@ -1,4 +1,4 @@
-"""Which rules work: those whose heads somebody asks for, be it a query or another rule."""
+"""Decides which rules work: those whose conclusions a query, or another working rule, asks for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Demand"]
 
 
 class Demand:
-    """The patterns that are asked for, and the rules and instances at work for them.
+    """The patterns that are asked for, and the rules and instances that work for them.
 
-    All explicit triples that match what is asked for are facts, and so is what follows from them. An
-    instance that gives nothing that is asked for sleeps: it reads nothing.
+    All explicit triples that match a pattern asked for are facts, and so are all conclusions. An instance
+    that concludes nothing asked for sleeps: it reads nothing. This is magic sets without rewriting the rules.
     """
 
     def __init__(self, program: Program, graph: ExplicitGraph, propagation: Propagation) -> None:
@@ -32,17 +32,17 @@ class Demand:
         self._relevant: KeyIndex[Key] = KeyIndex()
         self._starting: deque[BoundRule] = deque()
         self.at_work: dict[BoundRule, Reader] = {}
-        """The reader of the guides of each rule at work."""
+        """Rules at work, each with the reader of its guides."""
         self._sleeping: KeyIndex[Instance] = KeyIndex()
         self._waking: deque[Instance] = deque()
         self.active: dict[Instance, None] = {}
         self._giving: KeyIndex[Instance] = KeyIndex()
-        """The active instances by their heads."""
+        """The active instances by the keys of their conclusions."""
         self._gone = 0
-        """How many active instances have lost their guides since the last collection."""
+        """How many active instances lost their guides since the last collection."""
 
     def bind(self) -> None:
-        """Number the terms of the rules."""
+        """Replace the terms of all rules by ids."""
         for rule in self._program.rules:
             bound = bind(rule, self._graph)
             self._bound.append(bound)
@@ -50,7 +50,7 @@ class Demand:
                 self._rules.add(key, bound)
 
     def ask(self, key: Key) -> None:
-        """Begin to work for a pattern; `settle` must follow."""
+        """Start working for a pattern; `settle` must follow."""
         if key in self._asked:
             return
         self._note(key)
@@ -63,9 +63,10 @@ class Demand:
                 self._starting.append(rule)
 
     def settle(self) -> None:
-        """Derive all that follows, with all the rules and instances that it takes."""
+        """Derive everything that follows, starting the rules and instances that this needs."""
         propagation = self._propagation
         while True:
+            # Facts first. A rule or an instance that starts later reads those that hold by then.
             propagation.insert()
             if propagation.opened:
                 self._open(*propagation.opened.pop())
@@ -77,28 +78,33 @@ class Demand:
                 return
 
     def shrink(self) -> None:
-        """Take back all that is not founded any more, with the instances that it guided."""
+        """Remove all facts that are not founded any more, and the instances that they guided."""
         propagation = self._propagation
         propagation.delete()
         while propagation.closed:
             self._close(*propagation.closed.pop())
             propagation.delete()
+        # Only now, when nothing else goes, is it clear which facts still have derivations.
         propagation.revive()
 
     def concerns(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches what is asked for."""
+        """Tell whether a triple matches a pattern that is asked for."""
         return bool(self._relevant.matching(*triple))
 
     def giving(self, triple: IdTriple) -> list[Instance]:
-        """List the active instances with a head that the triple matches; one may come twice."""
+        """List the active instances that may conclude a triple; one may come twice."""
         return self._giving.matching(*triple)
 
     def is_wasteful(self) -> bool:
-        """Tell whether enough instances have gone for a collection to be worth its while."""
+        """Tell whether enough instances are gone for a collection to pay."""
         return self._gone > max(64, len(self.active) // 2)
 
     def collect(self, wanted: Iterable[Key]) -> None:
-        """Send to sleep what works for none of the wanted patterns; `settle` must follow."""
+        """Stop everything that no wanted pattern depends on; `settle` must follow.
+
+        Instances ask for patterns, and nobody counts who asked: rules may ask for each other in a circle. So
+        what is needed is found from the wanted patterns, as a garbage collector does.
+        """
         self._gone = 0
         asked, rules, instances = self._needed(wanted)
         propagation = self._propagation
@@ -116,7 +122,7 @@ class Demand:
         self.shrink()
 
     def release(self) -> None:
-        """Let go of the terms of the rules."""
+        """Release the terms of the rules."""
         for key in self._asked:
             self._graph.dictionary.drop(key[:3])
         for rule in self._bound:
@@ -128,7 +134,7 @@ class Demand:
         self._graph.dictionary.hold(key[:3])
 
     def _forget(self, key: Key) -> None:
-        """Stop asking for a pattern; what else is asked for keeps its explicit triples."""
+        """Stop asking for a pattern; explicit triples that match another one stay."""
         del self._asked[key]
         self._relevant.remove(key, key)
         self._graph.dictionary.drop(key[:3])
@@ -193,7 +199,7 @@ class Demand:
     def _needed(
         self, wanted: Iterable[Key]
     ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Instance]]:
-        """Find what patterns, rules and instances the wanted patterns depend on."""
+        """Find the patterns, rules and instances that the wanted patterns depend on."""
         asked: dict[Key, None] = dict.fromkeys(wanted)
         rules: dict[BoundRule, None] = {}
         instances: dict[Instance, None] = {}

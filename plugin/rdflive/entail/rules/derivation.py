@@ -1,4 +1,4 @@
-"""Why a triple is entailed: one derivation from explicit triples, step by step."""
+"""Finds one derivation of a triple from explicit triples, step by step."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["IdStep", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class IdStep:
-    """A fact of a derivation; the premises come in earlier steps."""
+    """A fact of a derivation; its premises are in earlier steps."""
 
     triple: IdTriple
     rule: str | None
-    """The name of the rule that gives it; None where the fact is explicit."""
+    """The name of the rule that concludes it; None if the fact is explicit."""
     premises: tuple[IdTriple, ...] = ()
 
 
@@ -30,7 +30,8 @@ def explain(
 ) -> list[IdStep]:
     """Derive a fact from explicit ones, each fact once and after its premises.
 
-    `giving` lists the instances that may give a fact. Every step goes down in level, so it ends.
+    `giving` lists the instances that may conclude a fact. Only premises of a lower level are used, so the
+    search ends even if facts also derive each other in a circle.
     """
     steps: dict[IdTriple, IdStep] = {}
     found: dict[IdTriple, IdStep] = {}
@@ -67,7 +68,7 @@ def _step(triple: IdTriple, propagation: Propagation, instances: Iterable[Instan
 def _matches(
     instance: Instance, head: Places, triple: IdTriple, level: int, propagation: Propagation
 ) -> Iterator[list[int]]:
-    """List the values with which an instance gives a triple by premises below a level."""
+    """List the values with which an instance concludes a triple from premises below a level."""
     rule = instance.rule
     values = [*instance.fixed, *[UNBOUND] * (len(rule.constants) + len(rule.variables) - len(instance.fixed))]
     if _bind(values, head, triple):

@@ -1,4 +1,4 @@
-"""The triples that rules read or give, each with what it rests on."""
+"""The triples that rules read or conclude, each with the derivations it depends on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ __all__ = ["EXPLICIT", "Fact", "Facts"]
 
 
 class Fact:
-    """What a triple rests on.
+    """Why a triple holds: whether it is explicit, and counts of its derivations.
 
-    A derivation is *founded* when all of its premises have a lower level than what it derives. A fact
-    stays as long as it is explicit or has a founded derivation: going down the levels, every founded
-    derivation ends at explicit triples, so no two facts can hold up each other.
+    Counting all derivations is not enough, because facts may derive each other in a circle: with a transitive
+    and symmetric :near, (a, near, b) and (b, near, a) would keep each other alive after the explicit triple
+    is gone. So every fact has a *level*, and a derivation is *founded* if all its premises have lower levels
+    than its conclusion. A fact holds as long as it is explicit or has a founded derivation. Founded
+    derivations lead down the levels to explicit triples, so no circle holds itself up.
     """
 
     __slots__ = ("derivations", "explicit", "founded", "level")
@@ -26,17 +28,17 @@ class Fact:
         self.level = level
         self.explicit = explicit
         self.derivations = 0
-        """In how many ways the rules give it."""
+        """How many derivations the fact has."""
         self.founded = 0
         """How many of these are founded."""
 
 
 EXPLICIT: Final = Fact(0, explicit=True)
-"""Shared by all explicit triples that no rule gives; never changed."""
+"""One object for all explicit triples that no rule concludes, to save memory; it is never changed."""
 
 
 class Facts:
-    """The facts that hold, by their triples; the dictionary holds the terms of each."""
+    """The facts that hold, by triple; the dictionary holds the ids of each."""
 
     __slots__ = ("_dictionary", "_inferred", "table")
 
@@ -46,14 +48,14 @@ class Facts:
         self.table: dict[IdTriple, Fact] = {}
 
     def put(self, triple: IdTriple, fact: Fact) -> None:
-        """Let a fact hold that did not."""
+        """Add a fact that did not hold."""
         self.table[triple] = fact
         self._dictionary.hold(triple)
         if not fact.explicit:
             self._inferred.add(triple)
 
     def take(self, triple: IdTriple) -> Fact:
-        """Let a fact hold no more."""
+        """Remove a fact and return it."""
         fact = self.table.pop(triple)
         self._dictionary.drop(triple)
         if not fact.explicit:
@@ -61,14 +63,14 @@ class Facts:
         return fact
 
     def mark(self, triple: IdTriple) -> None:
-        """Make a fact that holds explicit."""
+        """Make a derived fact explicit as well."""
         fact = self.table[triple]
         if not fact.explicit:
             fact.explicit = True
             self._inferred.discard(triple)
 
     def unmark(self, triple: IdTriple) -> bool:
-        """Make an explicit fact implicit; true when nothing founded holds it any more."""
+        """Make an explicit fact a derived one; True if it has no founded derivation and must go."""
         fact = self.table[triple]
         if fact is EXPLICIT:
             fact = self.table[triple] = Fact(0)
@@ -77,7 +79,7 @@ class Facts:
         return not fact.founded
 
     def own(self, triple: IdTriple) -> Fact | None:
-        """Give a fact that may be changed, if it holds."""
+        """Give a fact in a form that may be changed (`EXPLICIT` may not), or None if it does not hold."""
         fact = self.table.get(triple)
         if fact is EXPLICIT:
             fact = self.table[triple] = Fact(0, explicit=True)
@@ -100,7 +102,7 @@ class Facts:
 
 
 class _TripleIndex:
-    """A set of triples, indexed by a place from the first time that it is asked for."""
+    """A set of triples; a position is indexed from its first look-up on."""
 
     __slots__ = ("_by_place", "_triples")
 
@@ -133,6 +135,7 @@ class _TripleIndex:
         if not bound:
             yield from self._triples
             return
+        # The smallest set is scanned, instead of keeping indexes of pairs.
         nothing: set[IdTriple] = set()
         near = min((self._index(place).get(key[place], nothing) for place in bound), key=len)
         for triple in near:

@@ -1,4 +1,4 @@
-"""What reads facts: the guides of a rule, whose matches make instances, and the instances, which derive."""
+"""Readers of facts: the guides of a rule, whose matches make instances, and the instances, which derive."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Instance", "Reader"]
 
 
 class Reader:
-    """Reads some patterns of a rule: those of its guides, or, as an `Instance`, the others.
+    """Reads some patterns of a rule: the guides or, as an `Instance`, the others.
 
-    A single pattern is matched triple by triple, several are joined by the kernel.
+    A single pattern is matched triple by triple; several are joined by a kernel.
     """
 
     __slots__ = ("fixed", "instances", "keys", "patterns", "row", "rule", "state")
@@ -25,19 +25,21 @@ class Reader:
     def __init__(self, rule: BoundRule, fixed: Values, patterns: tuple[Places, ...]) -> None:
         self.rule = rule
         self.fixed = fixed
-        """The values that are known beforehand."""
+        """The values that are known from the start."""
         self.patterns = patterns
         self.keys: tuple[Key, ...] = tuple(dict.fromkeys(rule.keys(patterns, fixed)))
         self.state: SegmentState | None = None
-        """What the kernel keeps for several patterns."""
+        """The segment in the kernel, if there are several patterns."""
         self.instances: dict[Values, Instance] = {}
-        """What the matches of guides made, by their rows."""
+        """The instances that matches of the guides made, by row."""
         self.row = _reading(patterns[0], len(fixed)) if len(patterns) == 1 else None
         """Gives what a triple that matches the key of the only pattern binds; None for repeated variables."""
 
 
 def _reading(pattern: Places, first: int) -> Callable[[IdTriple], Values | None]:
-    """Make what gives the values, from `first` on, that a triple binds in a pattern whose key it matches."""
+    """Make the function that gives what a triple binds in a pattern whose key it matches, from value `first`
+    on.
+    """
     numbers = [place - first for place in pattern]
     picks = {number: place for place, number in enumerate(numbers) if number >= 0}
     same = [(place, picks[number]) for place, number in enumerate(numbers) if number >= 0]
@@ -65,7 +67,9 @@ def _picker(places: tuple[int, ...]) -> Callable[[IdTriple], Values | None]:
 
 
 class Instance(Reader):
-    """A rule with what its guides bind as constants; every match of its patterns is a derivation."""
+    """A rule in which what the guides bind are constants; each match of its other patterns is a
+    derivation.
+    """
 
     __slots__ = ("active", "heads", "level")
 
@@ -75,4 +79,4 @@ class Instance(Reader):
         self.level = level
         """The highest level of the premises that the guides matched, -1 without guides."""
         self.active = False
-        """True while it derives: somebody wants what it may give."""
+        """True while it derives, because somebody asks for its conclusions."""

@@ -1,4 +1,4 @@
-"""Triple patterns of ids, and an index of things by the pattern that they ask for or give."""
+"""Triple patterns of ids, and an index of things by the pattern that they read or conclude."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Item = TypeVar("Item")
 
 
 class Key(NamedTuple):
-    """A pattern of a triple: ids, 0 where anything matches."""
+    """A triple pattern: ids, with 0 for any term."""
 
     subject: int
     predicate: int
     object: int
     relation: int = 0
-    """1 where the subject is the object, -1 where it must not be, 0 where either may be."""
+    """1 if subject and object must be equal, -1 if they must differ, 0 if either may be."""
 
 
 def matches(key: Key, triple: tuple[int, int, int]) -> bool:
-    """Tell whether a triple matches a pattern, its relation aside."""
+    """Tell whether a triple matches a pattern, without looking at its `relation`."""
     return all(want in (UNBOUND, term) for want, term in zip(key, triple, strict=False))
 
 
 class KeyIndex(Generic[Item]):
-    """Finds what stands under the patterns that have a triple in common with a given one.
+    """Finds the items under the patterns that can match a common triple with a given pattern.
 
     >>> index = KeyIndex[str]()
     >>> index.add(Key(0, 5, 7), "all"); index.add(Key(3, 5, 7), "one"); index.add(Key(0, 6, 0), "other")
@@ -40,13 +40,13 @@ class KeyIndex(Generic[Item]):
 
     def __init__(self) -> None:
         self._nodes: dict[int, dict[int, dict[int, dict[Item, tuple[int, ...]]]]] = {}
-        """By predicate, object and subject: the items, each with the relations that it stands there with."""
+        """Predicate → object → subject → items, each with the relations that it was added with."""
 
     def __bool__(self) -> bool:
         return bool(self._nodes)
 
     def add(self, key: Key, item: Item) -> None:
-        """Put an item under a pattern; a second time changes nothing."""
+        """Put an item under a pattern; repeating it changes nothing."""
         by_object = self._nodes.setdefault(key.predicate, {})
         by_subject = by_object.setdefault(key.object, {})
         items = by_subject.setdefault(key.subject, {})
@@ -55,7 +55,7 @@ class KeyIndex(Generic[Item]):
             items[item] = (*relations, key.relation)
 
     def remove(self, key: Key, item: Item) -> None:
-        """Take an item away from a pattern, if it is there."""
+        """Remove an item from a pattern, if it is there."""
         by_object = self._nodes.get(key.predicate, {})
         by_subject = by_object.get(key.object, {})
         items = by_subject.get(key.subject, {})
@@ -70,7 +70,7 @@ class KeyIndex(Generic[Item]):
             self._nodes.pop(key.predicate, None)
 
     def unifiable(self, key: Key) -> Iterator[Item]:
-        """List the items whose pattern some triple matches that matches this one too."""
+        """List the items whose pattern some triple matches that also matches this pattern."""
         for by_object in _compatible(self._nodes, key.predicate):
             for by_subject in _compatible(by_object, key.object):
                 for items in _compatible(by_subject, key.subject):
@@ -79,7 +79,7 @@ class KeyIndex(Generic[Item]):
                             yield item
 
     def matching(self, s: int, p: int, o: int) -> list[Item]:
-        """List the items whose pattern the triple matches, their relations aside."""
+        """List the items whose pattern the triple matches, without looking at relations."""
         found: list[Item] = []
         for predicate in (p, UNBOUND):
             by_object = self._nodes.get(predicate)

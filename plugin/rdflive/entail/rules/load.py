@@ -1,4 +1,4 @@
-"""Where rules come from: a shipped set, a file, or N3 text."""
+"""Loads rules: a rule set of a plugin, a file, or N3 text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _sources: Final[list[Source]] = []
 
 
 def add_source(source: Source) -> None:
-    """Have rule sets looked up in what a function lists; the plugin manager adds what its plugins offer."""
+    """Add a function that lists rule sets; the plugin manager calls it for what its plugins offer."""
     _sources.append(source)
 
 

@@ -1,4 +1,4 @@
-"""Entailment by rules: what is derived is kept, under inserts and deletes."""
+"""Entailment by rules: conclusions are stored and maintained under inserts and deletes."""
 
 from __future__ import annotations
 
@@ -35,21 +35,23 @@ class RuleRegime:
 
     @property
     def identity(self) -> str:
-        """Tell these rules from others, in whatever order and under whatever names they are."""
+        """A digest of the rules, whatever their order and names."""
         said = sorted({str(replace(rule, name="")) for rule in self.program.rules})
         digest = sha256("\n".join(said).encode()).hexdigest()
         return f"{len(said)} rules, digest {digest[:16]}"
 
 
 class Materialisation:
-    """Keeps what is entailed by the rules and can be told by somebody who wants some patterns."""
+    """Maintains the conclusions of rules, as far as the wanted patterns depend on them."""
 
     def __init__(self, program: Program, graph: ExplicitGraph) -> None:
         self._program = program
         self._graph = graph
         self._wanted: Counter[Key] = Counter()
         self._sound = True
-        """False after an update that failed half-way: all must be worked out anew."""
+        """False while an update runs, so that one that fails half-way is noticed: everything is then derived
+        again.
+        """
         self._begin()
 
     def _begin(self) -> None:
@@ -57,10 +59,10 @@ class Materialisation:
         self._demand = Demand(self._program, self._graph, self._propagation)
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._hidden: frozenset[int] = frozenset()
-        """The auxiliary predicates: no triple with one of them shows, in whichever place."""
+        """The auxiliary predicates of rule sets: no triple that contains one is ever shown."""
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what matches these patterns, with the rules that it takes."""
+        """Start maintaining what matches these patterns, with the rules that this needs."""
         self._repair()
         before = Counter(self._wanted)
         try:
@@ -102,13 +104,13 @@ class Materialisation:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change matches a pattern that some query or some rule at work asks for."""
+        """Tell whether a change matches a pattern that some query or working rule asks for."""
         known = self._graph.dictionary.ids.get
         s, p, o = change
         return self._demand.concerns((known(s, -1), known(p, -1), known(o, -1)))
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
-        """Give the net changes of the wanted entailed triples; none after one that failed."""
+        """Give the net changes of the wanted entailed triples; none after an update that failed."""
         if self._repair():
             return []
         self._sound = False
@@ -125,7 +127,7 @@ class Materialisation:
                 yield terms[s], terms[p], terms[o]
 
     def support(self, triple: Triple) -> int:
-        """Count the derivations of a triple, and one where it is explicit; 0 where it is not entailed."""
+        """Count the derivations of a triple, plus one if it is explicit; 0 if it is not entailed."""
         fact = self._propagation.facts.table.get(self._ids(triple))
         return 0 if fact is None else fact.derivations + fact.explicit
 
@@ -152,7 +154,7 @@ class Materialisation:
         return self._propagation.facts.containers()
 
     def describe(self) -> list[str]:
-        """Tell how many rules are at work, and on how much."""
+        """Tell how many rules work, and on how many triples."""
         facts = self._propagation.facts
         inferred = sum(not fact.explicit for fact in facts.table.values())
         demand = self._demand
@@ -166,6 +168,8 @@ class Materialisation:
         intern, demand, propagation = self._graph.dictionary.intern, self._demand, self._propagation
         last = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
         relevant = {triple: sign for triple, sign in last.items() if demand.concerns(triple)}
+        # Deletes before inserts: a fact that goes and comes back in one update is netted by
+        # `propagation.net`.
         for triple, sign in relevant.items():
             if sign < 0:
                 propagation.retract(triple)
@@ -180,7 +184,7 @@ class Materialisation:
         return changed
 
     def _repair(self) -> bool:
-        """Work all out anew if an update has failed half-way; true if it had."""
+        """Derive everything again if an update failed half-way; True if one had."""
         broken = not self._sound
         if broken:
             before = Counter(self._wanted)
@@ -213,7 +217,7 @@ class Materialisation:
         return self._hidden.isdisjoint(triple) and bool(self._patterns.matching(*triple))
 
     def _visible(self, step: IdStep, steps: dict[IdTriple, IdStep]) -> Iterator[IdTriple]:
-        """List the premises of a step, with their own in place of those that never show."""
+        """List the premises of a step; premises that are hidden are replaced by their own."""
         for premise in step.premises:
             if self._hidden.isdisjoint(premise):
                 yield premise

@@ -25,12 +25,15 @@ _BUILT_IN: Final = tuple(f"{_SWAP}{part}" for part in ("crypto#", "graph#", "lis
                                                        "string#", "time#"))  # fmt: skip
 _IMPLIES: Final = URIRef(f"{_SWAP}log#implies")
 _BASE: Final = "urn:x-rdflive:rules"
-"""Nothing can be relative to it, so that relative IRIs are noticed."""
+"""A base IRI under which no relative IRI can be resolved, so that relative IRIs are noticed."""
 _NOT_IN_IRI: Final = frozenset('<>"{}|\\^`').union(map(chr, range(33)))
 
 
 class _TextOrder(Memory):
-    """Remembers the statements in the order of the text, by the formula that they stand in."""
+    """A store that keeps the statements in the order of the text, by formula.
+
+    rdflib's own store forgets the order, which error messages and the names of rules need.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +80,7 @@ def parse(text: str) -> Program:
 
 
 def _read(text: str) -> _TextOrder:
-    # The parser is called by itself: by way of `Graph.parse` it warns, and does not tell the line
+    # `Graph.parse` would warn about formulas and hide the parser, which alone knows the line
     store = _TextOrder()
     try:
         root = store.parser.loadBuf(text.removeprefix("\ufeff"))

@@ -1,4 +1,4 @@
-"""Rules: what is read, what is compared, and what follows."""
+"""Rules: patterns that are read, comparisons, and conclusions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rdflive.query.bgp import TriplePattern, Variable, to_text
 __all__ = ["AUXILIARY", "COMPARISONS", "Comparison", "Operator", "Program", "Rule", "RuleError"]
 
 AUXILIARY: Final = "urn:x-rdflive:rule:"
-"""Begins the IRIs of the predicates that rules use among themselves; their triples never show."""
+"""Prefix of the predicates that rules of a set use among themselves; triples with one are never shown."""
 
 Operator: TypeAlias = Literal["is", "is not", "=", "!=", "<", ">", "<=", ">="]
 COMPARISONS: Final[dict[str, Operator]] = {
@@ -26,7 +26,7 @@ COMPARISONS: Final[dict[str, Operator]] = {
     "http://www.w3.org/2000/10/swap/math#notGreaterThan": "<=",
     "http://www.w3.org/2000/10/swap/math#notLessThan": ">=",
 }
-"""The built-in predicates of N3 that compare: those of log: the terms, those of math: their values."""
+"""N3's built-in predicates for comparing: those of log: compare terms, those of math: values."""
 
 
 class RuleError(RdfliveError, ValueError):
@@ -39,7 +39,7 @@ class RuleError(RdfliveError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A condition of a rule: two terms or variables, and how they must compare; an error is false."""
+    """A condition of a rule: two terms or variables and an operator. A comparison that fails is false."""
 
     operator: Operator
     left: Any
@@ -57,9 +57,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Whatever matches the body and passes the conditions entails the head; constants are rdflib terms.
+    """Every match of the body that passes the conditions entails the head. Constants are rdflib terms.
 
-    A rule without a body says what is entailed by any graph.
+    A rule without a body is a fact that every graph entails.
 
     >>> x = Variable("x")
     >>> print(Rule("friends", (TriplePattern(x, "knows", "y"),), (TriplePattern("y", "knows", x),)))
@@ -78,7 +78,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Rules in the order of their text; equal programs say the same in the same order."""
+    """Rules in the order of their text. Equal programs have the same rules in the same order."""
 
     rules: tuple[Rule, ...]
     text: str = field(init=False, compare=False)
@@ -89,9 +89,9 @@ class Program:
 
     @classmethod
     def union(cls, programs: Iterable[Program]) -> Program:
-        """Put programs behind each other; rules that say the same count once, under the first's name.
+        """Put programs together. Rules that say the same are kept once, under the first one's name.
 
-        A rule without a name of its own is numbered on where its number is taken.
+        A rule whose name is only a number gets the next free number if its own is taken.
         """
         said: set[object] = set()
         names: set[str] = set()

@@ -1,10 +1,14 @@
-"""Facts in, facts out: what the rules derive is kept while triples come and go.
+"""Maintains what rules conclude while explicit triples come and go.
 
-A derivation counts for its head when its last premise comes, and no more when its first one goes. A fact
-that is not explicit goes when its last founded derivation (see `Fact`) has gone. It may have others, which
-may rest on itself: when no more goes, those that still have a derivation from what is left come back on a
-level above all others, where all of these are founded. So cycles cost what hangs on them, and nothing else
-is derived twice.
+A derivation is counted for its head when its last premise comes, and uncounted when its first premise goes. A
+derived fact goes with its last founded derivation (see `Fact`). It may have others, which perhaps depend on
+the fact itself. So when nothing more goes, those facts that still have a derivation from what is left are put
+back, on a level above all others, where every such derivation is founded.
+
+Example: :near is symmetric; (a, near, b) is explicit and (b, near, a) is derived from it, which in turn
+derives (a, near, b). Deleting the explicit triple removes both, and neither comes back, because the other one
+is gone. With a second explicit triple that also derives (a, near, b), that one is put back and derives (b,
+near, a) again. Only facts that depended on the deleted triple are derived again.
 """
 
 from __future__ import annotations
@@ -31,10 +35,10 @@ _REPORT_EVERY: Final = 1_000_000
 
 
 class Propagation:
-    """Keeps what the attached readers derive from the facts.
+    """Maintains the conclusions of the attached readers.
 
-    `delete` and then `insert` run until nothing follows any more. What the guides of rules matched, or no
-    longer match, waits in `opened` and `closed` until the facts have settled.
+    `delete` and then `insert` run until nothing more follows. Matches of guides that appeared or disappeared
+    wait in `opened` and `closed` until the facts are settled, because they change which instances there are.
     """
 
     def __init__(self, graph: ExplicitGraph) -> None:
@@ -49,12 +53,12 @@ class Propagation:
         self.opened: list[tuple[Reader, Values]] = []
         self.closed: list[tuple[Reader, Values]] = []
         self.born: dict[IdTriple, None] = {}
-        """What came to hold since the last `net`."""
+        """Facts that came to hold since the last `net`."""
         self.dead: dict[IdTriple, Fact] = {}
-        """What ceased to hold since then, perhaps for a while."""
+        """Facts that ceased to hold since then, perhaps to come back. Their counts are kept for `revive`."""
 
     def net(self) -> list[tuple[Sign, IdTriple]]:
-        """Give what has changed since the last call."""
+        """Give what changed since the last call."""
         table = self.facts.table
         changes: list[tuple[Sign, IdTriple]] = [(-1, t) for t in self.dead if t not in table]
         changes += ((1, t) for t in self.born if t in table and t not in self.dead)
@@ -62,7 +66,7 @@ class Propagation:
         return changes
 
     def admit(self, triples: Iterable[IdTriple]) -> None:
-        """Take explicit triples that no attached reader reads."""
+        """Take explicit triples that no attached reader reads yet, so that nothing follows from them now."""
         table = self.facts.table
         for triple in triples:
             if triple in table:
@@ -78,20 +82,20 @@ class Propagation:
             self._enter(triple, EXPLICIT)
 
     def retract(self, triple: IdTriple) -> None:
-        """Make an explicit triple implicit; `delete` must follow."""
+        """Make a triple no longer explicit; `delete` must follow."""
         fact = self.facts.table.get(triple)
         if fact is not None and fact.explicit and self.facts.unmark(triple):
             self._leaving.append(triple)
 
     def delete(self) -> None:
-        """Take out all that is not founded any more."""
+        """Remove all facts that are not founded any more."""
         while self._leaving:
             triple = self._leaving.popleft()
             self._apply(-1, triple)
             self.dead[triple] = self.facts.take(triple)
 
     def revive(self) -> None:
-        """Put back what can still be derived from what is left; `insert` must follow."""
+        """Put back facts that can still be derived from what is left; `insert` must follow."""
         back = [(triple, fact) for triple, fact in self.dead.items() if fact.derivations]
         if back:
             self._top += 1
@@ -100,23 +104,23 @@ class Propagation:
             self._enter(triple, fact)
 
     def insert(self) -> None:
-        """Derive all that follows from what entered."""
+        """Derive everything that follows from the facts that entered."""
         while self._entering:
             self._apply(1, self._entering.popleft())
 
     def attach(self, reader: Reader) -> None:
-        """Have a reader take every match of its patterns, beginning with those there are."""
+        """Let a reader take every match of its patterns, starting with the present ones."""
         for row in self._start(reader):
             self._take(1, reader, row)
 
     def detach(self, reader: Reader) -> None:
-        """Take every match of a reader back and let it read no more."""
+        """Undo every match of a reader and stop it."""
         for row in self._rows(reader):
             self._take(-1, reader, row)
         self.forget(reader)
 
     def forget(self, reader: Reader) -> None:
-        """Let a reader read no more; what it took stays taken."""
+        """Stop a reader without undoing its matches."""
         if reader.state is not None:
             self._kernel.remove(reader.state)
             del self._joined[reader.state]
@@ -171,6 +175,7 @@ class Propagation:
                 return
         table = self.facts.table
         for s, p, o in rule.reads:
+            # The level of a derivation is that of its highest premise; its conclusion starts one above.
             below = table[values[s], values[p], values[o]].level
             if below > level:
                 level = below
@@ -190,6 +195,7 @@ class Propagation:
     def _lose(self, triple: IdTriple, level: int) -> None:
         fact = self.facts.table.get(triple)
         if fact is None:
+            # The conclusion went before this derivation did. Its count must still be right for `revive`.
             self.dead[triple].derivations -= 1
             return
         fact.derivations -= 1

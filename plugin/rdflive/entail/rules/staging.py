@@ -1,4 +1,6 @@
-"""Which patterns of a rule are matched first, so that what is left of it names its predicates."""
+"""Chooses the patterns of a rule that are matched first, so that the rest of the rule names its
+predicates.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,22 @@ __all__ = ["guides"]
 
 _VOCABULARIES: Final = (str(RDF), str(RDFS), str(OWL), AUXILIARY)
 _INSTANCE_OF: Final = frozenset({RDF.type, URIRef(f"{AUXILIARY}instanceOfAll")})
-"""The predicates that lead from an instance to its class, or to a list of its classes."""
+"""Predicates from an instance to its class, or to a list of its classes."""
 
 
 def guides(rule: Rule) -> tuple[TriplePattern, ...]:
-    """Choose the patterns of a body that are matched first, none where that would help nothing.
+    """Choose the patterns of a body that are matched first; none if that would not help.
 
-    `?p a owl:TransitiveProperty` is one: each of its matches leaves a rule about one property. So triples
-    are only given to rules that ask for their predicate or class, and nothing is kept for properties and
-    classes that nobody asks for. A pattern is a guide if its predicate is a constant, and
+    `?p a owl:TransitiveProperty` is one: each of its matches leaves a rule about one property. So a triple is
+    only given to rules that ask for its predicate or class, and nothing is kept for properties and classes
+    that nobody asks for. A pattern is a guide if its predicate is a constant, and
 
-    1. it is about a variable that stands for a predicate, or for a class (`?x a ?class`) where that is
-       told by the vocabularies of RDF, RDFS and OWL, of which there is less than of data; or
+    1. it is about a variable that stands for a predicate, or for a class (`?x a ?class`) if all chosen
+    patterns are in the vocabularies of RDF, RDFS and OWL, of which a graph has less than of data; or
+
     2. its subject occurs in such a pattern; or
-    3. it shares a variable with a pattern whose predicate would be left open.
+
+    3. it shares a variable with a pattern whose predicate would otherwise stay unknown.
     """
     body = rule.body
     predicates = {pattern.predicate for pattern in body if isinstance(pattern.predicate, Variable)}
@@ -49,7 +53,7 @@ def _names_class(pattern: TriplePattern) -> bool:
 
 
 def _told(candidates: list[TriplePattern], about: set[Any]) -> set[TriplePattern]:
-    """Choose the patterns about these variables, and those about the subjects of one."""
+    """Choose the patterns about these variables, and those whose subject occurs in a chosen one."""
     chosen = {pattern for pattern in candidates if about & set(pattern.variables)}
     while True:
         named = {v for pattern in chosen for v in pattern.variables}

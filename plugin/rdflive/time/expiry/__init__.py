@@ -1,4 +1,4 @@
-"""Expiration: what windows entail, when time takes their content away (paper 002)."""
+"""Expiry: how windows take back what they entailed, when time removes their content (paper 002)."""
 
 from rdflive.time.expiry.choice import Expiry, choose, program_of, regime_for
 

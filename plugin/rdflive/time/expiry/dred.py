@@ -1,4 +1,4 @@
-"""Delete and re-derive: the baseline of paper 002, after Volz, Staab and Motik, for any rules."""
+"""DRed, delete and re-derive: the baseline of paper 002, after Volz, Staab and Motik, for any rules."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Dred"]
 class Dred:
     """Entailment by the rules of a program, maintained by deleting too much and deriving it again.
 
-    A delete takes away all that some derivation leads to from it, but for what is explicit, and then puts
-    back what still follows. That is a closure whose labels are all the same: whatever loses a premise is in
-    doubt, and nothing tells beforehand when it goes.
+    A delete removes all triples that some derivation leads to from it, except explicit ones, and then puts
+    back those that still follow. This is a labelled closure in which all labels are equal: whatever loses a
+    premise is in doubt, and nothing tells beforehand when it goes.
 
     >>> Dred(Program(())).identity == RuleRegime(Program(())).identity
     True
@@ -37,12 +37,12 @@ class Dred:
 
     @property
     def identity(self) -> str:
-        """Tell these rules from others; how they are maintained makes no difference to the answers."""
+        """Tell these rules from others; answers do not depend on how they are maintained."""
         return RuleRegime(self.program).identity
 
 
 class _DredEntailment:
-    """Keeps what is entailed by the rules, as a closure in which every label is `ALWAYS`."""
+    """Maintains what the rules entail, as a closure in which every label is `ALWAYS`."""
 
     def __init__(self, program: Program, graph: ExplicitGraph) -> None:
         self._program = program
@@ -52,7 +52,7 @@ class _DredEntailment:
         self._before = self._closure.labels.watch()
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what matches these patterns, with the rules that it takes."""
+        """Start maintaining what matches these patterns, with the rules that this needs."""
         try:
             self._closure.want(patterns)
         finally:
@@ -67,7 +67,7 @@ class _DredEntailment:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
-        """Tell whether a change matches a pattern that some query or some rule at work asks for."""
+        """Tell whether a change matches a pattern that some query or working rule asks for."""
         return self._closure.concerns(self._ids(change))
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
@@ -93,11 +93,11 @@ class _DredEntailment:
                 yield terms[s], terms[p], terms[o]
 
     def support(self, triple: Triple) -> int:
-        """Give 1 for a triple that is entailed, 0 for another: derivations are not counted."""
+        """Give 1 for a triple that is entailed, else 0: derivations are not counted."""
         return int(self._ids(triple) in self._closure.labels.table)
 
     def why(self, triple: Triple) -> list[Proof]:
-        """Give one proof of a triple, worked out from the graph alone."""
+        """Give one proof of a triple, derived from the graph alone."""
         fresh = RuleRegime(self._program).start(self._graph)
         fresh.want([triple])
         try:
@@ -110,7 +110,7 @@ class _DredEntailment:
         return self._closure.containers()
 
     def describe(self) -> list[str]:
-        """Tell how many rules are at work, and on how much."""
+        """Tell how many rules work, and on how many triples."""
         return ["deletes and derives again", *self._closure.describe()]
 
     def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
@@ -119,7 +119,7 @@ class _DredEntailment:
             yield (intern(s), intern(p), intern(o)), ALWAYS
 
     def _ids(self, pattern: TermPattern) -> IdTriple:
-        """Give the ids of terms: 0 for anything, -1 for what no triple has that is kept."""
+        """Give ids for terms: 0 for None, -1 for a term that no stored triple has."""
         known = self._graph.dictionary.ids.get
         s, p, o = (0 if term is None else known(term, -1) for term in pattern)
         return s, p, o

@@ -14,11 +14,11 @@ from rdflive.time.labels import Labels
 __all__ = ["Conclusion", "Plan", "Row", "Source", "is_unequal"]
 
 Row: TypeAlias = tuple[int, ...]
-"""The ids that a rule knows, and behind them the triples that were matched, one after the other."""
+"""The ids that a rule knows, followed by the ids of the matched triples, in the order of matching."""
 Source: TypeAlias = tuple[Places, Labels]
-"""A pattern, and what it is matched with."""
+"""A pattern, and the triples that it is matched with."""
 Conclusion: TypeAlias = tuple[Places, Test | None]
-"""A head of a rule, with what must be tested before it is a triple."""
+"""A head of a rule, and the test whether it is a triple of RDF."""
 Finder: TypeAlias = Callable[[Row], Iterable[IdTriple]]
 Quick: TypeAlias = tuple[Finder, dict[IdTriple, int], Callable[[Row], IdTriple], Callable[[Row], bool] | None]
 
@@ -30,13 +30,13 @@ class Search:
     find: Finder
     table: dict[IdTriple, int]
     same: tuple[tuple[int, int], ...]
-    """The places of a triple that must be equal, where a variable occurs twice."""
+    """Pairs of positions of a triple that must be equal, because a variable occurs twice."""
 
 
 class Plan:
     """How patterns of a rule are matched, beginning with a triple or with what the rule knows.
 
-    The next pattern is always the one that names most of what it looks for.
+    The next pattern is always the one with the most known positions.
     """
 
     __slots__ = ("_values", "heads", "quick", "same", "steps", "tests")
@@ -52,7 +52,9 @@ class Plan:
     ) -> None:
         where = {place: place for place in range(known)}
         self.same: tuple[tuple[int, int], ...] = ()
-        """What must be equal in the triple to begin with; that it has the rule's ids is known."""
+        """Pairs of positions that must be equal in the first triple, which already has the ids of the
+        pattern.
+        """
         width = known
         if first is not None:
             self.same = _repeated(first, where)
@@ -68,20 +70,23 @@ class Plan:
         count = len(rule.constants) + len(rule.variables)
         self._values: Callable[[Row], Values] = _picker([where.get(place, 0) for place in range(count)])
         self.heads = tuple((_picker([where[place] for place in head]), test) for head, test in heads)
-        """What gives the conclusions of a match, and what must be tested before."""
+        """The functions that make the conclusions of a match, with their tests."""
         self.quick: Quick | None = None
-        """The only look-up of a plan with one conclusion, and what makes and tests that."""
+        """The only look-up of a plan with one conclusion, with what makes and tests the conclusion.
+
+        Such plans are the most common ones, so they get by without generators.
+        """
         if len(steps) == 1 == len(self.heads) and not tests and not steps[0].same:
             self.quick = steps[0].find, steps[0].table, self.heads[0][0], self._check(self.heads[0][1])
 
     def rows(self, row: Row, label: int) -> Iterator[tuple[Row, int]]:
-        """List the matches, each with its lowest label, `label` of what it begins with included."""
+        """List the matches, each with the lowest label of its triples and `label`, that of the start."""
         for match, least in _walk(self.steps, row, label):
             if not self.tests or self._passes(match):
                 yield match, least
 
     def conclusions(self, row: Row, label: int) -> Iterator[tuple[IdTriple, int]]:
-        """List what follows from the matches, each with the label that is carried to it."""
+        """List the conclusions of the matches, each with the label that the match gives it."""
         if self.quick is not None:
             find, table, conclude, check = self.quick
             for triple in find(row):
@@ -95,7 +100,7 @@ class Plan:
                     yield pick(match), least
 
     def values(self, row: Row) -> Values:
-        """Give what a match binds, as the rule orders it; only the ids that the plan knows are right."""
+        """Give what a match binds, in the rule's order; only the ids that the plan knows are meaningful."""
         return self._values(row)
 
     def _check(self, test: Test | None) -> Callable[[Row], bool] | None:
@@ -120,12 +125,12 @@ def _walk(steps: Sequence[Search], row: Row, label: int) -> Iterator[tuple[Row, 
 
 
 def is_unequal(triple: IdTriple, same: tuple[tuple[int, int], ...]) -> bool:
-    """Tell whether a triple differs where it must not."""
+    """Tell whether a triple has different ids at positions that must be equal."""
     return any(triple[one] != triple[other] for one, other in same)
 
 
 def _next(left: Sequence[Source], where: dict[int, int]) -> int:
-    """Choose the pattern whose subject and object are known best, then the one whose predicate is."""
+    """Choose the pattern with the most known of subject and object; then one with a known predicate."""
 
     def known(number: int) -> tuple[int, bool]:
         s, p, o = left[number][0]
@@ -135,7 +140,7 @@ def _next(left: Sequence[Source], where: dict[int, int]) -> int:
 
 
 def _follow(pattern: Places, where: dict[int, int], width: int) -> int:
-    """Note where the values of a triple stand that is put behind a row; gives the new width."""
+    """Note the columns of a triple that is appended to a row; gives the new width of the row."""
     for place, value in enumerate(pattern):
         where.setdefault(value, width + place)
     return width + 3
@@ -151,7 +156,7 @@ def _repeated(pattern: Places, where: dict[int, int]) -> tuple[tuple[int, int], 
 
 
 def _finder(pattern: Places, where: dict[int, int], labels: Labels) -> Finder:
-    """Make what looks up the triples that have the known values of a row."""
+    """Make the function that looks up the triples that agree with a row."""
     table = labels.table
     known = tuple(place for place, value in enumerate(pattern) if value in where)
     if not known:

@@ -1,4 +1,6 @@
-"""What a program of rules entails, with labels: paper 002, Section 4, its errata mended."""
+"""The closure of explicit triples under rules, with labels: paper 002, Section 4, with its errors
+corrected.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,26 @@ class LabelledGraph:
     terms: TermTable
     to_native: Callable[[Any], Any]
     explicit: Callable[[Key], Iterable[tuple[IdTriple, int]]]
-    """Lists what matches, with labels, as of the last update; during one, as before it or after it."""
+    """Lists what matches, with labels, as of the last update. During an update, it may list the state before
+    or after.
+    """
 
 
 class LabelledClosure:
-    """Keeps the labels of what is entailed by the rules and wanted, or needed for what is wanted.
+    """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
-    The label of an explicit triple says when it arrived last; a derivation carries the lowest label of its
-    premises, and an entailed triple has the highest that is carried to it. A window that begins at b holds
-    the explicit triples with a label of b or more. It entails a triple if and only if that has a label of b
-    or more: some derivation from what the window holds carries one, as each of its premises does; and the
-    derivation that carries the label rests on premises of b or more, down to explicit ones. So one closure
-    serves windows of all ranges, and what falls behind all of them is dropped without another look.
+    The label of an explicit triple is the position where it arrived last. A derivation has the lowest label
+    of its premises, because it ends with the first of them. An entailed triple has the highest label of its
+    derivations, because it lasts as long as the best of them.
+
+    A window that begins at b holds the explicit triples with a label of b or more, and it entails exactly the
+    triples with a label of b or more. So one closure serves windows of all ranges, and what falls behind all
+    windows is dropped without further work: everything derived from it has a lower or equal label, and is
+    dropped with it.
+
+    Example: :partOf is transitive; (a, partOf, b) has label 3, (b, partOf, c) has label 8, so (a, partOf, c)
+    has label 3. A window that begins at 2 entails it. When the window begins at 4, both (a, partOf, b) and
+    (a, partOf, c) are outside. If (a, partOf, b) arrives again at 9, the label of (a, partOf, c) rises to 8.
     """
 
     def __init__(self, program: Program, graph: LabelledGraph) -> None:
@@ -55,19 +65,19 @@ class LabelledClosure:
         self._demand = Demand(self._graph.dictionary, self._graph.explicit, self._propagation)
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._whole: set[int] = set()
-        """The predicates of which all triples are wanted, `UNBOUND` for all predicates: a quick way."""
+        """Predicates of which all triples are wanted, or `UNBOUND`; a shortcut for `is_wanted`."""
         self._hidden: frozenset[int] = frozenset()
-        """The auxiliary predicates: no triple with one of them shows, in whichever place."""
+        """The auxiliary predicates of rule sets: no triple that contains one is ever shown."""
 
     @property
     def labels(self) -> Labels:
-        """The labels of explicit and derived triples; others may be there than those that are wanted."""
+        """The labels of explicit and derived triples, of wanted ones and of those that they depend on."""
         return self._propagation.labels
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what matches these patterns, with the rules that it takes.
+        """Start maintaining what matches these patterns, with the rules that this needs.
 
-        If it raises, nothing is wanted that was not before.
+        If it raises, the same patterns are wanted as before.
         """
         before = Counter(self._wanted)
         try:
@@ -96,13 +106,13 @@ class LabelledClosure:
             self._demand.collect(self._wanted)
 
     def concerns(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches what a query or a rule at work asks for."""
+        """Tell whether a triple matches what a query or a working rule asks for."""
         return self._demand.concerns(triple)
 
     def update(self, changes: Mapping[IdTriple, int | None]) -> None:
-        """Give explicit triples other labels, None where they are explicit no more.
+        """Give explicit triples new labels, or None if they are no longer explicit.
 
-        Triples that nobody asks for are passed over.
+        Triples that nobody asks for are skipped.
         """
         demand, propagation = self._demand, self._propagation
         left = changes
@@ -111,7 +121,7 @@ class LabelledClosure:
             gone = propagation.change(relevant)
             demand.settle()
             demand.close(gone)
-            # rules that have just come to work may ask for more
+            # rules that started in this round may ask for changes that nobody asked for before
             left = {triple: label for triple, label in left.items() if triple not in relevant}
             if not any(map(demand.concerns, left)):
                 break
@@ -119,7 +129,7 @@ class LabelledClosure:
             demand.collect(self._wanted)
 
     def expire(self, below: int) -> None:
-        """Drop everything with a lower label: no window holds it any more."""
+        """Drop everything with a lower label, which no window holds any more."""
         self._demand.close(self._propagation.drop(below))
 
     def reset(self) -> None:
@@ -127,14 +137,14 @@ class LabelledClosure:
         self._stop()
 
     def is_wanted(self, triple: IdTriple) -> bool:
-        """Tell whether a triple matches a wanted pattern and is no auxiliary one of the rules."""
+        """Tell whether a triple matches a wanted pattern and has no auxiliary predicate."""
         if self._hidden and not self._hidden.isdisjoint(triple):
             return False
         whole = self._whole
         return triple[1] in whole or UNBOUND in whole or bool(self._patterns.matching(*triple))
 
     def describe(self) -> list[str]:
-        """Tell how many rules are at work, and on how much."""
+        """Tell how many rules work, and on how many triples."""
         explicit, labels = self._propagation.explicit.table, self.labels.table
         return [
             f"{len(self._demand.at_work)} of {len(self._program.rules)} rules at work, "
@@ -182,7 +192,7 @@ class LabelledClosure:
 
 
 def _nothing(_: TermPattern) -> Iterator[Triple]:
-    """List nothing: what rules are bound to is terms, not triples."""
+    """List nothing: binding rules needs a graph's terms but not its triples."""
     return iter(())
 
 

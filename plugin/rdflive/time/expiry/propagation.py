@@ -1,4 +1,4 @@
-"""Labels of what rules derive: raised in the order of Dijkstra, lowered through what they carried."""
+"""Maintains the labels of derived triples: raised from the highest label down, lowered along derivations."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ __all__ = ["Propagation"]
 
 
 class Propagation:
-    """Keeps the label of every triple at the most that it has, explicitly or by the units at work.
+    """Keeps the label of every triple at the highest that it has, as explicit triple or by the working units.
 
-    A derivation carries the lowest label of its premises, and a triple has the highest that is carried to
-    it. So labels are settled from the highest down, as in Dijkstra's algorithm, and each once.
+    A derivation has the lowest label of its premises, and a triple the highest of its derivations. So when
+    labels are raised in descending order, each triple gets its final label at once, as distances do in
+    Dijkstra's algorithm.
     """
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.labels = Labels(dictionary)
         self.explicit = Labels(dictionary)
         self.opened: list[tuple[Unit, Values]] = []
-        """What guides have matched and nobody has looked at yet."""
+        """Matches of guides that were not looked at yet."""
         self._forward: KeyIndex[Trigger] = KeyIndex()
+        """The triggers of working units, by the pattern of a premise."""
         self._backward: KeyIndex[Trigger] = KeyIndex()
+        """The triggers of working units, by their conclusions."""
         self._open: dict[int, list[Trigger]] = {}
-        """What `_open_triggers` found, until other units work."""
+        """A cache of what `_open_triggers` found, until units start or stop."""
         self._waiting: dict[int, set[IdTriple]] = {}
-        """Triples that may be raised, by the label that is carried to them."""
+        """Triples that may be raised, by the label that they would get."""
         self._order: list[int] = []
-        """A heap of these labels, negated."""
+        """A heap of these labels, negated, since `heapq` gives the smallest first."""
 
     def admit(self, triples: Iterable[tuple[IdTriple, int]]) -> None:
-        """Take explicit triples that no unit at work reads."""
+        """Take explicit triples that no working unit reads yet."""
         table = self.labels.table
         for label, admitted in _grouped(triples).items():
             self.explicit.put_all(admitted, label)
@@ -47,7 +50,7 @@ class Propagation:
             self.labels.put_all(better, label)
 
     def attach(self, unit: Unit) -> None:
-        """Let a unit work, beginning with what there is; `settle` must follow."""
+        """Start a unit with the triples that are there; `settle` must follow."""
         unit.active = True
         for trigger in unit.forward:
             self._forward.add(trigger.key, trigger)
@@ -57,7 +60,7 @@ class Propagation:
         self._carry_on(unit.whole, unit.fixed, ALWAYS)
 
     def detach(self, unit: Unit) -> None:
-        """Let a unit work no more; what it derived stays."""
+        """Stop a unit; what it derived stays until `retain`."""
         unit.active = False
         for trigger in unit.forward:
             self._forward.remove(trigger.key, trigger)
@@ -66,9 +69,9 @@ class Propagation:
         self._open.clear()
 
     def change(self, changes: Mapping[IdTriple, int | None]) -> Iterable[IdTriple]:
-        """Give explicit triples other labels, None for none; `settle` must follow.
+        """Give explicit triples new labels, or None; `settle` must follow.
 
-        The triples that have lost their label are listed; they may get one again.
+        Returns the triples that lost their label; some may get one again.
         """
         explicit = self.explicit.table
         lowered: dict[IdTriple, int | None] = {}
@@ -92,24 +95,25 @@ class Propagation:
         while order:
             label = -order[0]
             raised = waiting[label]
+            # Left in place, so that conclusions with the same label join this round.
             waiting[label] = set()
             triples = [triple for triple in raised if (old := table.get(triple)) is None or old < label]
             self.labels.put_all(triples, label)
             for trigger, some in self._routed(triples):
-                self._derive(trigger, self._heeded(trigger, some, label), label)
+                self._derive(trigger, self._eligible(trigger, some, label), label)
             if not waiting[label]:
                 del waiting[label]
                 heappop(order)
 
     def drop(self, below: int) -> list[IdTriple]:
-        """Take out what has a lower label, and list it: all other labels are right without it."""
+        """Remove everything with a lower label, and list it. No other label depends on these."""
         self.explicit.drop(below)
         return self.labels.drop(below)
 
     def retain(self, concerns: Callable[[IdTriple], bool]) -> None:
-        """Take out the triples that are of no concern, but for what units at work give on the side.
+        """Remove the triples that are of no concern, unless a working unit concludes them anyway.
 
-        No unit reads these, so nothing follows from it.
+        No unit reads such triples, so nothing follows from removing them.
         """
         table = self.labels.table
         for triple in [triple for triple in table if not concerns(triple)]:
@@ -133,7 +137,7 @@ class Propagation:
         self.opened.clear()
 
     def _routed(self, triples: Iterable[IdTriple]) -> Iterator[tuple[Trigger, Sequence[IdTriple]]]:
-        """List what triples trigger, together where they trigger the same."""
+        """List the triggers of triples, with the triples together that have the same trigger."""
         by_predicate: dict[int, list[IdTriple]] = {}
         for triple in triples:
             by_predicate.setdefault(triple[1], []).append(triple)
@@ -148,11 +152,12 @@ class Propagation:
                     for trigger in self._forward.matching(*triple):
                         yield trigger, (triple,)
 
-    def _heeded(self, trigger: Trigger, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
-        """List the triples of this label that a trigger heeds, of those that have its ids.
+    def _eligible(self, trigger: Trigger, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
+        """List those of the triples, all with this label, that a trigger may start from.
 
-        What reads explicit triples heeds no more than those that owe their label to being explicit: else
-        there is a better way for all that they carry.
+        A trigger that reads explicit triples (see `Demand._base`) skips a triple whose label is not its own
+        as an explicit triple. Such a label comes from a longer path: with x→w→y and y→z, everything that x→y
+        would conclude also follows from the explicit step x→w, with the same label.
         """
         if trigger.base:
             explicit = self.explicit.table
@@ -161,7 +166,7 @@ class Propagation:
         return [triple for triple in triples if not is_unequal(triple, same)] if same else triples
 
     def _open_triggers(self, predicate: int) -> list[Trigger]:
-        """List what all triples with a predicate trigger; none where it depends on the other terms."""
+        """List the triggers of all triples with a predicate; none if they depend on subject or object."""
         found: list[Trigger] = []
         for trigger in self._forward.unifiable(Key(UNBOUND, predicate, UNBOUND)):
             if trigger.key.subject or trigger.key.object:
@@ -172,7 +177,7 @@ class Propagation:
         return found
 
     def _derive(self, trigger: Trigger, triples: Sequence[IdTriple], label: int) -> None:
-        """Carry on the label of triples that trigger something."""
+        """Pass the label of triples on to what a trigger concludes from them."""
         fixed, quick, known = trigger.unit.fixed, trigger.plan.quick, self.labels.table.get
         if quick is None:
             for triple in triples:
@@ -186,11 +191,12 @@ class Propagation:
                 least = below if below < label else label
                 head = conclude(match)
                 old = known(head)
+                # The test comes last, because it reads terms.
                 if (old is None or old < least) and (check is None or check(match)):
                     self._carry(head, least)
 
     def _carry_on(self, trigger: Trigger, row: Row, label: int) -> None:
-        """Carry on a label over all matches that begin with a row."""
+        """Pass a label on along all matches that begin with a row."""
         unit, plan = trigger.unit, trigger.plan
         if not plan.heads:
             first, last = len(unit.fixed), len(unit.fixed) + unit.shape.rule.guided
@@ -203,6 +209,7 @@ class Propagation:
                 self._carry(head, least)
 
     def _carry(self, triple: IdTriple, label: int) -> None:
+        """Note that a triple may be raised to a label."""
         bucket = self._waiting.get(label)
         if bucket is None:
             self._waiting[label] = {triple}
@@ -211,13 +218,16 @@ class Propagation:
             bucket.add(triple)
 
     def _lower(self, lowered: dict[IdTriple, int | None]) -> dict[IdTriple, int]:
-        """Take away the labels that explicit triples carried, and carry what is left to them."""
+        """Lower or remove labels of explicit triples, and note the labels that are left for what depended on
+        them.
+        """
         doubtful = self._doubtful(lowered)
         for triple, label in lowered.items():
             if label is None:
                 self.explicit.remove(triple)
             else:
                 self.explicit.put(triple, label)
+        # All at once: while some still had their old label, they could hold up each other in a circle.
         self.labels.remove_all(doubtful)
         for triple, old in doubtful.items():
             best = self._best(triple, old)
@@ -226,7 +236,11 @@ class Propagation:
         return doubtful
 
     def _doubtful(self, lowered: dict[IdTriple, int | None]) -> dict[IdTriple, int]:
-        """Find the triples that may owe their label to one that explicit triples lose."""
+        """Find the triples whose label may come from one that explicit triples lose.
+
+        A conclusion is in doubt only if its label equals the one that a doubtful premise gave it, and if it
+        does not have that label as an explicit triple.
+        """
         table, explicit = self.labels.table, self.explicit.table
         doubtful = {triple: old for triple in lowered if (old := table[triple]) == explicit[triple]}
         todo = list(doubtful)
@@ -234,7 +248,7 @@ class Propagation:
             triple = todo.pop()
             label = doubtful[triple]
             for trigger, some in self._routed((triple,)):
-                for one in self._heeded(trigger, some, label):
+                for one in self._eligible(trigger, some, label):
                     for head, least in trigger.plan.conclusions(trigger.unit.fixed + one, label):
                         if table.get(head) == least and head not in doubtful:
                             kept = lowered[head] if head in lowered else explicit.get(head)
@@ -244,7 +258,7 @@ class Propagation:
         return doubtful
 
     def _best(self, triple: IdTriple, most: int) -> int | None:
-        """Give the highest label that a triple has from what there is; no more than `most` can be."""
+        """Give the highest label that a triple has from what is there, searching until one equals `most`."""
         best = self.explicit.table.get(triple)
         for trigger in self._backward.matching(*triple):
             if trigger.plan.same and is_unequal(triple, trigger.plan.same):
@@ -258,7 +272,7 @@ class Propagation:
 
 
 def _grouped(labelled: Iterable[tuple[IdTriple, int]]) -> dict[int, list[IdTriple]]:
-    """Give triples by their labels."""
+    """Group triples by label."""
     groups: dict[int, list[IdTriple]] = {}
     for triple, label in labelled:
         groups.setdefault(label, []).append(triple)

@@ -1,4 +1,4 @@
-"""RDFS as rules: the DB fragment of paper 003, for strategies that keep what rules derive."""
+"""RDFS as rules: the DB fragment of paper 003, for labels and for DRed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMA: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 
 
 def _rule(name: str, body: tuple[tuple[Any, Any, Any], ...], head: tuple[Any, Any, Any], *data: Any) -> Rule:
-    """Make a rule; `data` are the properties that must not be of the schema: data never become schema."""
+    """Make a rule; `data` are the predicates of which no schema triple may follow."""
     conditions = tuple(Comparison("is not", side, word) for side in data for word in _SCHEMA)
     return Rule(name, tuple(TriplePattern(*p) for p in body), (TriplePattern(*head),), conditions)
 

@@ -1,4 +1,4 @@
-"""What a graph entails, worked out anew at each update: the naive way, to compare others with."""
+"""Derives everything again at each update: the naive way, to compare the others with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Recompute"]
 
 @dataclass(frozen=True, slots=True)
 class Recompute:
-    """The entailment of a regime, begun anew at each update and compared with what was before.
+    """The entailment of a regime, started anew at each update and compared with the one before.
 
     >>> from rdflive.entail.rdfs import Rdfs
     >>> Recompute(Rdfs()).identity
@@ -31,12 +31,12 @@ class Recompute:
 
     @property
     def identity(self) -> str:
-        """Name the regime; how often it begins anew makes no difference to the answers."""
+        """Name the regime; answers do not depend on how often it starts anew."""
         return self.regime.identity
 
 
 class _Recomputed:
-    """Keeps the wanted entailed triples of the last update, and the entailment that gave them."""
+    """The wanted entailed triples of the last update, and the entailment that gave them."""
 
     def __init__(self, regime: Regime, graph: ExplicitGraph) -> None:
         self._regime = regime
@@ -75,6 +75,7 @@ class _Recomputed:
         latest = self._regime.start(self._graph)
         latest.want(wanted)
         self._latest = latest
+        # After the new one wants them, so that ids that both hold stay valid.
         before.unwant(wanted)
         return self._compare()
 

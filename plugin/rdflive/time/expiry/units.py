@@ -1,4 +1,4 @@
-"""The units of work: the guides of rules, and rules with what their guides bind as constants."""
+"""Units of work: the guides of a rule, or a rule in which what its guides bind are constants."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Shape:
     ) -> None:
         self.rule = rule
         self.known = known
-        """How many of the rule's values a unit knows beforehand."""
+        """How many of the rule's values a unit knows from the start."""
         self.body: tuple[Places, ...] = rule.guides if guide else (*rule.guides, *rule.reads)
         self.heads: tuple[Conclusion, ...] = () if guide else rule.heads
-        # what the guides bind was tested before the unit was made
+        # a unit of a rule with guides is made after their conditions were tested
         tests = rule.guide_tests if guide else rule.tests if rule.guides else (*rule.guide_tests, *rule.tests)
         self.base = base is not None
-        """True where the first pattern is matched with explicit triples only."""
+        """True if the first pattern is matched with explicit triples only, see `Demand._base`."""
         sources: list[Source] = [(pattern, labels) for pattern in self.body]
         if base is not None:
             sources[0] = self.body[0], base
@@ -52,13 +52,13 @@ class Shape:
             plan(pattern, sources[:number] + sources[number + 1 :])
             for number, pattern in enumerate(self.body)
         )
-        """From a triple of each pattern to the conclusions."""
+        """Per pattern, the plan from a triple that matches it to the conclusions."""
         self.backward = tuple(back(head, test) for head, test in self.heads)
-        """From a conclusion to what gives it."""
+        """Per conclusion, the plan from a triple back to the premises that give it."""
 
 
 class Unit:
-    """A rule at work, or its guides: a shape with what it knows."""
+    """A rule at work, or its guides: a shape together with the values that it knows."""
 
     __slots__ = ("active", "backward", "fixed", "forward", "heads", "keys", "shape", "whole")
 
@@ -86,17 +86,17 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trigger:
-    """What a unit does when a triple matches one of its patterns."""
+    """What a unit does with a triple that matches one of its patterns, or one of its conclusions."""
 
     key: Key
     unit: Unit
     plan: Plan
     base: bool
-    """True where only an explicit triple counts."""
+    """True if only explicit triples count."""
 
 
 def is_transitive(rule: BoundRule) -> bool:
-    """Tell whether a rule makes one property transitive, `?x p ?y . ?y p ?z => ?x p ?z`, and no more."""
+    """Tell whether a rule is `?x p ?y . ?y p ?z => ?x p ?z` and nothing more."""
     if rule.guides or rule.tests or rule.guide_tests or len(rule.reads) != 2 or len(rule.heads) != 1:
         return False
     (x, p, y), (middle, q, z) = rule.reads

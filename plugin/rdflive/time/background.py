@@ -1,4 +1,4 @@
-"""The graph beside windows, asked whether it holds single triples."""
+"""The background graph of windows, asked for single triples."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 from rdflive.engine.view import Lister
 from rdflive.model import Triple
 
-__all__ = ["Beside"]
+__all__ = ["BackgroundGraph"]
 
 
-class Beside:
-    """Remembers which predicates the graph does not have: those of streams are mostly not in it."""
+class BackgroundGraph:
+    """The background graph as of the last commit; remembers predicates that it does not have.
+
+    Every triple of a stream is looked up here, and the predicates of a stream are mostly not in the graph. So
+    most look-ups end at a set.
+    """
 
     def __init__(self, triples: Lister) -> None:
         self.triples = triples
-        """Lists what the graph holds and matches a pattern, as of the last commit."""
+        """Lists the triples of the graph that match a pattern, as of the last commit."""
         self._absent: set[Any] = set()
 
     def holds(self, triple: Triple) -> bool:
@@ -30,9 +34,9 @@ class Beside:
         return False
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph."""
+        """Take note of a change of the graph; every change must be told."""
         self._absent.discard(change[1])
 
     def reload(self) -> None:
-        """Forget what is remembered: the graph may have changed unseen."""
+        """Forget what is remembered, because the graph may have changed unseen."""
         self._absent.clear()

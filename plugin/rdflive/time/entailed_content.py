@@ -1,4 +1,4 @@
-"""What windows and the graph beside them entail, by an engine that takes expiries as deletes."""
+"""What windows and the background graph entail, by an entailment that takes expiries as deletes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rdflive.engine.view import State
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
-from rdflive.time.content import Changes, Stated
+from rdflive.time.content import Changes, ExplicitContent
 from rdflive.time.pane import Pane
 
-__all__ = ["Entailed"]
+__all__ = ["EntailedContent"]
 
 
-class Entailed:
-    """The triples entailed by what is held, for the wanted patterns."""
+class EntailedContent:
+    """The triples entailed by explicit content, for the wanted patterns."""
 
-    def __init__(self, held: Stated, regime: Regime, state: State) -> None:
+    def __init__(self, held: ExplicitContent, regime: Regime, state: State) -> None:
         self.panes = held.panes
         self._held = held
         self._regime = regime
@@ -28,7 +28,7 @@ class Entailed:
         self._entailment: Entailment = regime.start(self._graph)
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to maintain what is entailed and matches."""
+        """Start maintaining entailed triples that match."""
         self._entailment.want(patterns)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
@@ -36,7 +36,7 @@ class Entailed:
         self._entailment.unwant(patterns)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Raise where wanted patterns cannot be worked out as it was asked for."""
+        """Raise if wanted patterns cannot be computed with the options asked for."""
         self._entailment.check(patterns)
 
     def concerns(self, change: Triple) -> bool:
@@ -44,15 +44,15 @@ class Entailed:
         return self._entailment.concerns(change)
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph beside the windows."""
+        """Take note of a change of the background graph."""
         self._held.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:
-        """Take a change of the graph beside the windows."""
+        """Take a change of the background graph."""
         self._held.note(sign, change)
 
     def changes(self, panes: Iterable[Pane]) -> Changes:
-        """Give what has changed, time standing still."""
+        """Give what changed other than by time."""
         return self._entail(list(self._held.changes(panes)))
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
@@ -60,17 +60,17 @@ class Entailed:
         return self._entail(list(self._held.slide(panes)))
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List what is entailed and matches."""
+        """List the entailed triples that match."""
         terms, intern = self._dictionary.terms, self._dictionary.intern
         for s, p, o in self._entailment.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
             yield intern(s), intern(p), intern(o)
 
     def end(self, triple: IdTriple) -> int | None:
-        """Refuse: when a derived triple goes is known when it has gone, so `expires=True` needs labels."""
+        """Raise: without labels, nothing tells beforehand when a derived triple goes."""
         raise TypeError(f"only labels tell when {triple} goes")
 
     def describe(self) -> list[str]:
-        """Tell what the windows hold and how what they entail is kept."""
+        """Tell what the windows hold and how entailed triples are kept."""
         return [*self._held.describe(), *self._entailment.describe()]
 
     def containers(self) -> list[Any]:
@@ -78,12 +78,12 @@ class Entailed:
         return [*self._held.containers(), *self._entailment.containers()]
 
     def reset(self) -> None:
-        """Begin with a new entailment."""
+        """Start with a new entailment."""
         self._held.reload()
         self._entailment = self._regime.start(self._graph)
 
     def reload(self) -> None:
-        """Read the graph beside the windows anew."""
+        """Read the background graph again."""
         self._held.reload()
 
     def _entail(self, explicit: list[tuple[Sign, IdTriple]]) -> Changes:

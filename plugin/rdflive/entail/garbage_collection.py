@@ -1,4 +1,4 @@
-"""Python's garbage collector, where it only costs."""
+"""Switches off Python's garbage collector while it would only cost time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["no_collection"]
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Put garbage collection off while many small objects are made that stay.
+    """Switch garbage collection off while many small objects are made that will stay.
 
-    They would set it off over and over, to search a large graph for garbage that is not there: up to two
-    thirds of the time.
+    They would start it over and over, and it would search a large graph without finding garbage: up to two
+    thirds of the time were spent on that.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""How kinds follow a change of the schema: only the explicit triples of changed kinds are read."""
+"""How kinds follow a change of the schema. Only explicit triples of kinds that changed are read."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from rdflive.entail.table import Table
 from rdflive.entail.templates import Kind
 from rdflive.entail.ways import Ways
 
-__all__ = ["rebase"]
+__all__ = ["follow_schema"]
 
 
-def rebase(kinds: Kinds, kind: Kind, old: Ways, new: Ways, net: Net, *, now: int, may_count: bool) -> None:
-    """Have a kind entailed another way, and tell what begins and ceases to be entailed by that.
+def follow_schema(
+    kinds: Kinds, kind: Kind, old: Ways, new: Ways, net: Net, *, now: int, may_count: bool
+) -> None:
+    """Switch a kind from its old ways of being entailed to new ones, and note what that changes.
 
-    `may_count` says whether a kind that was not counted may be from now on.
+    `may_count` says whether a kind that is not counted may be counted from now on.
     """
     table = kinds.tables.get(kind) or kinds.open(kind, old.atoms)
-    if kind[1] is None and kind[0] == kinds.words.type:  # what gets known or unknown has kinds of its own
+    # The kind of type triples whose class the schema does not name. A class that it began or ceased to
+    # name has a kind of its own, which tells of its triples; here it must make no difference.
+    if kind[1] is None and kind[0] == kinds.words.type:
         either = {*old.known, *new.known}
         old, new = Ways(old.atoms, either), Ways(new.atoms, either)
     countable = kinds.can_count(kind, new.atoms)
@@ -33,12 +37,14 @@ def rebase(kinds: Kinds, kind: Kind, old: Ways, new: Ways, net: Net, *, now: int
 
 
 def _differs_throughout(old: Ways, new: Ways) -> bool:
-    """Tell whether atoms that both have may still mean something else: those of any other class."""
+    """Tell whether even unchanged atoms may give other triples: atoms of "any other class" do, when the
+    classes that are named change.
+    """
     return old.known != new.known and any(atom.other for atom in (*old.atoms, *new.atoms))
 
 
 def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
-    """Ask about every triple that an atom gives which is not in both."""
+    """Look up every triple that an atom gives which is not in both."""
     throughout = _differs_throughout(old, new)
     lost = [atom for atom in old.atoms if throughout or atom not in new.atoms]
     gained = [atom for atom in new.atoms if throughout or atom not in old.atoms]
@@ -51,7 +57,10 @@ def _compare(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None
 
 
 def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
-    """Count what the changed atoms give; first what is gained, so that little is lost on the way."""
+    """Add and take away the supports that the changed atoms give.
+
+    Gains come first, so that few triples lose their last support only to get a new one.
+    """
     weights = {atom: new.atoms.get(atom, 0) - old.atoms.get(atom, 0) for atom in (*old.atoms, *new.atoms)}
     for atom, weight in sorted(weights.items(), key=lambda entry: -entry[1]):
         if weight:
@@ -60,7 +69,7 @@ def _shift(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net) -> None:
 
 
 def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net, *, now: int) -> None:
-    """Count from the beginning, or stop counting, and compare everything."""
+    """Count from scratch, or stop counting, and compare all triples."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
     kinds.forget(table)
     if kinds.can_count(table.kind, new.atoms):

@@ -1,4 +1,6 @@
-"""What the windows of a group entail, each triple labelled with how long it lasts (paper 002)."""
+"""The content of one window with what it entails, read from labels that tell how long each triple lasts
+(paper 002).
+"""
 
 from __future__ import annotations
 
@@ -10,69 +12,74 @@ from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
-from rdflive.time.beside import Beside
+from rdflive.time.background import BackgroundGraph
 from rdflive.time.content import Changes
 from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.group import Group
 from rdflive.time.pane import Pane
 from rdflive.time.windows import ALWAYS
 
-__all__ = ["Closed", "SharedClosure"]
+__all__ = ["LabelledContent", "SharedClosure"]
 
 
 class SharedClosure:
-    """The closure of all that a group labels and of the graph beside its windows, which is always there."""
+    """The labelled closure of a group's triples and of the background graph, for all windows that report
+    together.
+
+    Triples of the background graph never expire, so they have the label `ALWAYS`.
+    """
 
     def __init__(self, program: Program, group: Group, background: Lister | None, state: State) -> None:
         self._group = group
-        self._beside = None if background is None else Beside(background)
+        self._background = None if background is None else BackgroundGraph(background)
         self._state = state
         self._dictionary = state.dictionary
         self._before = group.explicit.watch()
         self._noted: dict[IdTriple, None] = {}
-        """What has changed beside the windows."""
+        """Triples of the background graph that changed since the last `sync`."""
         graph = LabelledGraph(state.dictionary, state.terms, state.to_native, self._explicit)
         self.closure = LabelledClosure(program, graph)
         self.views: dict[View, None] = {}
-        """The views that share it."""
+        """The views that share the closure."""
 
     @property
     def is_behind(self) -> bool:
-        """True where something has changed that is not in the closure yet."""
+        """True if something changed that is not in the closure yet."""
         return bool(self._before or self._noted)
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph beside the windows."""
-        if self._beside is not None:
-            self._beside.touch(change)
+        """Take note of a change of the background graph; every change must be told."""
+        if self._background is not None:
+            self._background.touch(change)
 
     def reload(self) -> None:
-        """Read the graph beside the windows anew."""
-        if self._beside is not None:
-            self._beside.reload()
+        """Read the background graph again."""
+        if self._background is not None:
+            self._background.reload()
         self._clear_noted()
 
     def note(self, change: Triple) -> None:
-        """Have a triple of the graph beside the windows looked at again."""
+        """Have a triple of the background graph looked up again at the next `sync`."""
         s, p, o = map(self._dictionary.intern, change)
         if (s, p, o) not in self._noted:
             self._noted[s, p, o] = None
             self._dictionary.hold((s, p, o))
 
     def known(self, change: Triple) -> IdTriple:
-        """Give a triple as ids, -1 for terms that nobody knows."""
+        """Give a triple as ids, with -1 for terms that have none."""
         known = self._dictionary.ids.get
         s, p, o = change
         return known(s, -1), known(p, -1), known(o, -1)
 
     def sync(self) -> None:
-        """Put what has changed into the closure."""
+        """Put the changes since the last call into the closure."""
         if not self._before and not self._noted:
             return
         changes = {triple: self._label(triple) for triple in (*self._before, *self._noted)}
         try:
             self.closure.update(changes)
         except BaseException:
+            # A failure half-way breaks the closure for all views that share it.
             for view in self.views:
                 self._state.give_up(view)
             raise
@@ -80,18 +87,18 @@ class SharedClosure:
         self._clear_noted()
 
     def expire(self, below: int) -> None:
-        """Forget what no window holds any more."""
+        """Drop what no window holds any more."""
         self.closure.expire(below)
 
     def reset(self) -> None:
-        """Begin anew, with nothing wanted, after a failure."""
+        """Start again with nothing wanted, after a failure."""
         with self.closure.labels.unnoted():
             self.closure.reset()
         self._group.explicit.forget(self._before)
         self.reload()
 
     def close(self) -> None:
-        """Stop looking at the labels of the group."""
+        """Stop watching the labels of the group."""
         self._group.explicit.unwatch(self._before)
         self._clear_noted()
 
@@ -104,16 +111,17 @@ class SharedClosure:
         return ALWAYS if self._is_always(triple) else self._group.explicit.table.get(triple)
 
     def _is_always(self, triple: IdTriple) -> bool:
-        if self._beside is None:
+        if self._background is None:
             return False
         terms = self._dictionary.terms
-        return self._beside.holds((terms[triple[0]], terms[triple[1]], terms[triple[2]]))
+        return self._background.holds((terms[triple[0]], terms[triple[1]], terms[triple[2]]))
 
     def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
         table, terms, intern = self._group.explicit.table, self._dictionary.terms, self._dictionary.intern
-        if self._beside is not None:
-            for s, p, o in self._beside.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
+        if self._background is not None:
+            for s, p, o in self._background.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
                 yield (intern(s), intern(p), intern(o)), ALWAYS
+        # The closure is as of the last `sync`, so a later query must see the labels of that time.
         before = self._before
         for triple in self._group.explicit.matching(key):
             label = before.get(triple, table[triple])
@@ -124,8 +132,8 @@ class SharedClosure:
                 yield triple, label
 
 
-class Closed:
-    """What one window of a group entails: what its closure labels as lasting long enough."""
+class LabelledContent:
+    """What one window entails: the wanted triples that the closure labels as lasting to its last report."""
 
     def __init__(self, pane: Pane, shared: SharedClosure) -> None:
         self.panes = (pane,)
@@ -134,7 +142,7 @@ class Closed:
         self._closure = shared.closure
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
-        """Begin to derive what matches, as of the last report."""
+        """Start deriving what matches, as of the last report."""
         with self._closure.labels.unnoted():
             self._closure.want(patterns)
 
@@ -144,22 +152,22 @@ class Closed:
             self._closure.unwant(patterns)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
-        """Accept everything: what rules give can be labelled."""
+        """Accept everything: all conclusions of rules can be labelled."""
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
         return self._closure.concerns(self._shared.known(change))
 
     def touch(self, change: Triple) -> None:
-        """Be told of every change of the graph beside the windows."""
+        """Take note of a change of the background graph."""
         self._shared.touch(change)
 
     def note(self, sign: Sign, change: Triple) -> None:  # noqa: ARG002 - it is looked up
-        """Take a change of the graph beside the windows."""
+        """Take a change of the background graph."""
         self._shared.note(change)
 
     def changes(self, panes: Iterable[Pane]) -> Changes:  # noqa: ARG002 - there is one
-        """Give what has changed, time standing still."""
+        """Give what changed other than by time."""
         self._shared.sync()
         return self._shown(self._pane.changes())
 
@@ -169,15 +177,15 @@ class Closed:
             yield from self._shown(pane.slide())
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List what is entailed and matches."""
+        """List the triples that are held or entailed, and match."""
         return (triple for triple in self._pane.matching(key) if self._closure.is_wanted(triple))
 
     def end(self, triple: IdTriple) -> int | None:
-        """Give the first report without a triple if nothing but time changes."""
+        """Give the first report without a triple, if nothing but time changes."""
         return self._pane.end(triple)
 
     def describe(self) -> list[str]:
-        """Tell what the window holds and how what it entails is kept."""
+        """Tell what the window holds, and how entailed triples are kept."""
         return [self._pane.describe(), *self._closure.describe()]
 
     def containers(self) -> list[Any]:
@@ -185,11 +193,11 @@ class Closed:
         return self._closure.containers()
 
     def reset(self) -> None:
-        """Begin with a new closure, for all that share it."""
+        """Start with a new closure, for all that share it."""
         self._shared.reset()
 
     def reload(self) -> None:
-        """Read the graph beside the window anew."""
+        """Read the background graph again."""
         self._shared.reload()
 
     def _shown(self, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
