@@ -85,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a subscription ends in the middle of a write",
         "rdflive/delivery/subscription.py",
-        "if capture.is_used:  # a finalizer or a signal handler comes in the middle of a write",
+        "if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write",
         "if False:",
         REENTRANCE,
     ),

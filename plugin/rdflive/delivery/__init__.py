@@ -1,1 +1,1 @@
-"""From the deltas of the engine to whoever follows a subscription."""
+"""From the deltas of the engine to the followers of a subscription."""

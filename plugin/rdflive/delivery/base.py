@@ -1,4 +1,4 @@
-"""What all subscriptions have in common, whether their answer is worked out here or by a server."""
+"""What all subscriptions share, whether their answer is computed in this process or by a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BaseSubscription(ABC):
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
-        """What the callback raised last, or what ended the subscription."""
+        """What the callback raised last, or the error that ended the subscription."""
         self._text = query
         self._callback = callback
         self._initial = initial
@@ -44,9 +44,11 @@ class BaseSubscription(ABC):
         self._delivered = 0
         self._made: ConstructedGraph | None = None
         self._mailboxes: dict[Mailbox, int] = {}
-        """The mailbox of each iterator, and the sequence number that its deltas come behind."""
+        """The mailbox of each iterator, with the sequence number of the last commit that it does not need."""
         self._untaken: list[Mailbox] = []
-        """The mailbox of the first iterator, which begins where the subscription does."""
+        """The mailbox of the first iterator, if nobody iterates yet; it has every delta from the
+        beginning.
+        """
 
     @property
     def query(self) -> str:
@@ -91,7 +93,7 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def doubt(self) -> None:
-        """Be told that a callback was interrupted, perhaps half-way."""
+        """Take note that a callback was interrupted, perhaps half-way through its delta."""
 
     @abstractmethod
     def close(self) -> None:
@@ -127,19 +129,20 @@ class BaseSubscription(ABC):
 
     @abstractmethod
     def _now(self) -> int:
-        """Give the sequence number of the answer as it is known here; `ClosedError` where it is not."""
+        """Give the sequence number of the answer as it is known here; raises `ClosedError` if it is not."""
 
     @abstractmethod
     def _whole(self) -> Delta | None:
-        """Give the answer as an initial delta; None where there is nothing to tell."""
+        """Give the answer as an initial delta; None if there is nothing to tell."""
 
     def _open_source(self) -> tuple[Source, Callable[[], object]]:
-        """Give what an iterator takes from, and what it calls when it is closed."""
+        """Give what an iterator takes deltas from, and the function to call when it is closed."""
         mailbox = self._open_mailbox()
         return mailbox, partial(self._mailboxes.pop, mailbox, None)
 
     def _open_mailbox(self) -> Mailbox:
         try:
+            # `pop` is one step for all threads, so two iterators cannot both be the first.
             return self._untaken.pop()
         except IndexError:
             mailbox = Mailbox()

@@ -1,4 +1,4 @@
-"""How a subscriber is called back, and what becomes of what its callback raises."""
+"""Calls a subscriber's callback, and handles what it raises."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Subscription(Protocol):
 
 
 class Calling:
-    """Calls back for one subscription, and keeps what was raised from whoever made the delta.
+    """Calls the callback of one subscription, and keeps its errors from the thread that wrote.
 
     `on_error` is "log", "ignore", or a function of the subscription and the exception.
     """
@@ -42,9 +42,9 @@ class Calling:
         self._on_error = on_error
 
     def call(self, callback: Callable[[Delta], object], delta: Delta) -> None:
-        """Call a callback; what it raises is kept from the writer.
+        """Call a callback, and keep what it raises from the writer.
 
-        Where there was no memory or stack for it, nobody knows what it has taken of the delta.
+        After a lack of memory or stack nobody knows how much of the delta it has taken.
         """
         start = perf_counter()
         try:
@@ -71,7 +71,7 @@ class Calling:
 
 
 def check_callback(callback: object, on_error: object) -> None:
-    """Raise TypeError or ValueError for what cannot be called back."""
+    """Raise TypeError or ValueError for arguments that cannot be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):

@@ -20,9 +20,9 @@ class ConstructedGraph:
     """An rdflib graph that follows the deltas of a CONSTRUCT query, one commit for each."""
 
     def __init__(self, now: Delta, convert: Callable[[Any], Any] | None = None) -> None:
-        """Begin with the whole answer; deltas up to its sequence are in it already.
+        """Start with the whole answer; deltas up to its sequence number are in it already.
 
-        `convert` turns the terms of deltas into rdflib's, where they are others.
+        `convert` turns terms of deltas into rdflib's; None if they are rdflib's.
         """
         self.graph = Graph()
         self._since = now.sequence

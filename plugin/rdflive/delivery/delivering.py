@@ -1,4 +1,4 @@
-"""A delta on its way to all who follow a subscription, in steps that an interruption cannot lose."""
+"""A delta on its way to all followers of a subscription, in steps that survive an interruption."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Action: TypeAlias = Callable[[], object]
 
 
 class Delivering:
-    """Runs steps; called again after an interruption it goes on with the step that it was at.
+    """Runs steps. Called again after an interruption, it goes on with the step that was interrupted.
 
-    So a step must do nothing where it has been done before. One that raises another exception, or is
-    interrupted twice, is passed over, and `owe` is called.
+    So each step must do nothing if it was done before. A step that raises by itself, or is interrupted twice,
+    is skipped and `owe` is called, so that nobody behind it waits for ever.
     """
 
     __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")

@@ -1,4 +1,4 @@
-"""How the weights that the engine gives become the delta that a subscriber gets."""
+"""Makes the delta that a subscriber gets from the weights that the engine gives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["DeltaMaker"]
 
 
 class DeltaMaker:
-    """Makes the deltas of one subscription, with origins, and with what windows have to say.
+    """Makes the deltas of one subscription, with origins, and with expiries if it has windows.
 
-    All methods are called under the store's lock.
+    All methods run under the store's lock.
     """
 
     def __init__(self, header: Header, tracer: Tracer | None, windowed: Windowed | None) -> None:
@@ -25,7 +25,7 @@ class DeltaMaker:
 
     @property
     def is_traced(self) -> bool:
-        """Whether each solution's origin is found, so that no delta must be passed over."""
+        """Whether origins of solutions are tracked, so that every delta must be made."""
         return self._tracer is not None
 
     def make(
@@ -38,7 +38,7 @@ class DeltaMaker:
         initial: bool,
         expired: TermWeights,
     ) -> Delta | None:
-        """Make what is reported of a delta; None for nothing."""
+        """Make the delta that is reported; None if nothing is."""
         if self._windowed is not None:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(query))
             if shown is None:
@@ -66,7 +66,7 @@ class DeltaMaker:
         )
 
     def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
-        """Make the initial delta of somebody who begins to follow now; None where nothing is reported."""
+        """Make the initial delta for an iterator that starts now; None if nothing is reported."""
         weights = state.answer(query)
         if self._tracer is None:
             return self.make(state, query, weights, sequence, initial=True, expired={})

@@ -1,4 +1,4 @@
-"""What a consumer has not taken yet: at most one delta, into which later ones are added."""
+"""Mailboxes: at most one waiting delta per consumer, to which later deltas are added."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ __all__ = ["AsyncDeltas", "Deltas", "Mailbox", "Source"]
 
 
 class Source(Protocol):
-    """What an iterator takes its deltas from."""
+    """Where an iterator takes its deltas from."""
 
     def take(self, timeout: float | None = None) -> Delta | None:
         """Wait for a delta and take it; None at the end, `TimeoutError` after `timeout` seconds."""
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
+        """Take what waits without blocking, and tell whether more can come; `wake` is called when it does."""
         ...
 
     def stop(self) -> None:
-        """Give nothing any more, and end a wait in another thread."""
+        """Give nothing from now on, and end a wait in another thread."""
 
 
 class Mailbox:
-    """A queue of deltas for a consumer of its own pace; what it has not taken merges.
+    """The deltas that a consumer has not taken yet, added up to one.
 
-    So a slow consumer never loses anything, and what waits for it is never larger than the answer
-    before and after.
+    So a slow consumer loses nothing, and what waits for it is never larger than the answer before plus the
+    answer after.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # entered itself: its condition's own methods can be interrupted
+        self._lock = (
+            threading.RLock()
+        )  # taken directly: the methods of Condition are Python code, which Ctrl-C can interrupt half-way
         self._changed = threading.Condition(self._lock)
         self._waiting: Delta | None = None
         self._last: Delta | None = None
@@ -43,7 +45,9 @@ class Mailbox:
         self._wake: Callable[[], None] | None = None
 
     def put(self, delta: Delta) -> None:
-        """Add a delta to what waits; an initial one replaces it. Again with the same one it does nothing."""
+        """Add a delta to what waits; an initial one replaces it. Putting the same delta again does
+        nothing.
+        """
         with self._lock:
             if self._stopped:
                 return
@@ -67,7 +71,7 @@ class Mailbox:
             self._notify()
 
     def wake(self) -> None:
-        """Let whoever waits look whether it still should."""
+        """Let a waiting consumer check again whether it should wait."""
         with self._lock:
             self._notify()
 
@@ -87,7 +91,7 @@ class Mailbox:
             return delta
 
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
-        """Take what waits without blocking, and say whether more can come; if so, `wake` is called then."""
+        """Take what waits without blocking, and tell whether more can come; `wake` is called when it does."""
         with self._lock:
             delta, self._waiting = self._waiting, None
             self._wake = wake if delta is None and not self._closed else None
@@ -101,7 +105,7 @@ class Mailbox:
 
 
 class Deltas(Iterator[Delta]):
-    """Blocking iterator over what waits, freed with it; a timeout does not end it."""
+    """Blocking iterator over the deltas of a source. A timeout does not end it."""
 
     def __init__(self, source: Source, timeout: float | None, forget: Callable[[], object]) -> None:
         self._source = source

@@ -1,4 +1,7 @@
-"""How a subscription joins the engine of its store, and leaves it."""
+"""How a subscription joins the engine of its store, and leaves it.
+
+The engine belongs to the store: it exists as long as some subscription, or `saturate`, needs it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ __all__ = ["desaturate", "join", "leave", "patterns", "reload", "saturate"]
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
 
-class _Fork:
+class _SeveralViews:
     """The views of one graph: what it holds, and what it entails by each regime."""
 
     def __init__(self, views: Sequence[View]) -> None:
@@ -36,12 +39,14 @@ class _Fork:
         self.commit, self.renew = self.state.commit, self.state.renew
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        matched = [view.apply(sign, change) for view in self.views]  # all of them, whatever the first says
+        matched = [
+            view.apply(sign, change) for view in self.views
+        ]  # a list, because `any` alone would stop at the first that matched
         return any(matched)
 
 
 @dataclass(frozen=True, slots=True)
-class _Windowed:
+class _WindowsKey:
     """The key of a view of windows: what takes the place of a regime, or of a graph where there is none."""
 
     sources: tuple[Source, ...]
@@ -60,10 +65,10 @@ def join(
     windowing: Windowing | None = None,
     meter: Meter | None = None,
 ) -> tuple[StoreState, QueryState, TermWeights | None]:
-    """Let the store's engine maintain a plan on a graph or windows, or on what they entail by a regime.
+    """Maintain a plan over a graph or windows, or over what they entail by a regime.
 
-    The first one starts the engine. Also gives the answer where starting had to work it out. Called
-    under the store's lock.
+    Returns the store's engine, the query, and its answer or None if starting did not compute it. The first
+    subscription starts the engine. Called under the store's lock.
     """
     _check_constants(adapter, plan)
     state = _state(adapter)
@@ -85,7 +90,7 @@ def join(
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
-    """Let the store's engine maintain all that a graph entails, without a query; see `desaturate`."""
+    """Maintain everything that a graph entails, without a query; see `desaturate`."""
     state = _state(adapter)
     with adapter.capture.changing():
         view = _view(adapter, target, state, regime, Windowing(), None)
@@ -117,7 +122,7 @@ def reload(adapter: Adapter, state: State) -> None:
 
 
 def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
-    """Stop maintaining a query, and listening to the graphs that nobody else looks at; may be repeated."""
+    """Stop maintaining a query, and listening to graphs that no other query reads. May be repeated."""
     with adapter.capture.changing():
         try:
             state.remove(query)
@@ -126,14 +131,15 @@ def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
 
 
 def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
-    """List the patterns maintained on a store, each with the key of the graph it is matched on.
+    """List the patterns maintained on a store, each with the key of its graph.
 
-    What a graph entails may depend on any of its triples.
+    A graph with entailment is listed with the pattern that matches anything, since what it entails may depend
+    on any triple.
     """
     for state in set(_states(adapter)):
         for (key, regime), pattern in state.patterns():
-            entailed = regime.regime if isinstance(regime, _Windowed) else regime
-            if not isinstance(key, _Windowed):
+            entailed = regime.regime if isinstance(regime, _WindowsKey) else regime
+            if not isinstance(key, _WindowsKey):
                 yield key, pattern if entailed is None else _ANY
         for (key, _), view in state.views.items():
             if isinstance(view, EntailedView) and view.wants_all:
@@ -141,7 +147,7 @@ def patterns(adapter: Adapter) -> Iterator[tuple[GraphKey, TriplePattern]]:
 
 
 def _state(adapter: Adapter) -> StoreState:
-    """Give what is maintained on a store, or make it."""
+    """Give the engine of a store, or make it."""
     known = next(_states(adapter), None)
     if known is not None:
         return known
@@ -156,14 +162,14 @@ def _states(adapter: Adapter) -> Iterator[StoreState]:
 
 
 def _state_of(listener: Listener) -> StoreState | None:
-    state = listener.state if isinstance(listener, View | _Fork) else None
+    state = listener.state if isinstance(listener, View | _SeveralViews) else None
     return state if isinstance(state, StoreState) else None
 
 
 def _view(
     adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, windowing: Windowing, graph: Any
 ) -> View:
-    """Give the view of what a pattern is matched on, listening to it from the first use on."""
+    """Give the view that a pattern is matched on; the first use makes it and listens to the graph."""
     sources = windowing.default if graph is None else windowing.named.get(graph, ())
     if sources:
         return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)
@@ -194,9 +200,11 @@ def _window_view(
     *,
     merged: bool,
 ) -> View:
-    """Give the view of some windows; the graph beside them belongs to it if merged, or if it has a schema."""
+    """Give the view of some windows. The background graph belongs to it if it is merged with them, or if it
+    may hold a schema.
+    """
     beside = windowing.beside is not False and (merged or regime is not None)
-    kind = _Windowed(sources, regime, windowing.expiry, beside, windowing.every)
+    kind = _WindowsKey(sources, regime, windowing.expiry, beside, windowing.every)
     key: GraphKey = kind
     if beside and windowing.beside is True:
         key = adapter.graph_key(target)
@@ -213,10 +221,10 @@ def _window_view(
 
 
 def _listen(adapter: Adapter, state: StoreState, key: GraphKey) -> None:
-    """Have the views of a graph, if any, told of its changes."""
+    """Pass changes of a graph on to its views, if it has any."""
     views = [view for (of, _), view in state.views.items() if of == key]
     if views:
-        adapter.capture.listeners[key] = views[0] if len(views) == 1 else _Fork(views)
+        adapter.capture.listeners[key] = views[0] if len(views) == 1 else _SeveralViews(views)
     else:
         del adapter.capture.listeners[key]
 

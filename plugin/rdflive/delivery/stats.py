@@ -13,21 +13,21 @@ class Stats:
     """What a subscription has seen and costs. Indexes that subscriptions share count for each of them."""
 
     algorithms: tuple[str, ...]
-    """What runs: one entry per segment, behind `product` where segments are combined."""
+    """The algorithm of each segment, after `product` if segments are combined."""
     updates: int
-    """Changes of the graph since the subscription began, or was last resynchronised."""
+    """Changes of the graph since the subscription began, or since its last resynchronisation."""
     matched: int
-    """Matches of such a change with a pattern of the query."""
+    """How often such a change matched a pattern of the query."""
     deltas: int
     """Deltas delivered, the initial one included."""
     entries: int
     """Cached entries: keys of access paths and of masks, rows kept above them, and entailed triples."""
     size: int
-    """Bytes of the containers behind `entries`, without the terms."""
+    """Bytes of the containers behind `entries`; terms are not counted."""
     seconds: float
-    """Time the engine spent on changes of the graph that matched any of its subscriptions."""
+    """Time in seconds that the engine spent on changes of the graph that matched any subscription."""
     callback_seconds: float
-    """Time spent in this subscription's callback."""
+    """Time in seconds spent in this subscription's callback."""
 
 
 def size_of(container: dict[object, object] | set[object]) -> int:

@@ -78,7 +78,7 @@ class Subscription(BaseSubscription):
         elif callback is None:
             self._open_first(-1)
         self._taken: Delta | None = None
-        """The last delta that the callback was called with."""
+        """The last delta that the callback was called with; a repeated step must not call it again."""
         self._closed = False
         self._state: StoreState | None = None
         windowing = None if windowed is None else windowed.windowing
@@ -159,13 +159,13 @@ class Subscription(BaseSubscription):
         capture = self._capture
         with capture.reading():
             self._closed = True
-            if capture.is_used:  # a finalizer or a signal handler comes in the middle of a write
+            if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write
                 capture.enqueue(Delivering(lambda: [self.close]))
                 return
             if self._state is not None:
                 membership.leave(self._adapter, self._state, self._query)
                 manager.release(self._adapter)
-                self._state = None  # what was interrupted before this is done by the next call
+                self._state = None  # last, so that the next call finishes what an interruption left
         if self._outbox is not None:
             self._outbox.close()
         self._end_iterators()
@@ -210,10 +210,10 @@ class Subscription(BaseSubscription):
         return consumer, partial(self._outbox.release, consumer)
 
     def _emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights) -> None:
-        """Queue a delta; called under the store's lock."""
+        """Queue a delta. Called under the store's lock."""
         state = self._state
         if state is None or self._closed:
-            return  # its making was interrupted, or its end is queued
+            return  # it was not made completely, or its end is queued
         if initial:
             self._begin(state)
         delta = self._make(state, weights, sequence, initial=initial, expired=expired)
@@ -223,11 +223,13 @@ class Subscription(BaseSubscription):
     def _make(
         self, state: StoreState, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
     ) -> Delta | None:
-        """Make a delta; called under the store's lock."""
+        """Make a delta. Called under the store's lock."""
         return self._maker.make(state, self._query, weights, sequence, initial=initial, expired=expired)
 
     def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:
-        """List what hands a delta to plugins, mailboxes and the callback; done outside the store's lock."""
+        """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
+        the lock.
+        """
         if self.closed:
             return
         yield self._count
@@ -254,7 +256,7 @@ class Subscription(BaseSubscription):
             raise
 
     def doubt(self) -> None:
-        """Give the whole answer when the store is used next: a callback was interrupted, perhaps half-way."""
+        """Give the whole answer when the store is used next, because a callback was interrupted."""
         if self._outbox is None:
             self._owe()
 
@@ -265,8 +267,10 @@ class Subscription(BaseSubscription):
                 self._capture.owe()
 
     def _exceed(self, error: BudgetError) -> None:
-        """Note that the budget is used up, and queue the end behind the deltas; under the store's lock."""
-        self._exceeded = error.with_traceback(None)  # whose frames hold what was to be made
+        """Note that the budget is used up, and queue the end after the deltas. Called under the
+        store's lock.
+        """
+        self._exceeded = error.with_traceback(None)  # its frames would keep the rows that were too many
         self._capture.enqueue(Delivering(lambda: [partial(self._end, error)]))
 
     def _end(self, error: BudgetError) -> None:
@@ -286,7 +290,7 @@ class Subscription(BaseSubscription):
             self._calling.failed(error)
 
     def _stop(self, error: BaseException) -> None:
-        """Close, because the journal cannot be written: what is missed from now on can be resumed."""
+        """Close, because the journal cannot be written. What is missed from now on can be resumed."""
         if isinstance(error, Exception):
             self.last_error = error
         self.close()

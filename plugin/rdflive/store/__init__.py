@@ -1,4 +1,4 @@
-"""What rdflive asks of a store, and how its changes become commits."""
+"""What rdflive needs of a store, and how its changes become commits."""
 
 from __future__ import annotations
 

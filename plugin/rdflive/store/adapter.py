@@ -1,7 +1,7 @@
-"""The adapter contract: what rdflive asks of a store, and what it offers to whoever hooks one.
+"""The adapter contract: what rdflive needs of a store, and what it offers to code that hooks one.
 
-An adapter makes every change of a store pass through its `Capture`: exactly the quads that came and
-went, once, whatever the operation. `rdflive.testing` holds the suite that an adapter must pass.
+An adapter passes every change of a store through its `Capture`: exactly the quads that were added and
+removed, once, whatever the operation. `rdflive.testing` holds the suite that an adapter must pass.
 """
 
 from __future__ import annotations
@@ -99,21 +99,22 @@ class Transaction:
     """One entry of a feed as a store takes it: all of it or nothing."""
 
     changes: Mapping[QuadTerms, Literal[1, -1]]
-    """In native terms and keys of graphs; inserting what is there or deleting what is not is no change."""
+    """Changes in native terms and graph keys. Inserting what is there, or deleting what is not, is no
+    change.
+    """
     _: KW_ONLY
     updates: Sequence[str] = ()
     """SPARQL updates that run before the changes, as `graph.update` would run them."""
     name: str
     keep: Mapping[str, str | None]
-    """Texts to remember under `name` and their keys in the same atomic step; None forgets the key."""
+    """Texts to remember under `name`, by key, in the same atomic step; None forgets the key."""
 
 
 @runtime_checkable
 class Writable(Protocol):
     """An adapter that can apply an entry of a feed and keep the feed's cursor with it, as `mirror` needs.
 
-    What is kept belongs to the store as its data do: it lasts as long, and no query or subscription
-    sees it.
+    What is kept belongs to the store like its data: it lasts as long, and no query or subscription sees it.
     """
 
     def write(self, graph: Any, transaction: Transaction) -> None:
@@ -129,13 +130,13 @@ class Writable(Protocol):
 
 
 class WriteRefusedError(RdfliveError, ValueError):
-    """What is to be written is not what the store can hold, or may be told to."""
+    """A change contains what the store cannot hold, or must not be told."""
 
 
 def value_of(adapter: Snapshottable) -> Callable[[Term], Any] | None:
-    """Give the function that makes values for expressions of a store's terms; None where they are the same.
+    """Give the function that turns terms of a store into values for expressions; None if they are the same.
 
-    A term that nobody can convert becomes a value that no function of SPARQL knows.
+    A term that cannot be converted becomes a value that no function of SPARQL accepts.
     """
     convert = adapter.to_value() if isinstance(adapter, Rdf12Terms) else adapter.to_rdflib()
     if convert is None:

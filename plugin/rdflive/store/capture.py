@@ -1,4 +1,4 @@
-"""How the exact changes of a store become net batches, in commit order, for whoever listens."""
+"""Collects the exact changes of a store into net batches, in commit order, for the engine that listens."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class _Every(Enum):
 
 
 UNION: Final = _Every.UNION
-"""The key of the union of all graphs: it holds a triple once however many graphs do."""
+"""The key of the union of all graphs. It holds a triple once, however many graphs hold it."""
 
 NAMED: Final = _Every.NAMED
-"""The key of a listener to the quads of all graphs. No adapter records under it: `Capture` sees to it."""
+"""The key of a listener to the quads of all graphs. Adapters never record under it; `Capture` does."""
 
 GraphKey: TypeAlias = Hashable
 """How an adapter names a graph: any hashable value of its own, or `UNION`.
@@ -43,41 +43,44 @@ QuadTerms: TypeAlias = tuple[Term, Term, Term, GraphKey]
 """Subject, predicate, object and the key of the graph."""
 
 IDLE: Final = 0
+"""No flag is set."""
 OPEN: Final = 1
 """A batch is open."""
 WRITING: Final = 2
-"""The store changes, and not every listener has taken that."""
+"""The store is changing, and not every listener has taken the change."""
 LEFT: Final = 4
-"""A batch has ended and is to be committed."""
+"""A batch has ended, and its changes are not committed yet."""
 TORN: Final = 8
-"""The listeners must read the store again: something was changed in the middle of a write."""
+"""The store was changed in the middle of a write, so the listeners must read it again."""
 OWED: Final = 16
-"""A listener has something to tell beside what changes."""
+"""A listener has something to tell beside the changes: a callback was interrupted."""
 CHANGING: Final = 32
-"""Listeners change what they keep."""
+"""A subscription begins or ends, so what listeners keep is changing."""
 
 ANYBODY: Final = 0
-"""The owner of a delivery that whoever has the turn runs."""
+"""The owner of a delivery that any thread may run."""
 PATIENCE: Final = 1.0
-"""Seconds to wait for a thread that committed but has not begun to deliver."""
+"""Seconds to wait for a thread that committed but has not started to deliver; after that others deliver for
+it.
+"""
 
 Result = TypeVar("Result")
 
 
 class _Thread(threading.local):
-    """What one thread is about."""
+    """What one thread is doing."""
 
     batch: Capture | None = None
-    """The store whose batch it opened last, of those that are open."""
+    """The store of the open batch that the thread opened last; None outside any batch."""
     delivering = 0
-    """How many deliveries it is inside of, one within the other."""
+    """How many deliveries the thread is in, one inside the other."""
 
     def __init__(self) -> None:
         self.batches: list[Capture] = []
-        """The stores of its open batches; tasks of asyncio may leave theirs in any order."""
+        """The stores of its open batches. A list, as tasks of asyncio may leave theirs in any order."""
 
     def look(self) -> None:
-        """Find the batch that is the last now."""
+        """Find the last open batch again."""
         me = threading.get_ident()
         self.batches = [capture for capture in self.batches if capture._owner == me]
         self.batch = self.batches[-1] if self.batches else None
@@ -85,21 +88,21 @@ class _Thread(threading.local):
 
 thread: Final = _Thread()
 _waits: Final[dict[int, Capture]] = {}
-"""The stores that threads with a batch of another store wait for, or are about to."""
+"""Thread → the store whose lock it waits for, or is about to, while it has a batch of another store open."""
 _waits_mutex: Final = threading.RLock()
 
 
 class Delivery(Protocol):
-    """What is to run when the lock is free: a call that may be made again until it has run to its end."""
+    """A call to make when the lock is free. It may be made again until it has run to its end."""
 
     has_run: bool
 
     def __call__(self) -> None:
-        """Run, from where an earlier call was interrupted; what has raised twice is passed over."""
+        """Run, from where an earlier call was interrupted; a step that raised twice is skipped."""
 
 
 class _Queued:
-    """A delivery, and the thread that is to run it."""
+    """A delivery, and the thread that has to run it."""
 
     __slots__ = ("delivery", "owner")
 
@@ -109,16 +112,16 @@ class _Queued:
 
 
 class Listener(Protocol):
-    """Whoever follows one graph of a store. Called under the store's lock, in the writing thread.
+    """Follows one graph of a store. Called under the store's lock, in the thread that writes.
 
-    A batch is applied to all listeners before any of them commits, and each of those commits once.
+    All listeners get the changes of a batch before any of them commits, and each that changed commits once.
     """
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        """Take one exact change: +1 for a triple that was absent, -1 for one that was present.
+        """Take one change that really happened: +1 for a triple that was absent, -1 for one that was present.
 
-        Under `NAMED` it is a quad, of any graph, the default one included. Returns whether `commit`
-        must follow; false where the change leaves no trace.
+        Under `NAMED` it is a quad of any graph, the default graph included. Returns whether `commit` must
+        follow; False if the change leaves no trace.
         """
         ...
 
@@ -127,28 +130,30 @@ class Listener(Protocol):
         ...
 
     def renew(self, sequence: int) -> None:
-        """Read the store again: what has changed since the last commit is not known, or was taken in part."""
+        """Read the store again, because what changed is not known, or was taken only in part."""
 
 
 _captures: Final[weakref.WeakSet[Capture]] = weakref.WeakSet()
 
 
 class Capture:
-    """Collects the exact changes of one store into net batches and hands them on in commit order.
+    """Collects the exact changes of one store into net batches, and hands them on in commit order.
 
-    An operation that writes several times is given to `run`, which makes it one batch; `batch` is the same
-    for a `with` block. They nest; the outermost is the commit. Inside, `record` each change that really
-    happened. At the end +1 and -1 of the same quad have cancelled, listeners have seen the rest, and whatever
-    they put into `deliver` runs after the lock is released, in the thread that wrote and in commit order.
+    An operation that writes several times is passed to `run`, which makes it one batch; `batch` does the same
+    for a `with` block. Batches nest, and the outermost one is the commit. Inside, `record` is called for each
+    change that really happened. At the end, an insert and a delete of the same quad have cancelled, listeners
+    have seen the rest, and whatever they passed to `enqueue` runs after the lock is released, in the thread
+    that wrote and in commit order.
 
-    `state` has the flag `WRITING` from before the store changes until every listener has taken the change.
-    Whatever interrupts in between leaves it there, and who comes next finds it (`settle`): the listeners then
-    read the store again. So a write marks itself, with the lock held:
+    `state` has the flag `WRITING` from before the store changes until every listener has taken the change. If
+    anything interrupts in between (Ctrl-C, no memory, an exception), the flag stays, and whoever uses the
+    store next finds it in `settle` and lets the listeners read the store again. So a write is marked like
+    this, with the lock held:
 
         capture.state |= WRITING; change the store; capture.record(...); capture.state &= ~WRITING
 
-    A signal handler, a finalizer or a function of an update may use the store in the middle of that. It
-    reads what there is; what it changes is not recorded, and the listeners read the store again afterwards.
+    A signal handler, a finalizer or a function of an update may use the store in the middle of that. It reads
+    the store as it is. What it writes is not recorded, and the listeners read the store again afterwards.
     """
 
     __slots__ = (
@@ -164,31 +169,32 @@ class Capture:
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
         self.holds = 0
-        """How many need the store to stay hooked though they do not listen."""
+        """How many users need the store to stay hooked although they do not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
-        """Called with every batch, under the lock; set only where a plugin takes batches."""
+        """Called with every batch, under the lock; set only if a plugin takes batches."""
         self.deliveries: deque[_Queued] = deque()
         self._owner = 0
-        """The thread whose batch is open; 0 for none."""
+        """The thread whose batch is open; 0 if none is."""
         self._later = IDLE
-        """What came up inside the open batch, for its end."""
+        """Flags that were set inside the open batch and wait for its end."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
-        """What `pending` gave since the last record."""
+        """A cache of what `pending` gave since the last record."""
         self._mutex = threading.RLock()
-        """Held for a moment by who looks at the queue of deliveries, never while waiting."""
+        """Protects the queue of deliveries. It is held for a moment only, never while waiting."""
         self._waiting: list[threading.Lock] = []
-        """What threads wait for that want to know of a change of the queue."""
+        """Locks on which threads wait for a change of the queue."""
         self._delivering = 0
+        """The thread that runs a delivery now; 0 if none does."""
 
     @property
     def idle(self) -> bool:
-        """True when nobody listens and no batch is open, so nothing need be recorded."""
+        """True if nobody listens and no batch is open, so that nothing has to be recorded."""
         return not self.listeners and not self.state & OPEN
 
     @property
     def is_used(self) -> bool:
-        """True in the middle of a write, or of what `changing` holds together."""
+        """True in the middle of a write, or of a change that `changing` protects."""
         return self.state > OPEN
 
     @property
@@ -198,7 +204,7 @@ class Capture:
 
     @property
     def is_open(self) -> bool:
-        """True inside a batch; who holds the lock is inside it."""
+        """True inside a batch. Whoever holds the lock is then inside it."""
         return bool(self.state & OPEN)
 
     @property
@@ -207,10 +213,10 @@ class Capture:
         return UNION in self.listeners
 
     def record(self, sign: Literal[1, -1], s: Term, p: Term, o: Term, graph: GraphKey) -> None:
-        """Take one change that happened, under the lock; outside any batch it is one by itself.
+        """Take one change that happened, under the lock. Outside any batch it is a commit by itself.
 
-        A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when
-        the first graph takes the triple or the last one lets it go.
+        A change of the union (`graph` is `UNION`) is recorded beside that of the quad, and only when the
+        first graph gets the triple or the last one loses it.
         """
         if self.state & OPEN:
             quad = (s, p, o, graph)
@@ -224,7 +230,7 @@ class Capture:
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
-        self.sequence += 1  # `_commit` of this one change, written out: most commits are single
+        self.sequence += 1  # `_commit` written out for one change, because most commits have one
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
             listener.commit(self.sequence)
@@ -232,11 +238,13 @@ class Capture:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
     def run(self, operation: Callable[..., Result], /, *arguments: Any, **options: Any) -> Result:
-        """Make all changes of an operation one batch, or part of the open one; gives what it returns.
+        """Make all changes of an operation one batch, or part of the open one; returns its result.
 
-        A signal cannot keep the lock taken, as it can at the end of a `with` block of ours: the methods of
-        the lock itself are not written in Python, and Python looks for signals only in what is.
+        Unlike a `with` block, it cannot leave the lock taken when a signal comes: Python checks for signals
+        only between its own instructions, and `with lock:` on the lock itself has none between taking it and
+        entering the block.
         """
+        # Waiting for a second store can close a circle of threads that wait for each other; see `_will_wait`.
         elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
@@ -244,6 +252,8 @@ class Capture:
             with self.lock:
                 if elsewhere:
                     _waits.pop(threading.get_ident(), None)
+                # Inside the lock, the flags may be those of a write of this very thread that is still going
+                # on: then there is nothing to mend. An open batch only notes them.
                 if self.state > OPEN and (not is_inside or self.state & OPEN):
                     self.settle()
                 before = self.state
@@ -257,7 +267,7 @@ class Capture:
                     try:
                         if not before & OPEN:
                             self._leave(before)
-                    finally:  # an interruption of this last step must not leave a batch open that nobody ends
+                    finally:  # an interruption of this step must not leave the batch open for ever
                         if not before & OPEN:
                             self._owner, self.state = 0, WRITING if self.state & OPEN else self.state
                         thread.look()
@@ -271,8 +281,8 @@ class Capture:
     def batch(self) -> Iterator[Capture]:
         """Make a `with` block one batch, or part of the open one.
 
-        An interruption between two steps of the `with` statement itself may leave the batch open; where an
-        operation can be given to `run`, it cannot.
+        An interruption between two steps of the `with` statement itself may leave the batch open, until
+        Python frees the exception. An operation that can be passed to `run` has no such gap.
         """
         with self.reading():
             if self.state & OPEN and self.state > OPEN:
@@ -295,7 +305,7 @@ class Capture:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the lock, after what an interruption left has been mended."""
+        """Hold the lock, after mending what an interruption left."""
         elsewhere, is_inside = thread.batch not in (None, self), self._is_held()
         try:
             if elsewhere:
@@ -314,9 +324,10 @@ class Capture:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Change inside the block what listeners keep, under the lock; they begin anew if it is interrupted.
+        """Change what listeners keep inside the block, under the lock; an interruption lets them read the
+        store again.
 
-        What raises by itself has undone what it did.
+        A block that raises by itself must have undone its changes.
         """
         before = self.state
         self.state |= CHANGING
@@ -327,7 +338,8 @@ class Capture:
                 self.state &= ~CHANGING
             raise
         self.state &= ~CHANGING
-        if before & (WRITING | CHANGING):  # what is under way goes on with something else than it began with
+        # The write under way began with other listeners than it ends with.
+        if before & (WRITING | CHANGING):
             self.state |= TORN
 
     def tear(self) -> None:
@@ -339,7 +351,7 @@ class Capture:
         self.state &= ~TORN
 
     def owe(self) -> None:
-        """Have the listeners commit before the store is used next; under the lock."""
+        """Let the listeners commit before the store is used next. Called under the lock."""
         self.state |= OWED
 
     def _is_held(self) -> bool:
@@ -347,7 +359,9 @@ class Capture:
         return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]  # as Condition does
 
     def _leave(self, before: int) -> None:
-        """Commit the open batch, or give up the changes of one that was opened in the middle of a write."""
+        """Commit the open batch, or discard the changes of one that was opened in the middle of a write."""
+        # A batch inside a write, as by a signal handler, has no place in commit order beside that write. So
+        # its changes are dropped, and the listeners read the store again.
         if before & (WRITING | CHANGING):
             self.state = before | TORN
             self._net.clear()
@@ -357,9 +371,9 @@ class Capture:
             self.settle()
 
     def settle(self) -> None:
-        """Commit what a batch left, and mend what an interruption did; under the lock.
+        """Commit what a batch left, and mend what an interruption left. Called under the lock.
 
-        Inside an open batch it is only noted, and the end of the batch does it.
+        Inside an open batch it is only noted; the end of the batch does it.
         """
         if self.state & OPEN:
             self._later |= self.state & ~OPEN
@@ -370,7 +384,7 @@ class Capture:
         net, self._net = self._net, {}
         self._pending.clear()
         if found & (WRITING | TORN | CHANGING):
-            self._give_away()  # the interrupted thread may never come back for what is its own
+            self._give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
@@ -384,10 +398,10 @@ class Capture:
         self.state &= ~WRITING
 
     def _will_wait(self) -> None:
-        """Say that this thread, which has a batch of another store open, waits for the lock of this one.
+        """Note that this thread, which has a batch of another store open, waits for the lock of this one.
 
-        Raises `WaitError` where the thread that has a batch of this store open waits, by whatever way, for
-        this one: the last of those who close such a circle finds it.
+        Raises `WaitError` if the thread with an open batch of this store waits, directly or through other
+        threads, for this thread. Of the threads in such a circle the last one to wait notices it.
         """
         me = threading.get_ident()
         with _waits_mutex:
@@ -422,7 +436,7 @@ class Capture:
             self._announce(self.on_batch, Batch(tuple(changes), self.sequence))
 
     def _announce(self, on_batch: Callable[[Batch], None], batch: Batch) -> None:
-        """Tell plugins of a batch; they may look at the store, whose listeners have all taken the change."""
+        """Tell plugins of a batch. They may read the store, as all listeners have taken the change."""
         self.state &= ~WRITING
         try:
             on_batch(batch)
@@ -430,15 +444,16 @@ class Capture:
             self.state |= WRITING
 
     def tick(self, listener: Listener) -> None:
-        """Have a listener commit although no quad changed: time did. Under the lock; `deliver` must follow.
+        """Let a listener commit although no quad changed, because time passed. Called under the lock;
+        `deliver` must follow.
 
-        It is a commit by itself, also inside an open batch, whose changes nobody has been told of yet.
+        It is a commit of its own, also inside an open batch, whose changes nobody was told of yet.
         """
         self.sequence += 1
         listener.commit(self.sequence)
 
     def pending(self, graph: GraphKey) -> dict[Triple, Literal[1, -1]]:
-        """Give the changes of one graph that the open batch has not committed yet; do not change them."""
+        """Give the changes of one graph in the open batch. The caller must not change them."""
         if not self._net:
             return {}
         found = self._pending.get(graph)
@@ -448,12 +463,12 @@ class Capture:
         return found
 
     def pending_quads(self) -> dict[QuadTerms, Literal[1, -1]]:
-        """Give the changes of all graphs that the open batch has not committed yet."""
+        """Give the changes of all graphs in the open batch."""
         return {quad: sign for quad, sign in self._net.items() if quad[3] is not UNION}
 
     @contextmanager
     def undoing(self, undo: Callable[[dict[QuadTerms, Literal[1, -1]]], None]) -> Iterator[None]:
-        """Take back what a part of the open batch has changed if it raises.
+        """Undo what the block changed in the open batch, if it raises.
 
         `undo` is given the net changes of the block, and reverses them by operations that are recorded.
         """
@@ -465,7 +480,9 @@ class Capture:
             raise
 
     def forget_others(self) -> None:
-        """Forget who listens, and what other threads were delivering: in a fork, made under the lock."""
+        """Forget the listeners and the deliveries of other threads, in a fork that was made under the
+        lock.
+        """
         self.listeners.clear()
         self.on_batch, self.holds = None, 0
         self.deliveries.clear()
@@ -473,7 +490,9 @@ class Capture:
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
-        """Let go of what threads held that a fork does not have; what they were at is mended or done here."""
+        """Release what threads held that do not exist in a fork; what they were doing is mended or
+        done here.
+        """
         me = threading.get_ident()
         self._mutex, self._waiting = threading.RLock(), []
         was_delivering = self._delivering not in (0, me)
@@ -488,18 +507,18 @@ class Capture:
         self._give_away()
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Queue a call for after the lock's release, behind what is queued already."""
+        """Queue a call to be made after the lock is released, behind those that are queued."""
         with self._mutex:
             self.deliveries.append(_Queued(threading.get_ident(), delivery))
 
     def deliver(self) -> None:
         """Run this thread's queued deliveries, each in its turn.
 
-        A call inside a delivery leaves them to that one, and a call under the lock to whoever lets go of it.
-        Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
-        another one. Should that thread be gone, the waiting one delivers in its place. What Ctrl-C interrupts
-        stays in the queue, for whoever delivers next; other exceptions keep nobody else from his deltas, and
-        the last one is raised in the end.
+        A call inside a delivery leaves them to that delivery, and a call under the lock to whoever releases
+        it. Commit order holds across threads: a thread waits while an earlier delivery belongs to another
+        thread. If that thread is gone, the waiting one delivers for it. A delivery that Ctrl-C interrupts
+        stays in the queue for whoever delivers next. Other exceptions do not keep later deliveries from
+        running, and the last one is raised at the end.
         """
         me = threading.get_ident()
         if me == self._delivering or self._is_held():
@@ -515,7 +534,7 @@ class Capture:
                     queued.delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
                     failure = error
-                finally:  # no call before the assignment, for there a signal could come
+                finally:  # the assignment first: a call before it would be a place for a signal to come
                     self._delivering = 0
                     self._wake()
         finally:
@@ -527,10 +546,10 @@ class Capture:
             raise failure
 
     def _next(self, me: int) -> _Queued | None:
-        """Give the next delivery that is this thread's or anybody's, waiting for its turn.
+        """Give the next delivery that this thread may run, waiting for its turn.
 
         A thread inside a delivery, or inside a batch of another store, must not wait: two stores whose
-        callbacks write to each other would wait for each other. It leaves what is its own to whoever has the
+        callbacks write to each other would wait for each other. It leaves its deliveries to whoever has the
         turn.
         """
         may_wait = thread.delivering == 1 and thread.batch is None
@@ -564,7 +583,7 @@ class Capture:
                 turn.release()
 
     def _give_away(self, owner: int = ANYBODY) -> None:
-        """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
+        """Let any thread run the deliveries of a thread, or all of them."""
         with self._mutex:
             for queued in tuple(self.deliveries):
                 if owner in (ANYBODY, queued.owner):
@@ -590,7 +609,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # no child begins while another thread has the mutex
+    # Taken before a fork, so that the child never inherits it locked by a thread that it does not have.
     os.register_at_fork(
         before=_waits_mutex.acquire, after_in_parent=_waits_mutex.release, after_in_child=_after_fork
     )

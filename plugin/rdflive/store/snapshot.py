@@ -1,4 +1,4 @@
-"""What a graph, or all graphs, held at the last commit, also while a batch is open."""
+"""The contents of a graph, or of all graphs, as of the last commit, even while a batch is open."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
         held = adapter.triples(key, pattern)
         if not pending:
             return held
+        # Inside a large batch a view asks many times, and a scan of all changes each time would be quadratic.
         if pending is not known:
             known, gone = pending, _by_predicate(pending)
         left = gone.get(pattern[1], ()) if pattern[1] is not None else chain.from_iterable(gone.values())
@@ -40,7 +41,7 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
 
 
 def _by_predicate(pending: Mapping[Triple, int]) -> dict[Term, list[Triple]]:
-    """List the triples that are to go, by predicate."""
+    """List the triples that the open batch deletes, by predicate."""
     gone: dict[Term, list[Triple]] = {}
     for triple, sign in pending.items():
         if sign < 0:
