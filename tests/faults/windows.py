@@ -238,7 +238,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the rows of the last event stay in an index",
-        "rdflive/matching/maintained.py",
+        "rdflive/matching/kept_views.py",
         "index.drop(row)",
         "pass",
         MATCHER,

@@ -1,4 +1,4 @@
-"""From the solutions of the basic graph patterns to those of the query: as they are, or by its operators."""
+"""From the solutions of basic graph patterns to those of the query: directly, or by the query's operators."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Rows: TypeAlias = list[Row]
 
 
 class Answers(Protocol):
-    """What stands above the basic graph patterns, from one `begin` to the `end`."""
+    """Turns solutions of the basic graph patterns into those of the query, from one `begin` to the `end`."""
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
-        """Take the solutions of each basic graph pattern and give those of the query."""
+        """Take the solutions of each basic graph pattern, and give those of the query."""
 
     def advance(self, leaves: Sequence[Rows]) -> tuple[Rows, Rows]:
-        """Take new solutions of each and give what appears and disappears in the answer."""
+        """Take new solutions of each pattern, and give what the answer gains and loses."""
 
     def end(self) -> None:
         """Forget everything."""
@@ -35,7 +35,7 @@ class Answers(Protocol):
 def is_direct(plan: Plan) -> bool:
     """Tell whether the answer is that of one pattern with filters, projection and DISTINCT.
 
-    The automaton tests the conditions of the pattern; a filter that reads none of its variables is none.
+    Then no operators are needed: the automaton tests the filters itself.
     """
     first, *others = plan.steps
     return (
@@ -51,9 +51,9 @@ def is_direct(plan: Plan) -> bool:
 
 
 def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
-    """Give what each basic graph pattern shows: of a direct plan the projection, else its columns.
+    """Give the columns of each basic graph pattern; for a direct plan, those of the projection.
 
-    What is no variable is put in as it is: a term that `initBindings` fixed, or None.
+    Entries that are no variables are used as they are: terms that `initBindings` fixed, or None.
     """
     if not is_direct(plan):
         return [step.columns for step in plan.steps if step.basic is not None]
@@ -68,7 +68,7 @@ def shown_terms(plan: Plan, library: Library) -> list[tuple[Any, ...]]:
 
 
 def make_answers(plan: Plan, library: Library) -> Answers:
-    """Make what stands above the basic graph patterns."""
+    """Make what computes the query's solutions from those of its basic graph patterns."""
     if not is_direct(plan):
         return _Operated(plan, library)
     basic = plan.steps[0].basic
@@ -112,7 +112,7 @@ class _Distinct:
 
 
 class _Operated:
-    """The operators of the engine, which take what is new as a delta."""
+    """Uses the operators of the engine, which take new solutions as a delta."""
 
     __slots__ = ("_dictionary", "_distinct", "_state")
 

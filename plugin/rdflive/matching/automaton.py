@@ -1,7 +1,8 @@
-"""The TP-Join automaton of a basic graph pattern (paper 004, Definition 4.1) and the order of its states.
+"""The TP-Join automaton of a basic graph pattern (paper 004, Definition 4.1), and the order of its states.
 
-Each state is a triple pattern. The edge to a state joins its view with what the states before gave; the
-automaton proceeds while that is not empty. The order of the states is chosen anew for each event.
+Each state is a triple pattern with its view, the event's triples that match it. Going to a state joins its
+view with the rows of the states before, and the automaton stops when there are no rows. The order of the
+states is chosen anew for each event, by the sizes of the views.
 """
 
 from __future__ import annotations
@@ -46,19 +47,21 @@ class Automaton:
     patterns: tuple[TriplePattern, ...]
     variables: tuple[Variable, ...]
     joining: frozenset[Variable]
-    """The variables of several patterns, on which views are joined by hash."""
+    """The variables of several patterns, by which views are joined."""
     clusters: tuple[Cluster, ...]
     filters: tuple[tuple[Condition, ...], ...]
-    """Per pattern the conditions over its variables only: they run before a triple enters the view."""
+    """Per pattern, the conditions over its variables only. They are tested before a triple enters the
+    view.
+    """
     comparisons: tuple[Comparison, ...]
     conditions: tuple[Condition, ...]
-    """The other conditions: each runs in the state where the last of its variables is bound."""
+    """The other conditions. Each is tested in the state that binds the last of its variables."""
 
     def order(self, sizes: Sequence[int], first: int | None = None) -> Order:
-        """Order the states: what is linked to what is bound, small views first, one cluster at a time.
+        """Order the states: those linked to bound variables first, then the same cluster, then small views.
 
-        Sizes within one power of two count as equal, so that the orders of similar events are the same.
-        With `first` the automaton starts there.
+        Sizes within one power of two count as equal, so that similar events get the same order, for which
+        code was compiled already. With `first` the automaton starts there.
         """
         home = {pattern: cluster for cluster in self.clusters for pattern in cluster.patterns}
         left = dict.fromkeys(range(len(self.patterns)))
@@ -77,7 +80,9 @@ class Automaton:
         return tuple(chosen)
 
     def _distance(self, pattern: int, bound: set[Variable]) -> int:
-        """Tell how a pattern is linked to what is bound: 0 by a variable, 1 by a comparison, 2 not at all."""
+        """Tell how a pattern is linked to bound variables: 0 by a variable, 1 by a comparison, 2 not
+        at all.
+        """
         own = self.patterns[pattern].variables
         if not bound or not bound.isdisjoint(own) or not own:
             return 0
@@ -88,7 +93,7 @@ class Automaton:
 def make_automaton(
     patterns: Iterable[TriplePattern], conditions: Iterable[Condition], comparisons: Iterable[Comparison]
 ) -> Automaton:
-    """Cluster the patterns and give each condition its place.
+    """Cluster the patterns and assign each condition to a state.
 
     >>> a, b, c = map(Variable, "abc")
     >>> chain = make_automaton([TriplePattern(a, "p", b), TriplePattern(b, "q", c)], [], [])
@@ -121,7 +126,7 @@ def reads(condition: Condition, names: set[str]) -> set[str]:
 
 
 def _clusters(patterns: tuple[TriplePattern, ...]) -> Iterable[Cluster]:
-    """Gather patterns of one subject as stars; of the others those that lead on to each other as chains."""
+    """Group patterns with one subject as stars, and the others, where they follow each other, as chains."""
     subjects: dict[Any, list[int]] = {}
     for i, pattern in enumerate(patterns):
         subjects.setdefault(pattern.subject, []).append(i)
@@ -140,6 +145,6 @@ def _clusters(patterns: tuple[TriplePattern, ...]) -> Iterable[Cluster]:
 
 
 def _leads_on(patterns: tuple[TriplePattern, ...], chain: list[int], other: int) -> bool:
-    """Tell whether the object of one is the subject of the other."""
+    """Tell whether a pattern begins where one of a chain ends, or ends where one begins."""
     one = patterns[other]
     return any(one.subject == patterns[i].object or one.object == patterns[i].subject for i in chain)

@@ -1,4 +1,4 @@
-"""Events as they come: graphs and lists of triples, perhaps with an instant."""
+"""Events as users give them: graphs and lists of triples, perhaps with an instant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Event:
     name: Any = None
     at: Any = None
     of_file: bool = False
-    """True where solutions are shown in rdflib's terms, whatever the triples are in."""
+    """True if solutions are shown in rdflib's terms, whatever library read the triples."""
 
 
 def read_event(event: Any, number: int) -> Event:

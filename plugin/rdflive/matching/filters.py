@@ -1,4 +1,4 @@
-"""Filters as tests of terms, written as code: a plan's conditions, and a short way for integers."""
+"""Filters as generated tests of terms: a plan's conditions, with a shortcut for integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["comparisons_of", "own_variables", "write_test"]
 
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DIGITS: Final = 18
-"""A number of so many digits is surely an integer of Python's that compares at once."""
+"""A number of up to this many digits surely fits a machine integer, which compares at once."""
 
 
 def own_variables(condition: Condition, variables: Sequence[Variable]) -> tuple[Variable, ...]:
@@ -41,7 +41,9 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
 
 
 def write_test(source: Source, condition: Condition, names: Mapping[Variable, str], library: Library) -> str:
-    """Write a condition as a test of the variables' values, which the source has under these names."""
+    """Write a condition as a test of the variables' values, which the generated code has under these
+    names.
+    """
     own = own_variables(condition, tuple(names))
     test = source.name(condition.condition({v.name: i for i, v in enumerate(own)}, Table(library)))
     text = f"{test}(({''.join(f'{names[v]}, ' for v in own)}))"
@@ -62,7 +64,9 @@ def _threshold(condition: Condition) -> tuple[str, int] | None:
 
 
 def _short(source: Source, name: str, operator: str, value: int, test: str, library: Library) -> str:
-    """Compare integers of a few digits, as sensors send them, at once; leave all else to the test."""
+    """Compare short integers, as sensors send them, without making a literal's value; leave the rest
+    to the test.
+    """
     one = library.to_native(Literal(1))
     kind, integer = source.name(type(one)), source.name(one.datatype)
     text = first = name

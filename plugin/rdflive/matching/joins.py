@@ -1,8 +1,8 @@
-"""The run of a TP-Join automaton (paper 004, Algorithm 2), written as code per order of its states.
+"""The run of a TP-Join automaton (paper 004, Algorithm 2), as code generated per order of its states.
 
-Each state joins what the states before gave with the view of its pattern: by a hash index on the variables
-that both bind. A complex filter between the two is a sort-merge join inside each key of the index. The
-run ends at the first state that gives nothing.
+Each state joins the rows of the states before with the view of its pattern, by a hash index on the variables
+that both bind. A complex filter between the two is a sort-merge join inside each key of the index. The run
+ends at the first state without rows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["Indexes", "Run", "StateJoin", "Tally", "compile_run"]
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Tally: TypeAlias = list[int]
-"""How many joins, rows in views, and events that were recognised; a run adds its joins."""
+"""Counts of joins, rows in views, and recognised events. A run adds its joins."""
 Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 """Gives the solutions: the terms of the variables shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateJoin:
-    """How a state joins its pattern: which of the view's variables are bound, which new."""
+    """How a state joins its pattern: which variables of the view are bound, and which are new."""
 
     pattern: int
     key: tuple[Variable, ...]
@@ -41,12 +41,12 @@ class StateJoin:
 
 
 class Indexes(Protocol):
-    """Gives indexes that are kept: a view by some of its variables."""
+    """Gives indexes of views that are kept between events."""
 
     def index(self, join: StateJoin) -> dict[Any, Any]:
-        """Give the rows of a view by the key of a join, as lists of what is new.
+        """Give the rows of a view by the key of a join, as lists of their new values.
 
-        For a sort-merge join they are pairs, with the rdflib term that is compared in front.
+        For a sort-merge join these are pairs, which begin with the rdflib term that is compared.
         """
 
     def look_up(self, join: StateJoin) -> LookUp:
@@ -60,10 +60,10 @@ def compile_run(
     library: Library,
     indexes: Indexes | None = None,
 ) -> Run:
-    """Write and compile the run through the states in one order.
+    """Generate the run through the states in one order.
 
-    `shown` are the variables of a solution; other terms are put in as they are. With `indexes` only the
-    view of the first state is given, and the others are looked up there.
+    `shown` are the variables of a solution; other terms are used as they are. With `indexes`, only the view
+    of the first state is passed to the run, and the others are looked up there.
     """
     return _Writer(automaton, order, shown, library, indexes).write()
 
@@ -126,7 +126,9 @@ class _Writer:
         return StateJoin(pattern, key, new, next((c for c in merges if c is not None), None))
 
     def _faced(self, comparison: Comparison, new: tuple[Variable, ...]) -> Comparison | None:
-        """Turn a comparison such that its left side is bound and its right side is new; None if it cannot."""
+        """Turn a comparison so that its left side is bound and its right side new; None if it is not
+        of that kind.
+        """
         c = comparison
         if c.left in self.bound and c.right in new:
             return c
@@ -153,6 +155,7 @@ class _Writer:
             self._look_up(join, row, out, tests)
             return
         source.line("i = dict(v)")
+        # Properties with one value per subject are the common case: `dict` makes such an index in C.
         with source.block("if len(i) == len(v):"):  # one row for each key
             found = f"({self._new(join)} := i.get({self._key(join)})) is not None"
             source.line(f"r = [{out} for {row} in r{self._if([found, *tests])}]")
@@ -161,7 +164,7 @@ class _Writer:
             self._look_up(join, row, out, tests)
 
     def _fill(self, join: StateJoin) -> None:
-        """Make the index of a view."""
+        """Write the code that makes the index of a view."""
         source = self.source
         view = self._tuple(self.automaton.patterns[join.pattern].variables)
         key, new = self._key(join), self._new(join)
@@ -191,7 +194,7 @@ class _Writer:
         self.source.line(f"r = [{out} for {row} in r for {self._new(join)} in {found}{self._if(tests)}]")
 
     def _tests(self) -> list[str]:
-        """Write the conditions whose variables are all bound by now; then they are done with."""
+        """Write the conditions whose variables are now all bound, and mark them as done."""
         texts = []
         for condition in tuple(self.open):
             variables = own_variables(condition, self.automaton.variables)
@@ -201,7 +204,7 @@ class _Writer:
         return texts
 
     def _out(self, step: int, *, last: bool) -> str:
-        """Write the row that a state gives: what is read later, or the solution."""
+        """Write the row that a state gives: the values that are read later, or the solution."""
         if last:
             parts = [self.names[v] if isinstance(v, Variable) else self.source.name(v) for v in self.shown]
             return f"({''.join(f'{part}, ' for part in parts)})"

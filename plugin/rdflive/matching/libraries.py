@@ -1,4 +1,4 @@
-"""The libraries of terms that events come in: rdflib's, and pyoxigraph's where it is installed."""
+"""The libraries of terms that events may use: rdflib's, and pyoxigraph's if it is installed."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Library:
     subjects: frozenset[type]
     terms: frozenset[type]
     triples: tuple[type, ...]
-    """What a triple is: a tuple, or one of the classes with `subject`, `predicate` and `object`."""
+    """The types of a triple: tuple, or classes with `subject`, `predicate` and `object`."""
     to_native: Callable[[Any], Any]
     """Turns an rdflib term of the query into a term of the library."""
     to_rdflib: Callable[[Any], Any] | None
     """Turns a term of the library into rdflib's; None where they are the same."""
     value: Callable[[Any], Any]
-    """As `to_rdflib`, for expressions, which compute with more than rdflib can hold."""
+    """Like `to_rdflib`, for expressions, which know terms that rdflib does not have."""
 
     @property
     def has_parts(self) -> bool:
-        """True where the parts of a triple are attributes."""
+        """True if the parts of a triple are attributes."""
         return tuple not in self.triples
 
     def check(self, triple: Any) -> None:
-        """Raise `ValueError` unless this is a triple of the library's terms, if need be of subclasses."""
+        """Raise `ValueError` unless this is a triple of the library's terms; subclasses are accepted."""
         if self.has_parts:
             if not isinstance(triple, self.triples):
                 _refuse(f"{triple!r} is no {self.name} triple, as the triples before it")
@@ -65,7 +65,7 @@ def _refuse(reason: str) -> NoReturn:
 
 
 class Table:
-    """Terms as expressions read them: a row holds the terms themselves (see `rdflive.query.expressions`)."""
+    """Terms for expressions whose rows hold terms, not ids (see `rdflive.query.expressions`)."""
 
     __slots__ = ("intern", "value")
     meter = None  # nobody counts
@@ -93,7 +93,7 @@ RDFLIB: Final = Library(
 
 
 def plain(term: Any) -> Any:
-    """Spell an rdflib term as pyoxigraph does: no datatype for strings, language tags in lower case.
+    """Write an rdflib term as pyoxigraph does: strings without datatype, language tags in lower case.
 
     >>> plain(Literal("x", datatype=XSD.string)), plain(Literal("x", lang="EN"))
     (rdflib.term.Literal('x'), rdflib.term.Literal('x', lang='en'))
@@ -106,7 +106,7 @@ def plain(term: Any) -> Any:
 
 
 PLAIN: Final = replace(RDFLIB, to_native=plain)
-"""rdflib's terms as `plain` spells them: those of files, so that they match as pyoxigraph's do."""
+"""rdflib's terms as `plain` writes them: those of files, so that both libraries give the same matches."""
 
 
 def library_of(triple: Any) -> Library:

@@ -1,6 +1,7 @@
-"""The code for events of one shape: their links, and the solutions of events with the same links.
+"""Generated code for events of one shape: their links, and the solutions of events with the same links.
 
-The code calls the terms of the triple at a place `s`, `p` and `o` with the place.
+See `shapes.py` for what shapes and links are. In the code, `s3`, `p3` and `o3` are the terms of the triple at
+position 3.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rdflive.query.bgp import TriplePattern, Variable
 __all__ = ["Answer", "Shape", "write_answer", "write_links"]
 
 _MOST: Final = 64
-"""Solutions, but for filters, of an event for which code is written."""
+"""Code is written for events with up to this many solutions, before filters."""
 
 _PARTS: Final = {"s": "subject", "p": "predicate", "o": "object"}
 
@@ -27,21 +28,21 @@ Shape: TypeAlias = tuple[Any, ...]
 """The predicates of an event's triples, in order."""
 Answer: TypeAlias = Callable[..., "Sequence[list[Any]] | None"]
 Entries: TypeAlias = list[list[int]]
-"""Of each pattern of an automaton the places of the triples that have its predicate."""
+"""Per pattern of an automaton, the positions of the triples with its predicate."""
 Chosen: TypeAlias = tuple[int, ...]
-"""Of each pattern of an automaton the place of its triple."""
+"""Per pattern of an automaton, the position of its triple in one solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What of a shape the patterns look at."""
+    """What the patterns read of a shape."""
 
     entries: list[Entries]
     """Per automaton."""
     terms: tuple[str, ...]
-    """The names of the terms that are read."""
+    """The names of all terms that are read."""
     linked: tuple[str, ...]
-    """Those of them that patterns join."""
+    """The names of those terms that patterns join."""
 
 
 def write_links(
@@ -51,9 +52,9 @@ def write_links(
     answers: Mapping[tuple[int, ...], Answer],
     learn: Callable[..., None],
 ) -> Answer:
-    """Write what reads the links of events of one shape, and answers them by the code for these links.
+    """Generate the function that finds the links of events of one shape, and calls the code for these links.
 
-    Links without code are given to `learn`, with the terms that are read.
+    Links without code are passed to `learn`, with the terms.
     """
     layout = _layout(automata, library, shape)
     source = Source("def answer(triples):")
@@ -92,7 +93,7 @@ def _layout(automata: Sequence[Automaton], library: Library, shape: Shape) -> _L
 
 
 def _places(pattern: TriplePattern, shape: Shape, library: Library) -> list[int]:
-    """Give the places of the triples that have a pattern's predicate."""
+    """Give the positions of the triples that have a pattern's predicate."""
     if isinstance(pattern.predicate, Variable):
         return list(range(len(shape)))
     native = library.to_native(pattern.predicate)
@@ -107,9 +108,9 @@ def write_answer(
     links: tuple[int, ...],
     sample: Sequence[Any],
 ) -> Answer:
-    """Write what answers events of one shape with the same links, by the terms that are read.
+    """Generate the function that answers events of one shape with the same links, from their terms.
 
-    `sample` are the terms of such an event; others with the same types are answered soonest.
+    `sample` are the terms of one such event; others with terms of the same types are answered fastest.
     """
     layout = _layout(automata, library, shape)
     classes: dict[str, Any] = dict(zip(layout.linked, links, strict=True))
@@ -130,11 +131,11 @@ def write_answer(
 
 
 def _unanswered(*_: Any) -> None:
-    """These events have too many solutions to list the triples of each."""
+    """Leave the event to the general way: there would be too many solutions to generate code for."""
 
 
 def _distinct(entries: Entries, shape: Shape, classes: Mapping[str, Any]) -> Entries:
-    """Leave out triples that are surely the same as one before them."""
+    """Leave out triples that are certainly equal to an earlier one."""
 
     def kept(places: list[int]) -> list[int]:
         first: dict[Any, int] = {}
@@ -147,7 +148,7 @@ def _distinct(entries: Entries, shape: Shape, classes: Mapping[str, Any]) -> Ent
 
 
 def _solutions(automaton: Automaton, entries: Entries, classes: Mapping[str, Any]) -> list[Chosen] | None:
-    """Join the patterns by the classes of their terms; None where there is too much of it."""
+    """Join the patterns by equality of terms alone; None if there are too many solutions."""
     found: list[tuple[dict[int, int], dict[Variable, Any]]] = [({}, {})]
     for i in automaton.order([len(places) for places in entries]):
         found = [
@@ -167,9 +168,9 @@ def _solutions(automaton: Automaton, entries: Entries, classes: Mapping[str, Any
 def _write_types(
     source: Source, library: Library, layout: _Layout, links: tuple[int, ...], sample: Sequence[Any]
 ) -> None:
-    """Leave events to the general way, and its errors, that have terms of other types than the library's.
+    """Write the test that leaves events with terms of other types than the library's to the general way.
 
-    Types are compared with those of the sample first, for one of several equal terms.
+    That way reports them as errors. The types of the sample are compared first, and of equal terms only one.
     """
     if library.has_parts or not layout.terms:
         return
@@ -192,7 +193,7 @@ def _write_types(
 def _write_distinct(
     source: Source, shape: Shape, chosen: Sequence[Sequence[Chosen]], classes: Mapping[str, Any]
 ) -> None:
-    """Leave events to the general way in which a triple is listed twice."""
+    """Write the test that leaves events with a repeated triple to the general way."""
     used = sorted({place for found in chosen for places in found for place in places})
     groups: dict[Any, list[int]] = {}
     for place in used:
@@ -217,7 +218,7 @@ class _Writer:
         self.tests: dict[tuple[int, int], str] = {}
 
     def write(self, found: Sequence[Chosen], rows: str) -> None:
-        """Write what adds the rows of the solutions that pass their tests."""
+        """Write the code that adds the rows of the solutions that pass their tests."""
         for chosen in found:
             names: dict[Variable, str] = {}
             for pattern, place in zip(self.automaton.patterns, chosen, strict=True):

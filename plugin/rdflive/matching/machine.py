@@ -1,4 +1,6 @@
-"""What a query becomes for the terms of one library: views, automata and what stands above them."""
+"""What a query becomes for the terms of one library: automata with their views, and what computes its
+answer.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from rdflive.matching.answers import Answers, Rows, is_direct, make_answers, sho
 from rdflive.matching.automaton import Automaton, make_automaton
 from rdflive.matching.filters import comparisons_of
 from rdflive.matching.joins import Run, Tally, compile_run
+from rdflive.matching.kept_views import KeptViews
 from rdflive.matching.libraries import Library
-from rdflive.matching.maintained import Maintained
 from rdflive.matching.shapes import Shapes
 from rdflive.matching.views import Row, View, compile_partition
 from rdflive.query import algebra
@@ -19,7 +21,7 @@ from rdflive.query.plan import Plan
 __all__ = ["EventMachine", "KeepingMachine", "Machine", "automata_of"]
 
 _RUNS: Final = 4096
-"""Sizes of views for which the run is remembered, and orders that are kept as code."""
+"""How many sizes of views have their run remembered, and how many orders are kept as code."""
 
 
 def automata_of(plan: Plan) -> list[Automaton]:
@@ -29,20 +31,20 @@ def automata_of(plan: Plan) -> list[Automaton]:
 
 
 class Machine(Protocol):
-    """Matches events whose triples are in one library's terms."""
+    """Matches events whose triples use one library's terms."""
 
     sizes: list[tuple[int, ...]]
-    """Of each automaton the sizes of the views that it last had."""
+    """Per automaton, the sizes of its views at the last event."""
     orders: list[tuple[int, ...]]
-    """The states in the order last taken; empty where nothing was joined."""
+    """Per automaton, the states in the order of the last run; empty if nothing was joined."""
     held: int | None
-    """In a window how many rows its answer has by now."""
+    """In a window, how many rows its answer has now."""
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Give what appears and disappears; adds to the tally."""
+        """Give what appears and disappears in the answer; adds to the tally."""
 
     def check(self, triples: Sequence[Any]) -> None:
-        """Raise as `match` would, and change nothing."""
+        """Raise what `match` would raise, and change nothing."""
 
     def forget(self) -> None:
         """End the window."""
@@ -67,7 +69,7 @@ class EventMachine:
         self.held: int | None = None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Recognise the event, or partition and join it, and answer."""
+        """Recognise the event by its shape, or else partition and join it; then answer."""
         leaves = self._recognise(triples)
         if leaves is None:
             views = self._partition(triples)
@@ -98,7 +100,7 @@ class EventMachine:
         return run(views, tally)
 
     def _find(self, i: int, sizes: tuple[int, ...]) -> tuple[Run, tuple[int, ...]]:
-        """Order the states, and write the run where that order is new."""
+        """Order the states, and generate the run if that order is new."""
         order = self._automata[i].order(sizes)
         run = self._by_order.get((i, order))
         if run is None:
@@ -113,7 +115,7 @@ class EventMachine:
 
 
 class KeepingMachine:
-    """Matches events over a background, or as updates of a window; views are kept."""
+    """Matches events together with a background graph, or as updates of a window; views are kept."""
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class KeepingMachine:
         self._answers = make_answers(plan, library)
         self._ends = _ends(automata)
         self._kept = [
-            Maintained(automaton, columns, library, is_lazy=is_lazy)
+            KeptViews(automaton, columns, library, is_lazy=is_lazy)
             for automaton, columns in zip(automata, shown, strict=True)
         ]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
@@ -140,7 +142,7 @@ class KeepingMachine:
         self.held: int | None = len(self._answers.begin(self._base)) if is_window else None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Add the event to what is kept; without a window it is taken out again."""
+        """Add the event to what is kept; without a window it is removed again."""
         views = self._partition(triples)
         if self.held is not None:
             added, removed = self._answers.advance(self._add(views, tally))
@@ -179,7 +181,7 @@ class KeepingMachine:
 
 
 def _ends(automata: Sequence[Automaton]) -> list[tuple[int, int]]:
-    """Give where each automaton's views begin and end among all."""
+    """Give where each automaton's views begin and end in the list of all views."""
     ends = []
     start = 0
     for automaton in automata:

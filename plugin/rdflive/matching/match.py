@@ -1,4 +1,4 @@
-"""What one event gave."""
+"""The result of one event."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Match:
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:
-        """The solutions as plain tuples in the order of `names`, None for what is unbound; the quickest way.
+        """The solutions as plain tuples in the order of `names`, None where unbound; the fastest way to read
+        them.
 
         >>> Match(Header("SELECT", ("x", "y")), 0, [("a", None)]).rows
         [('a', None)]
@@ -67,7 +68,7 @@ class Match:
 
     @property
     def removed(self) -> tuple[Any, ...]:
-        """In a window what the update took from the answer: solutions, or triples of CONSTRUCT."""
+        """In a window, what the update removed from the answer: solutions, or triples of CONSTRUCT."""
         return self._shown(self._removed)
 
     @property
@@ -77,7 +78,7 @@ class Match:
 
     @property
     def answer(self) -> bool | None:
-        """What an ASK query answers, in a window over all that it holds by now; None for other queries."""
+        """The answer of an ASK query, in a window over everything it holds by now; None for other queries."""
         if self._header.form != "ASK":
             return None
         return bool(self._rows if self._held is None else self._held)

@@ -1,4 +1,4 @@
-"""Sort-merge joins on complex filters (paper 004, Section 4): rows sorted by a value, found by bisection."""
+"""Sort-merge joins for complex filters (paper 004, Section 4): rows sorted by a value, found by bisection."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Entry", "LookUp", "Ranked", "probe", "probe_kept", "rank"]
 Entry: TypeAlias = tuple[Any, Any]
 """The rdflib term that is compared, and what the join adds to a row."""
 LookUp: TypeAlias = Callable[[dict[Any, Any], Any, Any], Iterable[Any]]
-"""Gives what the entries of an index add, by a key and the term that they are compared with."""
+"""Gives what the entries under a key add, if they compare with a term as the filter demands."""
 
 _FEW: Final = 8
-"""So many entries are compared one by one."""
+"""Up to this many entries are compared one by one."""
 _TOTAL: Final = frozenset({"number", "string", "boolean"})
-"""The spaces in which whatever ranks lower is less."""
+"""Value spaces in which a lower rank always means a lesser value."""
 
 
 def rank(term: Any) -> tuple[str, Any] | None:
-    """Give the space of a literal's value and a key: what is less there never has the greater key.
+    """Give the space of a literal's value and a sort key. A lesser value never has the greater key.
 
-    None stands for what no comparison holds of.
+    None stands for terms of which no comparison holds.
 
     >>> rank(Literal(2)), rank(Literal("b", lang="en"))
     (('number', 2.0), ('lang en', 'b'))
@@ -45,14 +45,14 @@ def rank(term: Any) -> tuple[str, Any] | None:
     if isinstance(content, time):
         content = datetime.combine(datetime(1972, 12, 31), content)
     if isinstance(content, datetime):
-        # without a time zone it is at most 14 hours off, and within these there is no order
+        # XML Schema: without a time zone, times within 14 hours of each other have no order
         local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
         return space, local
     return space, content
 
 
 class Ranked:
-    """Entries sorted by the ranks of their terms, to be asked for those on one side of a term.
+    """Entries sorted by the ranks of their terms, to find those on one side of a term.
 
     >>> entries = [(Literal(n), n) for n in (5, 1, 3)]
     >>> list(Ranked(entries).beyond("<", Literal(2)))
@@ -76,7 +76,7 @@ class Ranked:
             self._spaces[space] = [key for key, _ in found], [entry for _, entry in found]
 
     def beyond(self, operator: str, term: Any) -> Iterable[Any]:
-        """List what the entries add for which `term operator entry` holds."""
+        """List what those entries add for which `term operator entry` holds."""
         place = rank(term)
         if place is None:
             return _compared(self._unranked, operator, term)
@@ -85,6 +85,7 @@ class Ranked:
             return ()
         keys, entries = self._spaces[space]
         left, right = bisect_left(keys, key), bisect_right(keys, key)
+        # Equal keys do not mean equal values: floats round, so these are compared exactly.
         ties = _compared(entries[left:right], operator, term)
         sure = entries[right:] if operator[0] == "<" else entries[:left]
         if space in _TOTAL or space.startswith("lang "):
@@ -95,7 +96,7 @@ class Ranked:
 def probe(operator: str) -> LookUp:
     """Make the look-up of a join: the entries under a key for which `term operator entry` holds.
 
-    A list of entries that is looked up is sorted the first time, where it is long.
+    A long list of entries is sorted when it is first looked up.
     """
 
     def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:
@@ -110,9 +111,10 @@ def probe(operator: str) -> LookUp:
 
 
 def probe_kept(operator: str, memory: dict[Any, tuple[Entry, Ranked]]) -> LookUp:
-    """Make the look-up as `probe` does, for lists that grow and shrink at their end.
+    """Make the look-up like `probe`, for lists that grow and shrink at their end.
 
-    What was sorted is remembered with its last entry: while that is the last, the list is the same.
+    The sorted entries are kept with the last entry of their list: while that is the last, the list is the
+    same.
     """
 
     def look_up(index: dict[Any, Any], key: Any, term: Any) -> Iterable[Any]:

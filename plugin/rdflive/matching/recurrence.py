@@ -1,4 +1,4 @@
-"""What comes again and again in a stream, so that it pays to write code for it."""
+"""Counts what comes again and again in a stream, so that code is generated where it pays."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Final, Generic, TypeVar
 __all__ = ["Recurrence"]
 
 _SEEN: Final = 3
-"""How often something has come before code is written for it."""
+"""How often something must have come before code is generated for it."""
 _COUNTED: Final = 4096
 _PATIENCE: Final = 1000
-"""Where there is no room the oldest code is replaced, once in so many times that something has none."""
+"""When there is no room, the oldest code is replaced once in this many misses."""
 
 K = TypeVar("K")
 
 
 class Recurrence(Generic[K]):
-    """Counts what has no code yet, and keeps code for a bounded number of keys.
+    """Counts keys without code, and keeps code for a bounded number of keys.
 
     >>> kept = {}
     >>> seen = Recurrence(kept, 10)
@@ -33,7 +33,7 @@ class Recurrence(Generic[K]):
         self._missed = 0
 
     def is_due(self, key: K) -> bool:
-        """Count a key that has no code; True when it is to be written now."""
+        """Count a key without code; True if its code should be generated now."""
         self._missed += 1
         if len(self._counts) >= _COUNTED:
             self._counts.clear()
@@ -41,7 +41,7 @@ class Recurrence(Generic[K]):
         return count > _SEEN and (len(self._kept) < self._room or self._missed > _PATIENCE)
 
     def keep(self, key: K, code: Any) -> None:
-        """Keep the code of a key, if need be instead of the oldest."""
+        """Keep the code of a key, in place of the oldest if there is no room."""
         if len(self._kept) >= self._room:
             del self._kept[next(iter(self._kept))]
         self._counts.pop(key, None)

@@ -1,9 +1,13 @@
 """Small events recognised by their shape and links, and answered without views and joins.
 
-Most streams say the same things about other subjects, event after event. The *shape* of an event is the
-predicates of its triples, in order; its *links* say which of the terms that patterns join are equal. Of two
-events with the same shape and links the same triples make up solutions, as far as filters let them. So
-where an event has the shape and links of some before it, code written for these picks the solutions.
+Most streams say the same about other subjects, event after event. The *shape* of an event is the predicates
+of its triples, in order. Its *links* tell which of the terms that patterns join are equal. In two events with
+the same shape and links, the same triples make up solutions, as far as filters allow. So for a shape and
+links that keep coming, code is generated that picks the solutions.
+
+Example: `{ ?o :of ?s . ?s :name ?n }` and the events (o1, :of, s1) (s1, :name, "a") and (o2, :of, s2) (s2,
+:name, "b"). Both have the shape (:of, :name), and in both the object of triple 0 is the subject of triple 1.
+So in both, triples 0 and 1 are the solution.
 """
 
 from __future__ import annotations
@@ -20,20 +24,20 @@ from rdflive.matching.recurrence import Recurrence
 __all__ = ["Shapes"]
 
 _LARGEST: Final = 64
-"""Triples of an event that is small."""
+"""An event with up to this many triples is small."""
 _SHAPES: Final = 256
 _LINKS: Final = 16
-"""Different links of one shape for which there is code."""
+"""How many different links of one shape have code."""
 
 _BETWEEN: Final = "\n"
-"""Between the predicates of a shape that are joined to one string."""
+"""Separates the predicates of a shape that are joined to one string."""
 
 Reader: TypeAlias = Callable[[Sequence[Any]], Any]
-"""Gives a key of an event's shape; None where it must be looked at more closely."""
+"""Gives a key for an event's shape; None if the event must be left to the general way."""
 
 
 class Shapes:
-    """The shapes and links of the small events of a stream, with the code for those that come again."""
+    """The shapes and links of the small events of a stream, with the code for those that recur."""
 
     def __init__(
         self, automata: Sequence[Automaton], shown: Sequence[Sequence[Any]], library: Library
@@ -46,7 +50,7 @@ class Shapes:
         self._seen: Recurrence[Any] = Recurrence(self._answers, _SHAPES)
 
     def answer(self, triples: Sequence[Any]) -> Sequence[list[Any]] | None:
-        """Give the solutions of each basic graph pattern; None where the event is not recognised."""
+        """Give the solutions of each basic graph pattern; None if the event is not recognised."""
         read = self._readers.get(len(triples)) or self._reader(len(triples))
         key = read(triples)
         answer = self._answers.get(key)
@@ -56,19 +60,19 @@ class Shapes:
         return None
 
     def _reader(self, size: int) -> Reader:
-        """Find or write what reads the shapes of events of so many triples."""
+        """Find or generate the function that reads the shape of events with this many triples."""
         if not 0 < size <= _LARGEST or not all(a.patterns for a in self._automata):
             return _unread
         read = self._readers[size] = _write_reader(self._library, size)
         return read
 
     def _learn(self, key: Any, triples: Sequence[Any]) -> None:
-        """Count a shape, and write its code when it has come again."""
+        """Count a shape, and generate its code if it recurs."""
         if key is None or not self._seen.is_due(key):
             return
         shape: Shape = tuple(t.predicate if self._library.has_parts else t[1] for t in triples)
         if type(key) is str and key.count(_BETWEEN) >= len(shape):
-            return  # one of the predicates has the separator in it
+            return  # a predicate contains the separator, so the key is ambiguous
         answers: dict[Any, Answer] = {}
         seen = Recurrence(answers, _LINKS)
 
@@ -85,9 +89,9 @@ def _unread(_: Sequence[Any]) -> None:
 
 
 def _write_reader(library: Library, size: int) -> Reader:
-    """Write what reads the predicates of so many triples.
+    """Generate the function that reads the predicates of this many triples.
 
-    Those of rdflib are joined to one string, which hashes and compares in C.
+    Predicates of rdflib are joined to one string, which hashes and compares in C.
     """
     source = Source("def read(triples):")
     places = range(size)

@@ -1,4 +1,4 @@
-"""Streams of events: iterables of graphs, graphs of a dataset, runs of N-Quads."""
+"""Streams of events: iterables of graphs, the graphs of a dataset, runs of N-Quads."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["events_of"]
 def events_of(given: Any) -> Iterator[Any]:
     """List events: those of an iterable, the named graphs of a Dataset, or the runs of a file of N-Quads.
 
-    A file is a path (`.gz` too, `-` is standard input) or an open binary file. It is read as far as
-    events are asked for. A run is what follows each other with the same graph name.
+    A file is a path (`.gz` too; `-` is standard input) or an open binary file. It is read only as far as
+    events are asked for. A run is consecutive quads with the same graph name.
     """
     if isinstance(given, Dataset):
         return (graph for graph in given.graphs() if graph.identifier != given.default_graph.identifier)
@@ -85,9 +85,9 @@ def _rdflib_quads(stream: BinaryIO, source: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _row_quad(row: RowReader) -> Iterator[tuple[Any, Any]]:
-    """Read one quad, spelled as pyoxigraph spells it.
+    """Read one quad, with terms as pyoxigraph writes them.
 
-    As with pyoxigraph the name of a graph ends the event before, even if the dot is missing behind it.
+    As with pyoxigraph, the name of a graph ends the event before, even if the dot after it is missing.
     """
     triple = (row.node("subject"), row.node("predicate", blank=False), plain(row.term("object")))
     graph = row.node("graph") if row.has_term else None
@@ -99,13 +99,15 @@ def _row_quad(row: RowReader) -> Iterator[tuple[Any, Any]]:
 
 
 class _ByLine:
-    """A binary file that gives one line at a time, so that an event of a pipe need not wait for a block."""
+    """A binary file that gives one line at a time, so that an event from a pipe need not wait for a
+    full block.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._rest = b""
         self.number = 0
-        """The line that was given last, from 1."""
+        """The line that was given last, counted from 1."""
 
     def read(self, size: int = -1) -> bytes:
         """Give what is left of the line, or the next one, as far as there is room."""

@@ -1,10 +1,10 @@
-"""Query-based partitioned views (paper 004, Definition 3.4 and Algorithm 1), written as code per query.
+"""Query-based partitioned views (paper 004, Definition 3.4 and Algorithm 1), as code generated per query.
 
-One pass over the triples of an event puts each into the view of every pattern that it matches (two
-patterns may share a triple, whatever the definition says), once its constants, its repeated variables and
-the filters over its variables alone have been tested. A row of a view holds the terms of the pattern's
-variables. The paper encodes them by a dictionary per event; terms that are hashed in C, as those of both
-libraries are, gain nothing by that.
+One pass over the triples of an event puts each triple into the view of every pattern that it matches, after
+testing constants, repeated variables, and filters over the pattern's variables alone. (The paper's definition
+lets no two patterns share a triple; here they may.) A row of a view holds the terms of the pattern's
+variables. The paper encodes terms by a dictionary per event. Terms of both libraries are hashed in C and gain
+nothing by that.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Partition: TypeAlias = Callable[[Iterable[Any]], tuple[View, ...]]
 
 
 def compile_partition(automata: Sequence[Automaton], library: Library) -> Partition:
-    """Write and compile the one pass over an event for all basic graph patterns of a query."""
+    """Generate the one pass over an event for all basic graph patterns of a query."""
     return _Writer(automata, library).write()
 
 
 def names_of(pattern: TriplePattern, place: str = "") -> dict[Variable, str]:
-    """Name the variables of a pattern by where a triple whose terms are called `s`, `p`, `o` has them."""
+    """Name the variables of a pattern after the terms `s`, `p`, `o` of a triple, with its position."""
     names: dict[Variable, str] = {}
     for role, term in zip("pso", (pattern.predicate, pattern.subject, pattern.object), strict=True):
         if isinstance(term, Variable):
@@ -52,8 +52,8 @@ def write_entry(
 ) -> list[str]:
     """Write the tests that let a triple into the view of a pattern: constants, repeated variables, filters.
 
-    The triple's terms are called `s`, `p` and `o` with its place. With `is_known` its predicate is surely
-    the pattern's, where that is a constant.
+    The triple's terms are called `s`, `p` and `o`, followed by `place`. With `is_known` the triple certainly
+    has the pattern's predicate, if that is a constant.
     """
     names = names_of(pattern, place)
     tests: list[str] = []
@@ -76,7 +76,7 @@ def _is_constant(source: Source, library: Library, name: str, term: Any) -> str:
 
 
 class _Writer:
-    """Writes code that puts triples into views."""
+    """Generates the code that puts triples into views."""
 
     def __init__(self, automata: Sequence[Automaton], library: Library) -> None:
         self.library = library
@@ -111,7 +111,10 @@ class _Writer:
         return partition
 
     def _by_predicate(self) -> dict[int, list[int]]:
-        """Group the patterns by the hash of their constant predicate."""
+        """Group the patterns by the hash of their constant predicate.
+
+        An integer is looked up faster than a term; `_enter` compares the terms, so equal hashes do no harm.
+        """
         groups: dict[int, list[int]] = {}
         for i, (pattern, _) in enumerate(self.patterns):
             if not isinstance(pattern.predicate, Variable):
@@ -159,7 +162,7 @@ class _Writer:
         self.source.line(f"{guard}a{i}(({row}))")
 
     def _once(self, i: int, pattern: TriplePattern) -> None:
-        """Drop repeated rows, as of an event with repeated triples; mostly the first column tells apart."""
+        """Write the code that drops repeated rows, which come from repeated triples."""
         many = f"len(v{i}) > 1 and "
         if len(pattern.variables) == 2:
             many += f"len(dict(v{i})) < len(v{i}) and "

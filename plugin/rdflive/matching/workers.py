@@ -1,4 +1,4 @@
-"""Events spread over processes, in batches, with the order kept."""
+"""Spreads events over processes, in batches, and keeps their order."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rdflive.matching.matcher import Matcher
 __all__ = ["match_in_processes"]
 
 _BATCH: Final = 256
-"""Events that travel together; a slow stream is matched sooner by one process."""
+"""How many events travel together. A slow stream gets its matches sooner from one process."""
 _AHEAD: Final = 2
-"""Batches per process that are read ahead."""
+"""How many batches per process are read ahead."""
 _PATIENCE: Final = 0.5
-"""Seconds between two looks at whether the parent is alive."""
+"""Seconds between two checks that the parent is alive."""
 
 Batch: TypeAlias = list[Event]
 Outcome: TypeAlias = "tuple[list[Match], EventError | None]"
@@ -33,10 +33,10 @@ _matcher: Matcher | None = None
 
 
 def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], workers: int) -> Iterator[Match]:
-    """Match events in so many processes; `make` must be picklable.
+    """Match events in this many processes; `make` must be picklable.
 
-    An event that cannot be matched, or read, raises its error in its turn, behind the matches of those before
-    it.
+    An event that cannot be matched or read raises its error in its turn, after the matches of the events
+    before it.
     """
     pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(make,))
     waiting: deque[tuple[int, Future[Outcome]]] = deque()
@@ -61,7 +61,7 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
 
 
 def _read(events: Iterator[Any], number: int) -> tuple[Batch, Exception | None]:
-    """Read a batch, as far as the events can be read; the error may be of the user's own iterator."""
+    """Read a batch, as far as events can be read; the error may come from the user's own iterator."""
     batch: Batch = []
     try:
         for event in islice(events, _BATCH):
@@ -81,16 +81,18 @@ def _placed(start: int, matches: list[Match], error: EventError | None) -> Itera
 
 def _begin(make: Callable[[], Matcher]) -> None:
     global _matcher  # what a process keeps between batches
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that began this one, and so this
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches all processes; the parent ends the pool in order
     Thread(target=_end_with_parent, daemon=True).start()
     _matcher = make()
 
 
 def _end_with_parent() -> None:
-    """End this process soon after the one that began it, which may have been killed.
+    """End this process soon after its parent, which may have been killed.
 
-    A process that was forked after this one may hold the other end of the sentinel, so that only the parent's
-    number tells.
+    A process that was forked later may hold the other end of the sentinel, so the parent's number is checked
+    too.
     """
     parent, number = parent_process(), os.getppid()
     while parent is not None and parent.is_alive() and os.getppid() == number:

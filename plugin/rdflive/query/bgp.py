@@ -15,14 +15,14 @@ PatternClass: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a pattern; a blank node of the query is one that cannot be projected."""
+    """A variable of a pattern. A blank node of the query is a variable that cannot be projected."""
 
     name: str
     distinguished: bool = True
 
     @property
     def readable(self) -> bool:
-        """True when an expression can read it: a user's variable, or one made by the planner (`·1`)."""
+        """True if expressions can read it: a variable of the user, or one made by the planner (`·1`)."""
         return self.distinguished or self.name.startswith("·")
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What one subscription may cost: counted while the work is done, before rows and strings are made."""
+"""The costs that one subscription may cause, counted before rows and strings are made."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Budget", "Meter"]
 Result = TypeVar("Result")
 
 _OPENING: Final = -1
-"""In the place of a commit's number: the answer is worked out from the beginning."""
+"""In place of a commit's number: the whole answer is being computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a subscription may take for one commit, and keep. One that needs more ends with `BudgetError`.
+    """What a subscription may use for one commit, and keep. One that needs more ends with `BudgetError`.
 
-    To work out its whole answer, as when it opens, it may take `opening_seconds`, and make as many rows and
+    To compute its whole answer, as when it opens, it may use `opening_seconds`, and make as many rows and
     characters as it may keep.
 
     >>> Budget(rows=1000).rows
@@ -36,11 +36,11 @@ class Budget:
     characters: int = 20_000_000
     """Characters of the strings made by functions for one commit."""
     opening_seconds: float = 30.0
-    """Processor time to work out the whole answer."""
+    """Processor time for computing the whole answer."""
     kept_rows: int = 4_000_000
-    """Rows kept to update the answer by, the triples of the patterns left out."""
+    """Rows kept to update the answer; the triples of patterns are not counted."""
     kept_characters: int = 100_000_000
-    """Characters of the strings made by functions that are in rows at present."""
+    """Characters of strings made by functions that are in kept rows."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -50,11 +50,11 @@ class Budget:
 
 
 class Meter:
-    """Counts what one subscription costs, and raises `BudgetError` before it is more than its budget.
+    """Counts the costs of one subscription, and raises `BudgetError` before they exceed its budget.
 
-    All methods are called under the store's lock. Work is given to `run`, `attempt` or `open`, which grant it
-    a budget; inside, whatever is about to make rows or strings says so with `spend` and `make`. What is kept
-    is counted by `keep`, which raises nothing: whoever keeps a row must come to the end of doing so.
+    All methods run under the store's lock. Work is passed to `run`, `attempt` or `open`, which grant it a
+    budget. Inside, code that is about to make rows or strings calls `spend` and `make`. `keep` counts what is
+    kept and raises nothing, because a row must be kept or dropped completely.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Meter:
         self.budget = budget
         self.fail = fail
         self.owe: Callable[[], object] = int
-        """Called when `attempt` has found the budget exceeded, so that the subscription is ended."""
+        """Called when `attempt` found the budget exceeded, so that the next commit ends the subscription."""
         self.error: BudgetError | None = None
         """Why the subscription ends."""
         self.kept_rows = 0
@@ -85,11 +85,11 @@ class Meter:
         self._characters = 0
         self._is_full = False
         self._since: float | None = None
-        """The thread's time when the work began that is being done."""
+        """The thread's processor time when the present work began; None outside any work."""
         self._deadline = inf
 
     def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Do some of the work of the present commit; raises `BudgetError`."""
+        """Do some work of the present commit; raises `BudgetError`."""
         if self.error is not None:
             raise self.error
         commit = self._commit()
@@ -99,9 +99,9 @@ class Meter:
         return self._time(work, *arguments)
 
     def attempt(self, work: Callable[..., Result], *arguments: Any) -> Result | None:
-        """Do as `run`, where an exception would stop others: what exceeds the budget gives None.
+        """Do work as `run` does, where an exception would stop other queries: over budget, it gives None.
 
-        Inside other work of this subscription the exception is for that.
+        Inside other work of this subscription the exception is raised as usual.
         """
         if self._since is not None:
             return work(*arguments)
@@ -113,7 +113,7 @@ class Meter:
             return None
 
     def open(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Work out a whole answer; raises `BudgetError`."""
+        """Compute a whole answer; raises `BudgetError`."""
         if self.error is not None:
             raise self.error
         budget = self.budget
@@ -136,7 +136,7 @@ class Meter:
             self._check()
 
     def keep(self, rows: int, characters: int = 0) -> None:
-        """Count what is kept from now on, or no longer where that is negative."""
+        """Count rows and characters that are kept from now on; negative numbers are no longer kept."""
         self.kept_rows += rows
         self.kept_characters += characters
         budget = self.budget
@@ -146,7 +146,7 @@ class Meter:
         self._granted, self._seconds, self._rows, self._characters = commit, seconds, rows, characters
 
     def _time(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Do work that is inside no other; an interruption may have kept the last one from its end here."""
+        """Do work that is not inside other work, and count its time."""
         try:
             self._since = thread_time()
             self._deadline = perf_counter() + self._seconds
@@ -157,7 +157,9 @@ class Meter:
             self._since, self._deadline = None, inf
 
     def _check(self) -> None:
-        """Raise for what is used up. The clock may have run while other threads had the processor."""
+        """Raise if something is used up. Wall-clock time alone is no reason: other threads may have
+        had the processor.
+        """
         budget = self.budget
         is_opening = self._granted == _OPENING
         what = "to work out its answer" if is_opening else "for one commit"

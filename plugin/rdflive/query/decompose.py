@@ -1,4 +1,4 @@
-"""Decompositions of basic graph patterns: connected-variable, star, ordered arrays (paper 001)."""
+"""Decompositions of basic graph patterns: connected variables, stars, and ordered arrays (paper 001)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def connected_variable_partition(bgp: BGP) -> tuple[frozenset[Variable], ...]:
-    """Partition the variables into the sets that patterns link (Definition 9), in query order."""
+    """Partition the variables into sets that are linked by patterns (Definition 9), in query order."""
     parts: list[set[Variable]] = []
     for pattern in bgp.patterns:
         linked = set(pattern.variables)
@@ -36,7 +36,9 @@ def connected_variable_partition(bgp: BGP) -> tuple[frozenset[Variable], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """The connected-variable decomposition: disjoint segments, and the ground one if there is any."""
+    """The connected-variable decomposition: segments that share no variable, and the patterns without
+    variables.
+    """
 
     segments: tuple[tuple[TriplePattern, ...], ...]
     ground: tuple[TriplePattern, ...]
@@ -79,11 +81,11 @@ def overlapping_subqueries_graph(stars: Sequence[StarQuery]) -> dict[Variable, t
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """One place of an ordered array: which variables it binds, and from which patterns.
+    """One step of an ordered array: the variables that it binds, and the patterns that it reads.
 
-    `links` are the patterns (by index) whose matches propose values, `checks` those that become
-    ground by this step and are only tested. Without links to anything bound before, the step starts
-    a new segment and scans `links[0]`.
+    `links` are the patterns (by number) whose matches propose values. `checks` are those whose variables are
+    all bound after this step, so that they are only tested. If nothing links the step to what is bound
+    before, it scans `links[0]`.
     """
 
     binds: tuple[Variable, ...]
@@ -102,10 +104,11 @@ class OrderedArray:
 
 
 def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
-    """Order the variables from those of `seed` outwards, best linked first (findOrderedArray).
+    """Order the variables outwards from the pattern `seed`, best linked first (findOrderedArray).
 
-    Each step takes the variable with the most links to bound ones, then with the most patterns that
-    only it can fail; so every pattern is met exactly once.
+    Each step takes the variable with the most patterns that link it to bound ones; among these, the one with
+    the most patterns of its own. So every pattern is used exactly once. Example: for `?a :p ?b . ?b :q ?c .
+    ?a :r ?c` and seed 0, ?a and ?b are bound, and ?c is bound by both other patterns in one step.
     """
     bound = set(patterns[seed].variables)
     open_ = [j for j in range(len(patterns)) if j != seed]
@@ -124,7 +127,9 @@ def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
 def _next(
     patterns: Sequence[TriplePattern], open_: Sequence[int], bound: set[Variable]
 ) -> tuple[tuple[Variable, ...], tuple[int, ...], bool]:
-    """Choose what to bind next: a variable by its links, a pair by one link, or a new segment."""
+    """Choose what to bind next: the best linked variable, else the variables of one linked pattern,
+    else a new part.
+    """
     missing = {j: tuple(v for v in patterns[j].variables if v not in bound) for j in open_}
     links: dict[Variable, list[int]] = {}
     alone: dict[Variable, int] = {}

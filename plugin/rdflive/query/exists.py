@@ -1,4 +1,11 @@
-"""EXISTS as a filter or a mark per row, and how the solution that it is asked for gets into its pattern."""
+"""EXISTS as a filter, or as a mark per row; and how the outer solution gets into its pattern.
+
+SPARQL evaluates the pattern of an EXISTS once per solution, with the solution's values substituted. Here it
+is evaluated once for all solutions. That is simple if the pattern does not read outer variables before it
+binds them: then it is joined with the solutions. Example: `FILTER EXISTS { ?t :delay ?m }`. Otherwise, as in
+`FILTER EXISTS { ?t :delay ?m FILTER(?m > ?limit) }` with ?limit from outside, the distinct outer solutions
+are joined in at the leaves of the pattern and their columns are carried along.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +27,7 @@ __all__ = ["exact_copies", "filter_exists", "marked"]
 
 
 def filter_exists(node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
-    """Keep the rows that meet a condition in which EXISTS occurs."""
+    """Keep the rows that meet a condition which contains EXISTS."""
     if isinstance(part, CompValue) and part.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         return _exists(node, part, scope)
     node, expression = marked(node, part, scope)
@@ -28,7 +35,7 @@ def filter_exists(node: algebra.Node, part: Any, scope: Scope) -> algebra.Node:
 
 
 def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.Node, Any]:
-    """Give every row a mark per EXISTS, and the expression that reads the marks."""
+    """Add a column per EXISTS of an expression, and give the expression that reads these columns."""
     marks: dict[int, RdflibVariable] = {}
     for part in exists_parts(expression):
         mark = scope.query.fresh()
@@ -42,22 +49,22 @@ def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None 
     if not _is_independent(inner, outer):
         outer, seed = _seed_of(outer, inner, scope)
         inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
-    # what the outer pattern has no column for does not count, only compatibility does
+    # EXISTS asks for a compatible solution, so columns that the outer pattern does not have are left out
     visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns))
     return algebra.Exists(outer, visible, part.name == "Builtin_NOTEXISTS", mark)
 
 
 def _is_independent(inner: algebra.Node, outer: algebra.Node) -> bool:
-    """Tell whether a pattern inside EXISTS may be evaluated by itself and then be joined.
+    """Tell whether the pattern of an EXISTS may be evaluated by itself and then joined.
 
-    It may when no part of it looks at a variable of the outer solution before it has bound it: then the
-    solutions for one value of the variable are those of the whole that have the value.
+    It may if no part of it reads a variable of the outer solution before binding it: then its solutions for
+    one value of the variable are those of all its solutions that have the value.
     """
     return _commutes(inner, frozenset(v for v in outer.columns if v.readable))
 
 
 def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
-    """Tell whether restricting the outer variables below the node and above it come to the same."""
+    """Tell whether restricting the outer variables gives the same below a node as above it."""
     read: frozenset[Variable] = frozenset()
     bound = node.certain
     if isinstance(node, algebra.Filter | algebra.LeftJoin):
@@ -68,13 +75,13 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     if isinstance(node, algebra.LeftJoin | algebra.Minus | algebra.Exists):
         right = node.right
         if isinstance(node, algebra.Exists) and isinstance(right, Project):
-            right = right.input  # also what the left has no column for may be one of the outer variables
+            right = right.input  # a column that the projection leaves out may still be an outer variable
         read |= outer.intersection(right.columns)
         bound = node.left.certain
     if not read <= bound:
         return False
     if isinstance(node, algebra.Closure):
-        return _commutes(node.edges, outer)  # what it starts from is joined with it anyway
+        return _commutes(node.edges, outer)  # its seeds are joined with it anyway
     if isinstance(node, algebra.Group) or (isinstance(node, Project) and node.closes):
         outer = outer.intersection(node.columns)
     return all(_commutes(below, outer) for below in node.inputs)
@@ -85,9 +92,11 @@ def _named(variables: Iterable[Variable], names: tuple[str, ...]) -> frozenset[V
 
 
 def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[algebra.Node, algebra.Node]:
-    """Give the outer rows with exact copies of what may be unbound, and the distinct part that reaches in.
+    """Give the outer rows, and their distinct part that the pattern of the EXISTS reads.
 
-    Each row of the second seeds the pattern inside EXISTS; its exact columns lead back to the first.
+    Each row of the second seeds the pattern. Columns that may be unbound get an exact copy, by which results
+    are matched with the outer rows again: an unbound value is compatible with every value, so it could not
+    tell rows apart.
     """
     nodes = algebra.topological(inner)
     names = {v.name for node in nodes for v in node.columns if v.readable}
@@ -105,7 +114,9 @@ def _seed_of(outer: algebra.Node, inner: algebra.Node, scope: Scope) -> tuple[al
 def exact_copies(
     node: algebra.Node, columns: algebra.Columns, scope: Scope
 ) -> tuple[algebra.Node, algebra.Columns]:
-    """Give the rows with columns that tell theirs apart exactly: copies of those that may be unbound."""
+    """Give the rows with copies of the columns that may be unbound, to be compared exactly, unbound
+    included.
+    """
     copies = {v: scope.query.fresh() for v in columns if v not in node.certain}
     if copies:
         renamed = tuple((copy, v) for v, copy in copies.items())

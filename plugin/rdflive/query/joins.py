@@ -1,4 +1,4 @@
-"""The order of joins: linked parts first, paths from ends that are bounded."""
+"""The order of joins in a group: linked parts first, property paths from an end that is bounded."""
 
 from __future__ import annotations
 
@@ -15,28 +15,33 @@ from rdflive.query.scope import Merge, Offered, Scope
 __all__ = ["OpenPath", "Part", "basic", "filtered", "join", "linked_patterns"]
 
 LONGEST: Final = 20
-"""The most patterns that are maintained as one: a walk binds one variable per loop, and planning is cubic."""
+"""The most patterns that are maintained as one segment. A walk nests one loop per variable, and
+CPython allows 20 nested blocks; planning time grows with the cube.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A `?`, `*` or `+` path between two variables, which waits for an end that bounds it."""
+    """A `?`, `*` or `+` path between two variables, to be joined when one end is bound."""
 
     start: Variable
     end: Variable
     close: Callable[[algebra.Node | None, Scope], algebra.Node]
-    """Makes the node, given the rows that the path is joined with."""
+    """Makes the node, from the rows that the path is joined with."""
 
 
 Part: TypeAlias = TriplePattern | Condition | OpenPath | algebra.Node
-"""What a group joins; a condition filters the triple patterns beside it."""
+"""What a group joins. A condition filters the triple patterns beside it."""
 
 
 def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
-    """Join the parts of a group, linked ones first; filters run as soon as their variables are there.
+    """Join the parts of a group, linked ones first. Filters run as soon as their variables are bound.
 
-    A basic graph pattern stays whole when nothing else is joined. Beside other parts it falls into its
-    connected components, so that no product is built that another part would link.
+    A basic graph pattern stays whole if nothing else is joined. Otherwise it is split into its connected
+    components, so that no Cartesian product is built that another part would link. Example: in `{ ?a :p ?b .
+    ?c :q ?d . ?b :r* ?c }` the two patterns share no variable, but the path links them.
+
+    `offered` are filters from above; those that are used here are removed from it.
     """
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
     nodes = [part for part in parts if isinstance(part, algebra.Node)]
@@ -90,19 +95,21 @@ def filtered(node: algebra.Node, conditions: Iterable[Condition]) -> algebra.Nod
 
 
 def linked_patterns(patterns: Sequence[TriplePattern]) -> list[list[TriplePattern]]:
-    """Split patterns into those that variables link."""
+    """Split patterns into groups that share variables."""
     return [component for component, _ in _components(patterns, ())]
 
 
 def _in_merge(pattern: TriplePattern, scope: Scope) -> algebra.Node:
-    """Match one pattern in the merge of several graphs."""
+    """Match one pattern in the merge of several graphs (several FROM): each triple once, in whatever
+    graphs it is.
+    """
     graph = scope.query.fresh()
     quads = Basic((replace(pattern, graph=graph),), graph, (algebra.OneOf(graph.name, scope.graph.graphs),))
     return algebra.Distinct(algebra.Project(quads, pattern.variables))
 
 
 def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
-    """Cut linked patterns that are too many into pieces that are linked in themselves."""
+    """Cut a component with too many patterns into connected pieces."""
     left = list(patterns)
     while left:
         piece = [left.pop(0)]
@@ -118,7 +125,8 @@ def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
 
 
 def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered: Offered) -> algebra.Node:
-    """Join greedily: what shares a bound variable first, then a path from an end that is bound."""
+    """Join greedily: first what shares a bound variable, then a path from a bound end, then anything."""
+    # The outer solutions of a correlated EXISTS bound everything else, so they come first.
     pool.sort(key=lambda node: node is not scope.outer)
     result = pool.pop(0) if pool else None
     while pool or paths:
@@ -140,7 +148,9 @@ def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered
 
 
 def _close(path: OpenPath, scope: Scope) -> algebra.Node:
-    """Start a path from what its group is joined with, if that bounds an end, or from everywhere."""
+    """Start a path from rows that the whole group is joined with, if they bound an end; otherwise
+    from every node.
+    """
     context = frozenset(scope.base.context)
     ends = {path.start, path.end}
     bounds = (rows for rows in scope.bounds if ends & rows.certain and context <= rows.certain)
@@ -161,7 +171,7 @@ def _reachable(paths: Iterable[OpenPath], result: algebra.Node | None) -> OpenPa
 def _components(
     patterns: Iterable[TriplePattern], conditions: Iterable[Condition]
 ) -> list[tuple[list[TriplePattern], list[Condition]]]:
-    """Split patterns into those that variables or filters link."""
+    """Split patterns into groups that share variables or filters."""
     components: list[tuple[set[Variable], list[TriplePattern], list[Condition]]] = []
     conditions = list(conditions)
     for pattern in patterns:

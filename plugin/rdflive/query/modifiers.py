@@ -1,4 +1,4 @@
-"""Solution modifiers and grouping: projection, DISTINCT, ORDER BY with LIMIT and OFFSET, aggregates."""
+"""Solution modifiers and grouping: projection, DISTINCT, ORDER BY, LIMIT, OFFSET, aggregates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Modifiers", "group_rows", "modified", "peel"]
 
 @dataclass(slots=True)
 class Modifiers:
-    """What stands around the pattern of a SELECT."""
+    """The solution modifiers around the pattern of a SELECT."""
 
     pattern: CompValue
     projected: tuple[str, ...] = ()
@@ -32,12 +32,12 @@ class Modifiers:
 
     @property
     def slices(self) -> bool:
-        """True when LIMIT or OFFSET leaves out rows."""
+        """True if LIMIT or OFFSET leaves out rows."""
         return self.limit is not None or self.offset > 0
 
 
 def peel(node: CompValue) -> Modifiers:
-    """Take the solution modifiers off the pattern."""
+    """Separate the solution modifiers from the pattern."""
     modifiers = Modifiers(node)
     while node.name in ("Slice", "Distinct", "Reduced", "Project", "OrderBy"):
         if node.name == "Slice":
@@ -55,7 +55,9 @@ def peel(node: CompValue) -> Modifiers:
 def modified(
     pattern: algebra.Node, modifiers: Modifiers, scope: Scope, *, root: bool = False
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
-    """Apply the modifiers to a pattern; the root also gives its order, and keeps the columns it reads."""
+    """Apply the modifiers to a pattern. At the root, also gives the order and keeps the columns that
+    it reads.
+    """
     shown = algebra.ordered(
         (*scope.context, *(v for v in pattern.columns if v.distinguished and v.name in modifiers.projected))
     )
@@ -78,7 +80,7 @@ def modified(
 def _ordered(
     pattern: algebra.Node, modifiers: Modifiers, scope: Scope
 ) -> tuple[algebra.Node, tuple[OrderCondition, ...]]:
-    """Make the conditions of ORDER BY; EXISTS in one becomes a column."""
+    """Make the conditions of ORDER BY; an EXISTS in one becomes a column."""
     known = _Assignments(pattern, modifiers, scope.query)
     order = []
     for condition in modifiers.order:
@@ -88,9 +90,11 @@ def _ordered(
 
 
 class _Assignments:
-    """What the SELECT clause assigns, to find in ORDER BY what is projected under a name.
+    """What the SELECT clause assigns, so that ORDER BY can read the assigned column instead of computing it
+    again.
 
-    rdflib asks for each use of an aggregate anew; a grouping gives equal ones as copies of one column.
+    rdflib makes a new aggregate for each use of the same one; `group_rows` computes it once and copies the
+    column.
     """
 
     def __init__(self, pattern: algebra.Node, modifiers: Modifiers, query: Query) -> None:
@@ -105,13 +109,13 @@ class _Assignments:
                 if not exists_parts(node.expr):
                     self._names.setdefault(self._expression(node.expr), node.var)
             node = node.p
-        # rdflib puts SAMPLE also around a name that the SELECT clause gives, which no row of a group has
+        # rdflib also puts SAMPLE around names that SELECT assigns, which no row of a group has
         samples = [part for part in node.A or () if part.name == "Aggregate_Sample"]
         names = [part for part in samples if isinstance(part.vars, RdflibVariable)]
         self._sampled = {p.res: self._sampled[p.vars] for p in names if p.vars in self._sampled}
 
     def read(self, node: Any) -> Any:
-        """Give the expression with the projected variables in the place of what they are assigned."""
+        """Give the expression with projected variables in place of the expressions that they are assigned."""
         return replace_in(node, self._assigned)
 
     def _assigned(self, part: Any) -> Any:
@@ -129,7 +133,7 @@ class _Assignments:
 
 
 def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
-    """Name the column that each copy of an aggregate or a grouped variable copies."""
+    """Give, for each copy of an aggregate or grouped variable, the column that it copies."""
     while node.inputs and not isinstance(node, algebra.Group):
         if isinstance(node, Project) and isinstance(node.input, algebra.Group):
             return {RdflibVariable(new.name): RdflibVariable(old.name) for new, old in node.renamed}
@@ -138,11 +142,13 @@ def _copies(node: algebra.Node) -> dict[RdflibVariable, RdflibVariable]:
 
 
 _NAMELESS: Final = Variable("nameless", distinguished=False)
-"""Takes the place of their results when aggregates are compared."""
+"""Replaces the result's name when aggregates are compared."""
 
 
 def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Node:
-    """Group rows and aggregate them (rdflib puts SAMPLE around the variables grouped by)."""
+    """Group rows and aggregate them. rdflib puts SAMPLE around the variables grouped by, which become
+    copies.
+    """
     keys: list[Variable] = []
     for key in node.p.expr or ():
         if isinstance(key, RdflibVariable):

@@ -1,7 +1,7 @@
-"""Negated property sets with inverses, `!(p|^q)`, in words that rdflib's parser keeps.
+"""Rewrites negated property sets with inverses, `!(p|^q)`, so that rdflib's parser keeps all of them.
 
-It reads `^q` in a set and forgets `q` (rdflib 7.6). SPARQL 1.1, section 18.2.2.4, defines the set as the
-alternative of a set of forward and a set of backward predicates, and so it is written here.
+rdflib 7.6 reads `^q` in a set and forgets `q`. SPARQL 1.1, section 18.2.2.4, defines the set as the
+alternative of a forward and a backward set, which is what is written here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def spell_out(text: str, tokens: Sequence[Token]) -> str:
 
 
 def _members(tokens: Sequence[Token], start: int) -> list[Token]:
-    """Give the tokens of the property set that starts here; none where an expression does."""
+    """Give the tokens of the property set that begins here; none if `!` begins an expression."""
     members: list[Token] = []
     for token in tokens[start:]:
         members.append(token)

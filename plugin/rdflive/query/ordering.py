@@ -24,7 +24,7 @@ _EPOCH: Final = datetime(1, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _DATE_ZONE: Final = re.compile(r"[+-][0-9]{2}:[0-9]{2}$")
 _MONTH: Final = timedelta(days=30, hours=10, minutes=29, seconds=6)
-"""A twelfth of the mean Gregorian year: the order of xsd:duration is partial, this one is total."""
+"""A twelfth of the mean Gregorian year. xsd:duration has a partial order only; sorting needs a total one."""
 
 
 def term_key(term: Node | None) -> Any:

@@ -1,4 +1,6 @@
-"""Property paths: sequences, alternatives, inverses, negated sets are rewritten; `?`, `*`, `+` are nodes."""
+"""Property paths: sequences, alternatives, inverses and negated sets are rewritten; `?`, `*` and `+`
+become nodes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def path_parts(s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
 
 
 def _relation(s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
-    """Match one path, and show its ends only."""
+    """Match one path and keep only its ends as columns."""
     node = join(list(path_parts(s, path, o, scope)), scope, [])
     return Project(node, _shown(s, o, scope))
 
@@ -49,14 +51,20 @@ def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
 
 
 def _negated(s: Any, path: NegatedPath, o: Any, scope: Scope) -> Iterator[Part]:
-    """Match any predicate but some; inverse ones are spelled out as another path before rdflib parses."""
+    """Match any predicate except some. Inverse ones were rewritten before rdflib parsed the text, see
+    `negated_sets`.
+    """
     predicate = scope.query.fresh()
     yield TriplePattern(s, predicate, o)
     yield algebra.OneOf(predicate.name, frozenset(path.args), negated=True)
 
 
 def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
-    """Bound a repeated path by a constant end; one between two variables waits for the join."""
+    """Follow a repeated path from a constant end; one between two variables waits for the join.
+
+    A closure over all nodes of a graph can have quadratically many pairs. Starting from the values of one end
+    keeps only what the query can use.
+    """
     if isinstance(s, Variable) and isinstance(o, Variable) and s != o:
         yield OpenPath(s, o, partial(_bounded, s, path, o))
         return
@@ -74,7 +82,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
         return
     if _may_stay(path.path):
-        path = MulPath(path.path, "*")  # `(p?)+` from a term that is no node of the graph stays there too
+        path = MulPath(path.path, "*")  # SPARQL lets a path of no steps match a constant outside the graph
     near = scope.query.fresh()
     far = other if isinstance(other, Variable) else scope.query.fresh()
     seeds = _beside(Values((near,), ((constant,),)), scope)
@@ -89,8 +97,8 @@ def _bounded(
 ) -> algebra.Node:
     """Follow a path between two variables from the values that `bound` gives to one of them.
 
-    A path of no steps joins nodes of the graph, so for `?` and `*` only those of the values count that
-    are such.
+    A path of no steps matches nodes of the graph only. So for `?` and `*`, values that are no nodes of the
+    graph are left out.
     """
     optional = path.mod in "?*"
     ways = [(start, end, True), (end, start, False)]
@@ -107,7 +115,7 @@ def _bounded(
 
 
 def _may_stay(path: Path | URIRef) -> bool:
-    """Tell whether a path of no steps matches, also at a term that is no node of the graph."""
+    """Tell whether a path of no steps matches, even at a term that is no node of the graph."""
     if isinstance(path, MulPath):
         return path.mod in "?*" or _may_stay(path.path)
     if isinstance(path, AlternativePath):
@@ -135,7 +143,7 @@ def _from(
 
 
 def _nodes(variable: Variable, scope: Scope) -> algebra.Node:
-    """List the terms that are subject or object of some triple."""
+    """List the nodes of the graph: all terms that are subject or object of a triple."""
     kept = (*scope.context, variable)
     triples = (
         TriplePattern(variable, scope.query.fresh(), scope.query.fresh()),
@@ -150,7 +158,7 @@ def _beside(node: algebra.Node, scope: Scope) -> algebra.Node:
 
 
 def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
-    """Tell whether a certain column can only hold subjects and objects of the scope's graph."""
+    """Tell whether a column is always bound, and only to subjects and objects of the scope's graph."""
     if variable not in node.certain:
         return False
     if isinstance(node, Basic):
@@ -168,7 +176,7 @@ def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
 
 
 def _is_set(node: algebra.Node) -> bool:
-    """Tell whether the rows of a relation are distinct by construction: the ends of one triple pattern."""
+    """Tell whether the rows of a relation are distinct anyway, being the ends of one triple pattern."""
     if isinstance(node, Project):
         below = node.input
         return isinstance(below, Basic) and set(node.columns) == set(below.columns) and not node.renamed

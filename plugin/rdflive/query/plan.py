@@ -1,4 +1,4 @@
-"""From a query's algebra to the steps that the engine runs: operators over fixed columns, inputs first."""
+"""Turns a query's algebra into the steps that the engine runs: operators over fixed columns, inputs first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Plan", "Step", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator of a plan, the steps that feed it, and the columns of the rows it gives."""
+    """One operator of a plan, the numbers of the steps that feed it, and the columns of its rows."""
 
     node: Node
     inputs: tuple[int, ...]
     columns: Columns
     basic: BasicPlan | None = None
-    """Set on a leaf: how its pattern is maintained."""
+    """For a leaf, how its basic graph pattern is maintained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Plan:
     query: ParsedQuery
     steps: tuple[Step, ...]
     places: tuple[int | None, ...]
-    """Per projected variable its place in the last step's rows; None for one that nothing binds."""
+    """Per projected variable, its position in the rows of the last step; None if nothing binds it."""
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:
@@ -67,7 +67,7 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
 
 
 class _Planner:
-    """Gives every operator the columns that somebody above wants, and no others."""
+    """Gives every operator the columns that some operator above reads, and no others."""
 
     def __init__(self, root: Node, algorithm: Algorithm, shown: frozenset[str] = frozenset()) -> None:
         self.steps: list[Step] = []
@@ -83,7 +83,9 @@ class _Planner:
                 self._wanted[below] |= needed
         for node in nodes:
             self._index[node] = self._plan(node)
-        if self._index[root] != len(self.steps) - 1:  # the root added nothing to a step that others share
+        if (
+            self._index[root] != len(self.steps) - 1
+        ):  # the root is a step that others read too, and the answer must be the last step
             self._index[root] = self._project(self._index[root], self.steps[self._index[root]].columns)
 
     def _plan(self, node: Node) -> int:
@@ -113,7 +115,7 @@ class _Planner:
         return self._add(Step(node, tuple(inputs), self._columns(node, inputs)))
 
     def _columns(self, node: Node, inputs: list[int]) -> Columns:
-        """Choose the columns that a step gives: what is wanted, or what the operator passes through."""
+        """Choose the columns of a step: those that are wanted, or those that the operator passes through."""
         if isinstance(node, algebra.Filter | algebra.Minus | algebra.Slice):
             return self.steps[inputs[0]].columns
         if isinstance(node, algebra.Exists):
@@ -139,7 +141,7 @@ class _Planner:
         return index
 
     def _distinct(self, node: algebra.Distinct) -> int:
-        """Let a pattern that nobody else reads count its own rows; it may not even have to."""
+        """Let a pattern that only DISTINCT reads count its own rows, which it may not even need to."""
         columns = node.input.columns
         index = self._holding(node.input)
         step = self.steps[index]
@@ -154,7 +156,10 @@ class _Planner:
         return self._basic(step.node, frozenset(columns), distinct=True)  # type: ignore[arg-type]  # it has a plan
 
     def _hiding(self, node: algebra.Project) -> int:
-        """Leave out columns only where somebody outside could take one for a variable of the same name."""
+        """Remove columns only if somebody above could mistake one for a variable of the same name.
+
+        A projection that merely forgets columns needs no operator: later steps ignore what they do not read.
+        """
         index = self._index[node.input]
         hidden = {v.name for v in self.steps[index].columns if v not in node.columns}
         if not hidden:
@@ -171,14 +176,14 @@ class _Planner:
         return self._project(index, self._kept(self.steps[index].columns, frozenset(node.columns)))
 
     def _holding(self, node: Node) -> int:
-        """Give the rows of a node with exactly its columns, in any order."""
+        """Give the number of a step with exactly the columns of a node, in any order."""
         index = self._index[node]
         if set(self.steps[index].columns) == set(node.columns):
             return index
         return self._project(index, node.columns)
 
     def _exactly(self, node: Node, columns: Columns) -> int:
-        """Give the rows of a node with exactly these columns, in this order."""
+        """Give the number of a step with exactly these columns, in this order."""
         index = self._index[node]
         return index if self.steps[index].columns == columns else self._project(index, columns)
 

@@ -1,4 +1,4 @@
-"""rdflib's reading of a query: its algebra, mended where the translation spoils what the parser read."""
+"""rdflib's algebra of a query, corrected where its translation loses what its parser has read."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _WRAPPERS: Final = (
     "ConditionalOrExpression", "ConditionalAndExpression", "RelationalExpression", "AdditiveExpression",
     "MultiplicativeExpression",
 )  # fmt: skip
-"""What rdflib puts around an expression, whether it has the operator or not."""
+"""Nodes that rdflib puts around every expression, even if it has no such operator."""
 _LONG_UNION: Final = 64
 _WRAPPING: Final = frozenset({"BIND", "GRAPH", "MINUS", "OPTIONAL", "VALUES"})
 _MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
 
 
 def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Query:
-    """Give rdflib's algebra of a query; raises `QuerySyntaxError` with its place.
+    """Give rdflib's algebra of a query; raises `QuerySyntaxError` with line and column.
 
-    Raises RecursionError for a query that is too deep for rdflib, as one with many OPTIONAL is: each wraps
-    what its group has before. Such a one is found before it is parsed, which would take long.
+    Raises RecursionError for a query that is too deep for rdflib, such as one with a thousand OPTIONALs, each
+    of which wraps the group before it. Such a query is recognised before parsing, which would take long.
     """
     if _longest_chain(tokens) >= sys.getrecursionlimit():
         raise RecursionError
     try:
-        parsed = parse_query(text)  # first as it stands, so that errors quote what was written
+        parsed = parse_query(text)  # first as written, so that errors quote the user's text
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parse_query(spelled)
@@ -79,7 +79,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
 
 
 def _column(line: str, expanded: int) -> int:
-    """Give the column in a line as it was written; the parser sees tabs as the spaces they stand for."""
+    """Give the column in the line as written: the parser has expanded tabs to spaces."""
     reached = 0
     for column, character in enumerate(line, 1):
         reached += 8 - reached % 8 if character == "\t" else 1
@@ -90,23 +90,23 @@ def _column(line: str, expanded: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """The pattern of an EXISTS in a solution modifier, out of reach of rdflib's translation.
+    """The pattern of an EXISTS in a solution modifier, hidden from rdflib's translation.
 
-    It translates no property path there, takes an aggregate of a subquery inside for one of the query,
-    and puts SAMPLE around the pattern's variables (rdflib 7.6).
+    rdflib 7.6 translates no property path there, takes an aggregate of a subquery inside for one of the
+    query, and puts SAMPLE around the pattern's variables.
     """
 
     pattern: CompValue
 
 
 def _plain_key(node: Any) -> Any:
-    """Take a key of GROUP BY out of the brackets that rdflib takes for a nameless assignment (rdflib 7.6)."""
+    """Unwrap a GROUP BY key in brackets, which rdflib 7.6 reads as an assignment without a name."""
     is_nameless = isinstance(node, CompValue) and node.name == "GroupAs" and node.var is None
     return node.expr if is_nameless else None
 
 
 def _never(node: Any) -> Any:
-    """Spell out a filter that is a false constant, which rdflib takes for no filter at all (rdflib 7.6)."""
+    """Rewrite a filter that is a false constant, which rdflib 7.6 takes for no filter at all."""
     if not isinstance(node, CompValue) or node.name != "Filter":
         return None
     inner = node.expr
@@ -119,7 +119,9 @@ def _never(node: Any) -> Any:
 
 
 def _in_groups(node: Any) -> None:
-    """Put the branches of a long UNION into groups of groups: rdflib makes it as deep as it is long."""
+    """Nest the branches of a long UNION in groups, because rdflib's tree is otherwise as deep as the
+    UNION is long.
+    """
     if isinstance(node, CompValue) and node.name == "GroupOrUnionGraphPattern":
         branches = list(node.graph)
         while len(branches) > _LONG_UNION:
@@ -130,16 +132,16 @@ def _in_groups(node: Any) -> None:
 
 
 def _numbered(labels: dict[BNode, BNode], node: Any) -> Any:
-    """Call blank nodes by their order in the text.
+    """Rename blank nodes by their order in the text.
 
-    rdflib labels nameless ones at random and orders patterns by labels; the plan of a query, which kept state
-    relies on, must be the same in every process.
+    rdflib gives nameless ones random labels and sorts patterns by label. The plan of a query must be the same
+    in every process, because state that is kept on disk belongs to a plan.
     """
     return labels.setdefault(node, BNode(f"b{len(labels):06}")) if isinstance(node, BNode) else None
 
 
 def _hide(tree: Any) -> None:
-    """Put every pattern of an EXISTS out of reach that stands in a solution modifier."""
+    """Hide the pattern of every EXISTS that is in a solution modifier."""
 
     def hide(node: Any) -> None:
         if isinstance(node, CompValue) and node.name in EXISTS and not isinstance(node.graph, _Hidden):
@@ -155,7 +157,7 @@ def _hide(tree: Any) -> None:
 
 
 def _show(prologue: Prologue) -> Callable[[Any], None]:
-    """Make the visitor that translates the patterns hidden before, outer ones first."""
+    """Make the visitor that translates the hidden patterns, outer ones first."""
 
     def show(node: Any) -> None:
         if isinstance(node, CompValue) and node.name in EXISTS and isinstance(node.graph, _Hidden):
@@ -169,7 +171,9 @@ def _show(prologue: Prologue) -> Callable[[Any], None]:
 
 
 def _longest_chain(tokens: list[Token]) -> int:
-    """Count the clauses of a group that wrap what is before them, in the group that has most."""
+    """Count the clauses that wrap what precedes them in their group; gives the number of the largest
+    group.
+    """
     longest, counts = 0, [0]
     for token in tokens:
         if token.kind == "word" and token.text.upper() in _WRAPPING:
@@ -183,6 +187,6 @@ def _longest_chain(tokens: list[Token]) -> int:
 
 
 def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
-    """Find the first prefixed name whose prefix nobody declared."""
+    """Find the first prefixed name whose prefix is not declared."""
     declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
     return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)

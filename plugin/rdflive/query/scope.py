@@ -1,4 +1,4 @@
-"""Where a pattern is evaluated: in which query and graph, and for which outer solutions."""
+"""Where a pattern is evaluated: its query, its graph, and the outer solutions that it sees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from rdflive.query.expressions import replace as replace_in
 __all__ = ["Dataset", "Merge", "Offered", "Query", "Scope", "Translate"]
 
 Offered: TypeAlias = list[algebra.Condition]
-"""Filters from above; whoever makes sure of all variables of one takes it out of the list."""
+"""Filters from above. A pass that guarantees all variables of a filter applies it and removes it from
+the list.
+"""
 Translate: TypeAlias = "Callable[[CompValue, Scope, Offered], algebra.Node]"
 """Translates a graph pattern of rdflib's algebra that is evaluated in a scope."""
 
@@ -42,23 +44,25 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """What the parts of one query share; fresh variables are numbered across it."""
+    """What the parts of one query share. Fresh variables are numbered across it."""
 
     translate: Translate
-    """Translates any graph pattern; EXISTS needs it, which stands in expressions of patterns."""
+    """Translates a graph pattern; needed for the EXISTS in expressions."""
     refuse: Callable[..., Exception]
-    """Makes the error for a construct, by rdflib's name for it and the variable that it assigns."""
+    """Makes the error for an unsupported construct, given rdflib's name for it and the variable that
+    it assigns.
+    """
     preset: Mapping[str, Node]
     """The variables that `initBindings` fix."""
     dataset: Dataset
     base_iri: str | None = None
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
-    """The only rows that a filter lets through which compares a variable with IRIs, by its text."""
+    """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
     _blanks: dict[BNode, Variable] = field(default_factory=dict)
 
     def fresh(self) -> Variable:
-        """Make a variable that nobody else has."""
+        """Make a variable that occurs nowhere else."""
         return Variable(f"·{next(self._numbers)}", distinguished=False)
 
     def term(self, node: Node) -> Any:
@@ -70,7 +74,7 @@ class Query:
         return node
 
     def expression(self, node: Any) -> Expression:
-        """Make an expression, the variables that `initBindings` fix being constants."""
+        """Make an expression, in which variables fixed by `initBindings` are constants."""
         unsteady = volatile(node)
         if unsteady is not None:
             raise self.refuse(unsteady)
@@ -82,20 +86,22 @@ class Query:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a pattern is evaluated: its query and graph, and the outer solutions that reach into it."""
+    """Where a pattern is evaluated."""
 
     query: Query
     graph: Any = None
     graphs: algebra.Node | None = None
-    """The names of the graphs, when `graph` is a variable."""
+    """The names of the graphs, if `graph` is a variable."""
     outer: algebra.Node | None = None
     """The distinct outer solutions of a correlated EXISTS."""
     bounds: tuple[algebra.Node, ...] = ()
-    """Rows that the pattern's rows are joined with: a path may start from their values alone."""
+    """Rows that the pattern is joined with; a path may start from their values instead of from every node."""
 
     @cached_property
     def context(self) -> algebra.Columns:
-        """The columns that every row must carry."""
+        """The columns that every row must carry: the graph of GRAPH ?g, and exact columns of outer
+        solutions.
+        """
         outer = self.outer.columns if self.outer else ()
         graphs = self.graphs.columns if self.graphs else ()
         return algebra.ordered((*graphs, *(v for v in outer if v in self._exact)))
@@ -106,7 +112,7 @@ class Scope:
 
     @cached_property
     def seed(self) -> algebra.Node | None:
-        """The rows of the context: what an empty group gives; None where that is one empty row."""
+        """The rows of the context, which an empty group gives; None if that is one empty row."""
         if self.outer is None or self.graphs is None:
             return self.outer or self.graphs
         return algebra.Join(self.graphs, self.outer)

@@ -1,4 +1,4 @@
-"""How a basic graph pattern is maintained: the segments it falls into, and by which algorithm."""
+"""How a basic graph pattern is maintained: its segments, and the algorithm of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALGORITHMS: Final[tuple[Algorithm, ...]] = get_args(Algorithm)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a query that is maintained by itself: no variable is shared with other segments."""
+    """A part of a query that is maintained by itself; it shares no variable with other segments."""
 
     algorithm: SegmentAlgorithm
     patterns: tuple[TriplePattern, ...]
@@ -39,18 +39,19 @@ class Segment:
     arrays: tuple[OrderedArray, ...]
     """One ordered array per pattern."""
     filters: tuple[tuple[Any, ...], ...]
-    """Per pattern the conditions over its variables only: they run before anything is cached.
+    """Per pattern, the conditions over its variables only. They run before anything is stored.
 
-    The engine puts its tests in their place when it starts to maintain the segment."""
+    The engine replaces them by tests when it starts to maintain the segment.
+    """
     conditions: tuple[Any, ...]
-    """The other conditions: each runs where the last of its variables is bound."""
+    """The other conditions. Each runs when the last of its variables is bound."""
     meter: Meter | None = None
-    """Counts what the segment costs, where its subscription has a budget."""
+    """Counts the costs of a subscription with a budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class BasicPlan:
-    """How one basic graph pattern is maintained: its class, its segments, where each column comes from."""
+    """How one basic graph pattern is maintained: its class, its segments, and the source of each column."""
 
     graph: Graph
     pattern_class: PatternClass
@@ -58,15 +59,15 @@ class BasicPlan:
     """What runs: the one segment's algorithm, or `product` over several."""
     segments: tuple[Segment, ...]
     columns: tuple[tuple[int, int], ...]
-    """Per output column the segment and the place in its projection."""
+    """Per output column, the segment and the position in its projection."""
     distinct: bool
-    """True when each row is wanted once."""
+    """True if each row is wanted once only."""
     residual: tuple[Condition, ...]
-    """Filters over several segments: they must run above."""
+    """Filters over several segments, which must run above them."""
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """What runs: one entry per segment, behind `product` where segments are combined."""
+        """The algorithm of each segment, after `product` if segments are combined."""
         names = tuple(segment.algorithm for segment in self.segments)
         return ("product", *names) if self.algorithm == "product" else names
 
@@ -76,9 +77,9 @@ def plan_basic(
 ) -> BasicPlan:
     """Decompose a basic graph pattern and choose its algorithms; a forced one must fit its class.
 
-    `auto` takes the smallest algorithm per segment of the connected-variable decomposition. `product`
-    asks for the same by name. `join` maintains the whole pattern as one plain delta join without match
-    states, `ground`, `star` and `connected` force one segment to run as such.
+    `auto` takes the simplest algorithm for each segment of the connected-variable decomposition, and
+    `product` asks for the same by name. `join` maintains the whole pattern as one delta join without match
+    states. `ground`, `star` and `connected` force one segment of that kind.
     """
     if algorithm not in ALGORITHMS:
         raise PlanError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
@@ -112,7 +113,7 @@ def plan_basic(
 
 
 def _demand(algorithm: SegmentAlgorithm, bgp: BGP, pattern_class: PatternClass) -> None:
-    """Refuse an algorithm that the class of the query does not admit."""
+    """Refuse an algorithm that cannot run a pattern of this class."""
     fits = {
         "ground": pattern_class == "ground" and bool(bgp.patterns),
         "star": pattern_class == "simple var-centric star",
@@ -132,14 +133,14 @@ def make_segment(
     algorithm: SegmentAlgorithm | None = None,
     conditions: Sequence[Condition] = (),
 ) -> Segment:
-    """Plan one segment; without `algorithm` the smallest that fits its class is taken.
+    """Plan one segment; without `algorithm` the simplest that fits is taken.
 
     A condition is pushed to every pattern that has all of its variables (paper 004, Definition 3.2).
 
-    `connected` keeps a match state for every centre of several patterns when it is forced. Left to
-    itself it keeps one only where a walk could otherwise run through the neighbours in one open pattern
-    before it finds that another has none: from three open patterns on. With fewer the first look-up
-    tells as much, and the states cost 5 to 30 % (see docs/benchmarks.md).
+    If forced, `connected` keeps a match state for every centre of several patterns. Otherwise it keeps one
+    only from three open patterns on, where a walk could run through the neighbours in one pattern before it
+    finds that another has none. With fewer, the first look-up tells as much, and the states would cost 5 to
+    30 % (see docs/benchmarks.md).
     """
     variables = BGP(patterns).variables
     forced = algorithm is not None
@@ -161,7 +162,9 @@ def make_segment(
 
 
 def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:
-    """Decide whether a centre keeps a match state, by its patterns and those that are open."""
+    """Decide whether a centre keeps a match state, by the number of its patterns that have another
+    variable.
+    """
     star = [pattern for pattern in patterns if centre in pattern.variables]
     if forced:
         return len(star) > 1

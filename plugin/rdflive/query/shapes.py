@@ -1,4 +1,4 @@
-"""What the shape of a pattern tells: parts of a join, rows that a filter lets through, when it is empty."""
+"""What can be read from the shape of a pattern: parts of a join, rows that a filter allows, emptiness."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["branches_of", "fixed_rows", "is_empty_without", "is_values", "operan
 
 
 def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
-    """Tell whether a pattern surely has no solution over a graph without triples."""
+    """Tell whether a pattern certainly has no solution over a graph without triples."""
     if isinstance(node, Basic):
         return bool(node.graph == graph)
     if isinstance(node, algebra.Closure):
@@ -50,7 +50,10 @@ def is_values(node: CompValue) -> bool:
 
 
 def fixed_rows(part: Any) -> algebra.Values | None:
-    """Read `?x = <iri>` and `?x IN (<iri>, ...)` as the rows that they let through."""
+    """Read `?x = <iri>` and `?x IN (<iri>, ...)` as the rows that they allow.
+
+    Only IRIs: equal literals may be different terms, such as 1 and 1.0.
+    """
     if not isinstance(part, CompValue) or part.name != "RelationalExpression" or part.op not in ("=", "IN"):
         return None
     iris = part.other if part.op == "IN" else [part.other]

@@ -1,4 +1,4 @@
-"""rdflib's algebra to ours: graph patterns, with every filter placed as deep as it may run."""
+"""Translates rdflib's algebra into ours, with every filter placed as deep as it may run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _parts(node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
-    """List what a group joins: patterns, paths, and nodes, whose paths may start from the patterns."""
+    """List what a group joins. Paths inside its nodes may start from its triple patterns."""
     operands = operands_of(node)
     parts = [part for bgp in operands if bgp.name == "BGP" for part in _triples(bgp, scope)]
     values = [_values(operand.p, scope) for operand in operands if is_values(operand)]
@@ -65,6 +65,7 @@ def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
 
 
 def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Offer the filters downwards, and apply those that nobody took."""
     plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
     scope.query.fixed.update(
@@ -81,6 +82,9 @@ def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Translate OPTIONAL. A condition with EXISTS cannot be tested on a merged row, so it becomes a
+    union of the matched and the unmatched left rows.
+    """
     left = translate(node.p1, scope, offered)
     parts = [part for part in conjuncts(node.expr) if getattr(part, "name", "") != "TrueFilter"]
     inner: Offered = [scope.query.expression(part) for part in parts if not exists_parts(part)]
@@ -97,20 +101,23 @@ def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _union(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Offer filters to each branch; one that some branch did not take must run above too."""
     branches, left_over = [], []
     for branch in branches_of(node):
         down = list(offered)
         branches.append(translate(branch, scope, down))
         left_over.append(down)
+    # A filter that only some branches applied is applied again above, which does no harm.
     offered[:] = [condition for condition in offered if any(condition in down for down in left_over)]
     return algebra.Union(tuple(branches))
 
 
 def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Translate MINUS, which removes nothing if the two sides share no variable."""
     left = translate(node.p1, scope, offered)
     right = translate(node.p2, replace(scope, bounds=(left,)), [])
     shared = frozenset(left.columns).intersection(right.columns)
-    if scope.outer is not None:  # its variables are in common only where both sides name them
+    if scope.outer is not None:  # both sides carry outer columns, but share one only if both name it
         for side in (node.p1, node.p2):
             shared = shared.intersection(translate(side, scope.base, []).columns)
         right = algebra.Project(right, tuple(v for v in right.columns if v in shared or v in scope.context))
@@ -120,6 +127,7 @@ def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Translate BIND and the assignments of SELECT."""
     name = str(node.var)
     down = [condition for condition in offered if name not in condition.variables]
     result = translate(node.p, scope, down)
@@ -127,18 +135,23 @@ def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     expression, variable = node.expr, Variable(name)
     is_alias = isinstance(expression, RdflibVariable) and expression.startswith("__agg_")
     if is_alias and (variable in result.columns or name in scope.query.preset):
-        return result  # of a grouped variable, which is there under its own name
+        return result  # rdflib assigns a grouped variable to itself, through SAMPLE
     if variable in result.columns:
         raise scope.query.refuse("BoundExtend", name)
     if name in scope.query.preset:
         raise scope.query.refuse("PresetExtend", name)
     if not result.columns and isinstance(expression, URIRef | Literal):
-        return algebra.Join(result, Values((variable,), ((expression,),)))  # what follows may start from it
+        return algebra.Join(
+            result, Values((variable,), ((expression,),))
+        )  # a row of VALUES, from which a path may start
     result, expression = marked(result, expression, scope)
     return algebra.Extend(result, variable, scope.query.expression(expression))
 
 
 def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
+    """Translate GRAPH. The graph of a variable is carried in a hidden column until the pattern is
+    complete.
+    """
     term, named = scope.query.term(node.term), scope.query.dataset.named
     if not isinstance(term, Variable):
         inside = replace(scope, graph=term, graphs=None)
@@ -146,6 +159,7 @@ def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
             return Values(translate(node.p, inside, []).columns, ())
         inner = translate(node.p, inside, offered)
         return inner if is_empty_without(inner, term) else algebra.Join(_graphs(term, scope), inner)
+    # The pattern may bind ?g itself, even to another value, so the graph has a column of its own.
     hidden = scope.query.fresh()
     inside = replace(scope, graph=hidden, graphs=_graphs(hidden, scope), bounds=())
     inner = translate(node.p, inside, offered)
@@ -160,14 +174,16 @@ def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _graphs(graph: VarOrTerm, scope: Scope) -> algebra.Node:
-    """List the graphs that hold a triple, as rows of a variable; a named one as the empty row."""
+    """List the graphs that contain a triple, as rows of a variable; for a named graph, the empty row
+    if it has one.
+    """
     anything = TriplePattern(scope.query.fresh(), scope.query.fresh(), scope.query.fresh())
     shown = (graph,) if isinstance(graph, Variable) else ()
     return algebra.Distinct(algebra.Project(basic([anything], Scope(scope.query, graph)), shown))
 
 
 def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
-    if isinstance(node.p, list):  # rdflib leaves no more than this of VALUES without rows
+    if isinstance(node.p, list):  # VALUES without rows: rdflib leaves an empty list
         return Values((), ())
     if is_values(node):
         return _values(node.p, scope)
@@ -175,8 +191,9 @@ def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 
 
 def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
-    """Translate a subquery: only its projected columns are seen outside."""
+    """Translate a subquery. Only its projected columns are visible outside."""
     modifiers = peel(node.p if node.name == "SelectQuery" else node)
+    # A filter below LIMIT would let other rows into the slice.
     down = [] if modifiers.slices else [c for c in offered if set(c.variables) <= set(modifiers.projected)]
     kept_back = [c for c in offered if c not in down]
     pattern = translate(modifiers.pattern, scope, down)

@@ -22,7 +22,7 @@ from rdflive.matching.ranks import Entry, LookUp, Ranked, probe_kept
 from rdflive.matching.views import Row, View
 from rdflive.query.bgp import Variable
 
-__all__ = ["Maintained"]
+__all__ = ["KeptViews"]
 
 _RUNS: Final = 512
 """Orders of states that are kept as code."""
@@ -34,22 +34,22 @@ Reader: TypeAlias = Callable[[Row], Any]
 
 @dataclass(slots=True)
 class _Index:
-    """A view by some of its variables."""
+    """A view, indexed by some of its variables."""
 
     key: Reader
     new: Reader
     rows: dict[Any, list[Any]] = field(default_factory=dict)
     sorted: dict[Any, tuple[Entry, Ranked]] = field(default_factory=dict)
-    """What sort-merge joins remember."""
+    """Sorted rows for sort-merge joins, see `ranks.probe_kept`."""
 
     def fill(self, rows: Iterable[Row]) -> None:
-        """Put rows in."""
+        """Add rows."""
         key, new, found = self.key, self.new, self.rows
         for row in rows:
             found.setdefault(key(row), []).append(new(row))
 
     def drop(self, row: Row) -> None:
-        """Take out the row that was put in last."""
+        """Remove the row that was added last."""
         key = self.key(row)
         found = self.rows[key]
         found.pop()
@@ -60,14 +60,14 @@ class _Index:
 
 @dataclass(slots=True)
 class _Kept:
-    """The rows of one view, in the order in which they came."""
+    """The rows of one view, in the order of their arrival."""
 
     variables: tuple[Variable, ...]
     rows: dict[Row, None] = field(default_factory=dict)
     waiting: View = field(default_factory=list)
-    """The last of the rows, which no index has yet."""
+    """The newest rows, which are in no index yet."""
     base: int = 0
-    """How many stay for good."""
+    """How many rows belong to the background and stay for good."""
     indexes: dict[Key, _Index] = field(default_factory=dict)
 
     @property
@@ -76,19 +76,22 @@ class _Kept:
         return len(self.rows) - len(self.waiting)
 
     def take(self, view: View) -> None:
-        """Add the rows that are new; they wait."""
+        """Add the rows that are new; they wait to be joined."""
         new = [row for row in view if row not in self.rows]
         self.rows.update(dict.fromkeys(new))
         self.waiting += new
 
     def put(self) -> None:
-        """Put the waiting rows into the indexes."""
+        """Add the waiting rows to the indexes."""
         for index in self.indexes.values():
             index.fill(self.waiting)
         self.waiting = []
 
     def undo(self) -> None:
-        """Take out again what does not stay."""
+        """Remove the rows that do not belong to the background.
+
+        They are the newest ones, so they are removed from the ends of the lists.
+        """
         joined = self.joined
         self.waiting = []
         while len(self.rows) > self.base:
@@ -98,8 +101,8 @@ class _Kept:
                     index.drop(row)
 
 
-class Maintained:
-    """The views of one automaton while a window lasts, or over a background."""
+class KeptViews:
+    """The views of one automaton that are kept while a window lasts, or for a background graph."""
 
     def __init__(
         self, automaton: Automaton, shown: Sequence[Any], library: Library, *, is_lazy: bool = True
@@ -120,7 +123,7 @@ class Maintained:
         return [len(kept.rows) for kept in self._kept]
 
     def index(self, join: StateJoin) -> dict[Any, Any]:
-        """Give the index of a view by the key of a join, which is kept up to date from now on."""
+        """Give the index of a view by the key of a join; it is kept up to date from now on."""
         return self._index(join).rows
 
     def look_up(self, join: StateJoin) -> LookUp:
@@ -142,9 +145,9 @@ class Maintained:
         return index
 
     def add(self, views: Sequence[View], tally: Tally) -> list[Row]:
-        """Add the rows of an update and give the solutions that are new by it.
+        """Add the rows of an update, and give the solutions that are new with them.
 
-        Lazy evaluation joins nothing while some view is empty; the rows wait.
+        With lazy evaluation nothing is joined while some view is empty, and the rows wait.
         """
         for kept, view in zip(self._kept, views, strict=True):
             kept.take(view)
@@ -154,18 +157,22 @@ class Maintained:
         return self._join_waiting(sizes, tally)
 
     def settle(self) -> None:
-        """Let all rows stay for good: they are the background."""
+        """Make all rows background, to stay for good."""
         for kept in self._kept:
             kept.put()
             kept.base = len(kept.rows)
 
     def undo(self) -> None:
-        """Forget everything that does not stay."""
+        """Remove everything but the background."""
         for kept in self._kept:
             kept.undo()
 
     def _join_waiting(self, sizes: list[int], tally: Tally) -> list[Row]:
-        """Give the patterns their turns, the largest view first: it waits longest for the others."""
+        """Join the waiting rows of each pattern with the indexed rows of the others, then index them too.
+
+        So a solution of several new rows is found once: by the pattern whose turn is last. The largest view
+        goes first, because its rows then meet the fewest rows of the others.
+        """
         solutions: list[Row] = []
         for pattern in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
             kept = self._kept[pattern]
@@ -178,7 +185,9 @@ class Maintained:
         return solutions
 
     def _run(self, first: int, sizes: list[int]) -> Run:
-        """Find or write the run that starts at a pattern; without lazy evaluation empty views come last."""
+        """Find or generate the run that starts at a pattern. Without lazy evaluation, empty views
+        come last.
+        """
         ranks = sizes if self._is_lazy else [size or 1 << 62 for size in sizes]
         key = (first, *[size.bit_length() for size in ranks])
         found = self._runs.get(key)
@@ -200,13 +209,13 @@ class Maintained:
 
 
 def _reader(variables: tuple[Variable, ...], wanted: tuple[Variable, ...]) -> Reader:
-    """Make what reads some values of a row, a single one bare."""
+    """Make the function that reads some values of a row, a single one bare."""
     if not wanted:
         return lambda _: ()
     return itemgetter(*[variables.index(v) for v in wanted])
 
 
 def _paired(place: int, new: Reader, library: Library) -> Reader:
-    """Put the rdflib term that is compared in front."""
+    """Make the function that puts the rdflib term to be compared in front of the new values."""
     value = library.value
     return lambda row: (value(row[place]), new(row))
