@@ -1,13 +1,7 @@
-"""Change rows: the shape that changes of a graph have in every DataFrame, and where a row stands.
+"""Change rows: the columns that changes of a graph have in every DataFrame, and the position of a row.
 
-The columns `op` ("A" or "D", as in RDF Patch), `s`, `p`, `o` and `g` hold the terms in N-Triples; `g` is
-NULL for the default graph. Where its source is positioned, a row also says where it stands:
-
-- files: `file`, `offset` (the byte at which the row's unit starts) and `part` (its place in the unit);
-- Kafka: `topic`, `partition` and `offset`.
-
-A *stream* is a file, or a partition of a topic. Streams are ordered by name and their rows by `(offset,
-part)`. A row has been read if and only if its offset is below the stream's offset in Spark's offset log.
+The columns `op` ("A" or "D", as in RDF Patch), `s`, `p`, `o` and `g` hold the terms in N-Triples; `g` is NULL
+for the default graph. If its source has positions, a row also tells its own:
 """
 
 from __future__ import annotations
@@ -37,7 +31,7 @@ POSITIONED: Final = StructType(
 
 
 class StreamColumns(NamedTuple):
-    """Where the rows of a DataFrame stand, as expressions."""
+    """The position of a DataFrame's rows, as expressions."""
 
     stream: Column
     """The name of the stream."""
@@ -46,7 +40,7 @@ class StreamColumns(NamedTuple):
 
 
 def stream_columns(changes: DataFrame) -> StreamColumns | None:
-    """Find the columns that say where a row stands; None where the source is not positioned."""
+    """Find the columns that tell the position of a row; None if the source has none."""
     columns = set(changes.columns)
     if columns >= {"file", "offset", "part"}:
         return StreamColumns(F.col("file"), F.col("offset"), F.col("part"))
@@ -57,9 +51,9 @@ def stream_columns(changes: DataFrame) -> StreamColumns | None:
 
 
 def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
-    """Read an offset of Spark's offset log: up to where each stream has been read, by the stream's name.
+    """Read an offset of Spark's offset log: per stream name, up to where it has been read.
 
-    Raises `RdfliveError` where it is neither that of our files nor Kafka's.
+    Raises `RdfliveError` if it is neither an offset of our files nor Kafka's.
 
     >>> stream_offsets({"log.rdfp": {"end": 120, "check": 7, "path": "/logs/log.rdfp"}})
     {'log.rdfp': 120}

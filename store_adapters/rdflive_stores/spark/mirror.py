@@ -1,4 +1,6 @@
-"""A graph that follows a streaming DataFrame: each micro-batch one commit, the source's offsets in it."""
+"""A graph that follows a streaming DataFrame: each micro-batch is one commit, together with the
+source's offsets.
+"""
 
 from __future__ import annotations
 
@@ -35,34 +37,34 @@ __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
 
 _CURSOR: Final = "cursor"
 _OWN: Final = "feed "
-"""In front of the keys that a format chose itself, as `rdflive.mirror` keeps them."""
+"""A prefix for the keys that a format chose itself, which `rdflive.mirror` keeps the same way."""
 _starting: Final = threading.Lock()
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A mirror at work."""
+    """A mirror that runs."""
 
     query: StreamingQuery | None = None
-    """None while it is started."""
+    """The streaming query; None while it is being started."""
 
 
 _Key: TypeAlias = tuple[int, str]
 """The store and the name of a mirror."""
 _running: Final[dict[_Key, _Running]] = {}
-"""The mirrors at work; who is not among them commits no more."""
+"""The mirrors that run. A mirror that is not among them commits no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirroredBatch:
-    """What a micro-batch came to."""
+    """The result of a micro-batch."""
 
     batch: int
     """Its number in the checkpoint."""
     changes: int
     """Changes that were applied, net."""
     skipped: int
-    """Bad units that went to the dead letters."""
+    """Bad units that were written to the dead letters."""
 
 
 def mirror(
@@ -131,7 +133,9 @@ def mirror(
 
 @dataclass(slots=True)
 class BatchApplier:
-    """What Spark calls with each micro-batch; it goes on from what the graph keeps under a name."""
+    """The function that Spark calls with each micro-batch; it continues from what the graph keeps
+    under a name.
+    """
 
     graph: Any
     target: GraphTarget
@@ -140,7 +144,7 @@ class BatchApplier:
     name: str
     letters: DeadLetters | None
     is_current: Callable[[], bool]
-    """True while no other mirror may have taken its place."""
+    """True unless another mirror may have taken its place."""
     on_batch: Callable[[MirroredBatch], object] | None = None
     stored: Cursor | None = field(init=False)
 
@@ -152,7 +156,7 @@ class BatchApplier:
         )
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Apply a micro-batch, unless that was done before; raises what ends the query."""
+        """Apply a micro-batch, unless it was applied before; raises what ends the query."""
         given = self.checkpoint.given(number)
         is_positioned = self.shape.is_positioned and stream_ends(given.end) is not None
         found = step(
@@ -194,8 +198,8 @@ class BatchApplier:
             self.on_batch(MirroredBatch(given.batch, changes, len(faults) + refused))
 
     def _write(self, changes: Sequence[Change], keep: Mapping[str, str | None], batch: int) -> int:
-        """Write one commit; give how many changes the store refused and were put aside."""
-        # a kill in between is made good: the same micro-batch comes again, and does all of this again
+        """Write one commit; gives how many changes the store refused and were put aside."""
+        # Killed in between, the same micro-batch comes again, since its cursor was not committed.
         with rdflive.batch(self.graph):
             if not self.is_current():
                 raise RdfliveError(
@@ -217,7 +221,7 @@ class BatchApplier:
         return refused
 
     def _write_each(self, changes: Sequence[Change], batch: int) -> int:
-        """Write what the store takes, by halves, and put the rest aside."""
+        """Write what the store accepts, halving again and again, and put the rest aside."""
         try:
             self.target.write(changes, (), self.name, {})
         except ValueError as cause:
@@ -236,7 +240,7 @@ class BatchApplier:
 
 
 def unapplied(batch: DataFrame, found: BatchPlan, name: str) -> DataFrame:
-    """Leave out the rows that were applied before; raises `ResyncNeeded` where others are missing."""
+    """Drop the rows that were applied before; raises `ResyncNeeded` if others are missing."""
     place = stream_columns(batch) if found.applied else None
     if place is None:
         return batch
@@ -263,12 +267,12 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None) -> DeadLette
 
 
 def _enter(key: _Key, graph: Any) -> _Running:
-    """Take the place of a mirror that has ended; raises `RdfliveError` where one of the name is at work."""
+    """Take the place of a mirror that has ended; raises `RdfliveError` if one of the name is running."""
     for ended in [key for key, other in _running.items() if not _is_active(other.query)]:
         del _running[ended]
     if key in _running:
         raise RdfliveError(f"a mirror named {key[1]!r} is at work on this store; give this one another name=")
-    with rdflive.batch(graph):  # what the former mirror is still to commit comes before, or never
+    with rdflive.batch(graph):  # the former mirror commits before this lock is taken, or not at all
         running = _running[key] = _Running()
     return running
 

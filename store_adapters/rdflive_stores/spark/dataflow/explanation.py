@@ -13,7 +13,7 @@ __all__ = ["explain"]
 
 
 def explain(plan: QueryPlan, partitions: int) -> str:
-    """Draw the plan of the query, then say how Spark runs it."""
+    """Draw the plan of the query, then describe how Spark runs it."""
     return "\n".join([str(Explanation(plan.plan)), "", *_lines(plan, partitions)])
 
 
@@ -45,7 +45,7 @@ def _name(matching: MatchPlan, variable: int) -> str:
 
 
 def _shape(shape: Arrangement) -> str:
-    """Name an arrangement: its variables are any terms."""
+    """Name an arrangement, whatever its variables are called."""
     terms = ["_" if term.startswith("?") else term for term in shape.match[:4]]
     key = "spread over all partitions"
     if shape.key >= 0:

@@ -1,4 +1,6 @@
-"""The last stages: equal rows meet, and their net changes go through the operators above the pattern."""
+"""The last stages: equal rows meet in one bucket, and their net changes pass the operators above the
+pattern.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from rdflive_stores.spark.dataflow.walking import DONE
 __all__ = ["finish", "folders"]
 
 _Pass: TypeAlias = Callable[[pa.Table, int], pa.Table]
-"""Rows and their bucket to rows."""
+"""Takes rows and their bucket, and gives rows."""
 
 
 def finish(
@@ -30,9 +32,9 @@ def finish(
 ) -> Iterator[pa.RecordBatch]:
     """Net the rows that meet here and run the operations of stage `number` on them.
 
-    The last stage gives the solutions, each at most once: a column of texts per variable, NULL where it is
-    unbound, and `weight`, never 0. The others send packets of rows on. A group that is there without rows
-    (an aggregate without GROUP BY) appears with the first micro-batch that brings its bucket any.
+    The last stage gives solutions, each at most once: a text column per variable, NULL where unbound, and
+    `weight`, which is never 0. The other stages send packets of rows on. The one group of an aggregate
+    without GROUP BY appears with the first micro-batch that brings rows to its bucket.
     """
     stage = plan.stages[number]
     task = _Task(now, _folder(number), TextTerms())
@@ -51,7 +53,7 @@ def finish(
 
 
 def folders(plan: QueryPlan) -> dict[str, tuple[Layout, Merge]]:
-    """Say what the stages keep: by the name of the folder its layout, and how its files are merged."""
+    """Describe what the stages keep: per folder name, its layout and how its files are merged."""
     kept: dict[str, tuple[Layout, Merge]] = {}
     for number, stage in enumerate(plan.stages):
         first = stage.operations[0] if stage.operations else None
@@ -67,7 +69,7 @@ def _folder(number: int) -> str:
 
 
 def _send(stage: Stage, rows: pa.Table, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send rows to where those meet that the next stage compares."""
+    """Send rows to the buckets where the next stage compares them."""
     yield from pack(rows, DONE, bucket_of(hash_rows(rows, stage.key), buckets))
 
 
@@ -166,7 +168,7 @@ def _turns(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
 
 
 def _known(run: Run, names: list[str], hashes: Numbers) -> pa.Table:
-    """Give the counted rows of some hashes, none of which changes by itself."""
+    """Give the counted rows with some hashes."""
     places = pa.array(expand(*run.find(0, hashes))[1])
     found = solutions(run.table["weight"].take(places), (run.texts(name, places) for name in names))
     return found.append_column("change", [np.zeros(len(places), np.int64)])

@@ -29,16 +29,16 @@ from rdflive_stores.spark.dataflow.terms import TextTerms
 __all__ = ["Groups", "layout", "newest_rows"]
 
 _ANY: Final[Any] = "row"
-"""What COUNT(*) counts: no error."""
+"""A value for COUNT(*), which counts rows; any that is no error."""
 
 
 def layout(node: algebra.Group) -> Layout:
-    """Give the columns of what is kept: keys, and the state of the group; one that is gone has weight 0."""
+    """Give the columns of what is kept: the keys, and the state of the group; weight 0 means it is gone."""
     return Layout(len(node.keys), held=True)
 
 
 def newest_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
-    """Keep the last state of each group that is still there: the merge of its bucket."""
+    """Keep the last state of each group that still exists: how the files of a bucket are merged."""
     table = pa.concat_tables(tables)
     numbered = table.append_column("place", pa.array(np.arange(table.num_rows)))
     last = numbered.group_by(["index", *layout.text_names], use_threads=False).aggregate([("place", "max")])
@@ -48,7 +48,7 @@ def newest_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
 
 class _Aggregate(NamedTuple):
     value: Callable[[tuple[int, ...]], Any] | None
-    """The value of a row; None for COUNT(*)."""
+    """Gives the value of a row; None for COUNT(*)."""
     make: Callable[[], Accumulator]
     is_of_rows: bool
     """True for COUNT(DISTINCT *)."""
@@ -60,18 +60,18 @@ class _Group:
     accumulators: list[Accumulator]
     rows: int = 0
     seen: dict[Texts, int] = field(default_factory=dict)
-    """The rows of the group and how often each is there, where COUNT(DISTINCT *) must tell them apart."""
+    """The rows of the group with their counts, if COUNT(DISTINCT *) needs them."""
     shown: Texts | None = None
-    """The results in front of the micro-batch; None of a group that was not there."""
+    """The results before the micro-batch; None if the group did not exist."""
 
 
 class Groups:
-    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): rows to one row per group, its keys and results.
+    """Group and AggregateJoin (SPARQL 1.1, 18.5.1): one row per group, of its keys and results.
 
-    A micro-batch reads and writes the state of the groups that it touches, whole: COUNT, SUM and AVG keep a
-    few numbers, the other functions and DISTINCT keep the group's values. The one group that is there
-    without GROUP BY is delivered by the first micro-batch that brings it rows; then it stays, with COUNT 0
-    when all rows are gone.
+    A micro-batch reads and writes the whole state of each group that it touches. COUNT, SUM and AVG keep a
+    few numbers; other functions and DISTINCT keep the group's values. The one group without GROUP BY is
+    delivered with the first micro-batch that brings it rows. Then it stays, with COUNT 0 when all rows are
+    gone.
     """
 
     __slots__ = ("_aggregates", "_cells", "_is_implicit", "_keeps_rows", "_keys", "_terms")
@@ -86,7 +86,7 @@ class Groups:
         self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
 
     def update(self, state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
-        """Let net rows enter and leave their groups, and give the groups' rows that come and go."""
+        """Let net rows enter and leave their groups; give the groups' rows that appear and disappear."""
         groups = self._touch(state.settle(batch), rows)
         changes: list[tuple[Texts, int]] = []
         kept: list[tuple[Texts, int, int, bytes]] = []
@@ -109,7 +109,7 @@ class Groups:
         return _Aggregate(value, make, is_of_rows)
 
     def _touch(self, runs: Sequence[Run], rows: pa.Table) -> dict[Texts, _Group]:
-        """Open the groups of rows, each row entering its own."""
+        """Open the groups of rows, and let each row enter its own."""
         hashes = hash_rows(rows, self._keys)
         held = _held(runs, np.unique(hashes), len(self._keys))
         whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
@@ -151,7 +151,7 @@ class Groups:
 
 
 def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
-    """Count a row; 1 where it is new, -1 where it is gone."""
+    """Count a row: 1 if it is new, -1 if it is gone, else 0."""
     before = seen.get(row, 0)
     after = before + change
     if after:
@@ -162,7 +162,7 @@ def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
 
 
 def _held(runs: Sequence[Run], hashes: Numbers, width: int) -> dict[Texts, bytes | None]:
-    """Read the states of the groups with some hashes, which may be more than those wanted."""
+    """Read the states of the groups with some hashes; equal hashes may bring more than those wanted."""
     held: dict[Texts, bytes | None] = {}
     for run in reversed(runs):  # the newest counts
         _, places = expand(*run.find(0, hashes))
@@ -189,7 +189,9 @@ def _solutions(changes: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:
 
 
 def _dump(group: _Group) -> bytes:
-    """Pickle a group's state, its literals as they are spelt: rdflib's own way reads "01" back as 1."""
+    """Pickle a group's state, with the lexical forms of its literals: rdflib's own pickling turns
+    "01" into 1.
+    """
     sink = io.BytesIO()
     pickler = pickle.Pickler(sink, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = copyreg.dispatch_table | {Literal: _reduce_literal}
@@ -198,12 +200,12 @@ def _dump(group: _Group) -> bytes:
 
 
 def _reduce_literal(literal: Literal) -> tuple[Any, ...]:
-    # equal strings are written once where they are one object
+    # pickle writes an object once, so equal strings should be one object
     datatype = None if literal.datatype is None else sys.intern(str(literal.datatype))
     return _literal, (str(literal), literal.language, datatype)
 
 
 @lru_cache(1 << 16)
 def _literal(lexical: str, language: str | None, datatype: str | None) -> Literal:
-    """Make a literal, or find it: groups have values in common."""
+    """Make a literal, or find an equal one: groups share values."""
     return exact_literal(lexical, language, datatype)

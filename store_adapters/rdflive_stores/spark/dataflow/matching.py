@@ -1,7 +1,7 @@
 """The first stage: changes brought to set semantics, and matched with the patterns.
 
-Within a micro-batch the last operation on a quad counts. Whether it changes anything, the live quads tell:
-without them a repeated insert or the delete of what is not there would make every later sum wrong.
+Within a micro-batch, the last operation on a quad counts. The live quads tell whether it changes anything.
+Without them, a repeated insert, or a delete of what is not there, would make all later sums wrong.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ _ROLES: Final = {
 
 
 class ChangeError(RdfliveError, ValueError):
-    """A row is no change of a graph."""
+    """A row is not a change of a graph."""
 
 
 def match(
     plan: MatchPlan, now: Moment, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Turn changes, already sent to the bucket of their quad, into matches sent to the bucket of a centre.
+    """Turn changes, which are already in the bucket of their quad, into matches sent to the bucket of a
+    centre.
 
-    Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the places and of the
-    quad; `stream`, `offset` and `part`, its place; and `bucket`.
+    Columns: `op`, `s`, `p`, `o`, `g`; `hs`, `hp`, `ho`, `hg` and `hash`, the hashes of the terms and of the
+    quad; `stream`, `offset` and `part`, its position in the source; and `bucket`.
     """
     changes = list(batches)
     if not changes:
@@ -75,12 +76,15 @@ def match(
 
 
 def _small(field: pa.Field) -> pa.Field:
-    """Take texts as Spark gives them by default, also where it is told to give large ones."""
+    """Take texts as Arrow's string type, even if Spark was told to give large strings."""
     return field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
 
 
 def _check(table: pa.Table) -> None:
-    """Refuse what is no change, or spelt so that an equal term could be spelt otherwise."""
+    """Refuse rows that are no changes, or whose terms are not written canonically.
+
+    Terms are compared as texts from here on, so equal terms must have equal texts.
+    """
     for name in ("stream", "offset", "part"):
         if table[name].null_count:
             raise ChangeError(f"the {name} of a change is NULL: each must say where it stands, or none")
@@ -111,7 +115,7 @@ def _check_term(text: str | None, role: str) -> None:
 
 
 def _last_of_each(table: pa.Table) -> pa.Table:
-    """Keep the last change of each quad, in the order of the streams."""
+    """Keep the last change of each quad, by position in the source."""
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort(
         (table["part"].to_numpy(), table["offset"].to_numpy(), stream, table["hash"].to_numpy())
@@ -124,6 +128,7 @@ def _last_of_each(table: pa.Table) -> pa.Table:
     same = np.ones(len(repeats), np.bool_)
     for name in _PLACES:
         same &= _equals_next(table, name)
+    # Two quads share a hash. That is rare, but no answer may depend on it.
     if (same != repeats).any():
         return _last_by_text(table)
     _check_order(table, same)
@@ -131,7 +136,7 @@ def _last_of_each(table: pa.Table) -> pa.Table:
 
 
 def _last_by_text(table: pa.Table) -> pa.Table:
-    """Do the same where quads share a hash: slower, and just as exact."""
+    """Do the same by texts, which is slower, for quads that share a hash."""
     codes = [table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in _PLACES]
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort((table["part"].to_numpy(), table["offset"].to_numpy(), stream, *codes))
@@ -142,7 +147,7 @@ def _last_by_text(table: pa.Table) -> pa.Table:
 
 
 def _check_order(table: pa.Table, same: npt.NDArray[np.bool_]) -> None:
-    """Refuse operations on a quad of which nothing says which was last."""
+    """Refuse an insert and a delete of one quad if nothing tells which came last."""
     for name in ("stream", "offset", "part"):
         same = same & _equals_next(table, name)
     if not same.any():
@@ -162,7 +167,7 @@ def _equals_next(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Numbers]:
-    """Find which changes change the live quads, and remember them."""
+    """Find the changes that really change the live quads, and remember them."""
     state = Bucket.of(now, LIVE, bucket, LAYOUT)
     hashes = table["hash"].to_numpy()
     present = np.zeros(len(hashes), np.int64)
@@ -174,6 +179,7 @@ def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Num
             same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
         np.add.at(present, mine[same], run.weight[theirs[same]])
     wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
+    # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
     signs = wanted - present
     changed = np.nonzero(signs)[0]
     table, signs = table.take(pa.array(changed)).combine_chunks(), signs[changed]

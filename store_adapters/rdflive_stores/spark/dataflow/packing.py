@@ -1,6 +1,6 @@
-"""Rows in packets: between stages they travel as one Arrow stream per destination, not one by one.
+"""Packets of rows: between stages, rows travel as one Arrow stream per destination.
 
-Spark turns every row that leaves Python into its own format and back; a packet is one such row.
+Spark converts every row that leaves Python to its own format and back. A packet is one such row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rdflive_stores.spark.dataflow.runs import Numbers
 __all__ = ["PACKETS", "bucket_of", "mark", "mix", "pack", "pack_everywhere", "unmark", "unpack"]
 
 PACKETS: Final = "bucket int, kind smallint, packet binary"
-"""The columns of packed rows: where they go, what they are to the stage that unpacks them, the rows."""
+"""The columns of packets: the destination, the kind for the stage that unpacks them, and the rows."""
 _SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
 _MARK: Final = -2
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ def bucket_of(keys: Numbers, buckets: int) -> Numbers:
 
 
 def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
-    """Make one hash of several, place by place; 0 of none."""
+    """Combine several hashes into one, row by row; 0 if there are none."""
     mixed = np.zeros(length, np.uint64)
     for column in hashes:
         mixed = (mixed ^ column.view(np.uint64)) * _FACTOR
@@ -39,12 +39,12 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
 
 
 def mark(bucket: int) -> pa.RecordBatch:
-    """Tell the next stages that a bucket exists, whether rows go to it or not."""
+    """Tell the next stages that a bucket exists, even if no rows go there."""
     return _batch([bucket], _MARK, [b""])
 
 
 def unmark(batches: Iterable[pa.RecordBatch], buckets: list[int]) -> Iterator[pa.RecordBatch]:
-    """Pass packets on, and add the buckets of the marks among them to a list."""
+    """Pass packets on, and collect the buckets of the marks among them."""
     for batch in batches:
         is_mark = pc.equal(batch.column(1), _MARK)
         buckets += batch.column(0).filter(is_mark).to_pylist()
@@ -70,7 +70,7 @@ def pack_everywhere(rows: pa.Table, kind: int, buckets: int) -> Iterator[pa.Reco
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, dict[int, pa.Table]]]:
-    """Give per bucket the rows that were sent to it, by kind."""
+    """Give, per bucket, the rows that were sent to it, by kind."""
     packets: dict[int, dict[int, list[pa.Table]]] = {}
     for batch in batches:
         columns = batch.column(0).to_pylist(), batch.column(1).to_pylist(), batch.column(2)

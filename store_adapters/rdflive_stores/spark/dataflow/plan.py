@@ -1,8 +1,13 @@
-"""How a basic graph pattern is matched on Spark: per triple pattern the way of its changes along the stars.
+"""How a basic graph pattern is matched on Spark: for each triple pattern, the way of its changes along the
+stars.
 
-The decomposition is that of `rdflive.query.decompose`: a change of a pattern goes from star to star
-(Definition 13) along the overlapping-subqueries graph (Section 6.5), and at the centre of a star meets all of
-its patterns at once. Patterns that no variable links (Definition 10) are met in every bucket.
+The decomposition is that of `rdflive.query.decompose`. A change of a pattern goes from star to star
+(Definition 13) along the overlapping-subqueries graph (Section 6.5), and at the centre of a star it is joined
+with all of its patterns at once. Patterns that no variable links (Definition 10) are joined in every bucket.
+
+Example: `?t :delay ?m ; :nextStop ?s . ?s :city ?c`. A change of :delay goes to the bucket of ?t, where it is
+joined with :nextStop, and then to the bucket of ?s, where it is joined with :city. A change of :city visits
+the stars of ?s and then ?t.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ DEFAULT_GRAPH: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A quad pattern: what stands at its four places, and the filters over its variables alone."""
+    """A quad pattern: its four terms, and the filters over its variables alone."""
 
     places: tuple[TermOrVariable, TermOrVariable, TermOrVariable, TermOrVariable]
     filters: tuple[Condition, ...]
@@ -49,64 +54,65 @@ class Pattern:
         return tuple(dict.fromkeys(place for place in self.places if isinstance(place, int)))
 
     def place_of(self, variable: int) -> int:
-        """Give the first place of a variable: 0 for the subject, up to 3 for the graph."""
+        """Give the first position of a variable: 0 for the subject, up to 3 for the graph."""
         return self.places.index(variable)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arrangement:
-    """The quads that a pattern matches, arranged by one of its variables; patterns that are alike share it.
+    """The quads that a pattern matches, stored by the values of one of its variables. Equal patterns share
+    it.
 
-    Its identity does not depend on the names and order that one planning of the query gives.
+    Its identity does not depend on the names and the order that one planning of the query gives.
     """
 
     match: tuple[str, ...]
-    """The constants, and the variables by their order in the pattern, as `?0`; then the filters."""
+    """The constants, and the variables numbered by position, as `?0`; then the filters."""
     key: int
-    """Which of the variables; -1 where they are spread by the whole quad, to be met in every bucket."""
+    """Which of the variables; -1 if the quads are spread by their hash and joined in every bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetPattern:
-    """One pattern that rows meet at a centre."""
+    """One pattern that rows are joined with at a centre."""
 
     pattern: int
     arrangement: int
     is_open: bool
-    """True where it binds variables, false where it is only a test."""
+    """True if it binds variables, False if it is only a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One star on the way of a change: the variable at its centre, None for every bucket."""
+    """One star on the way of a change: the variable at its centre; None for a join in every bucket."""
 
     centre: int | None
     joins: tuple[MetPattern, ...]
     conditions: tuple[Condition, ...]
     """The filters whose last variable is bound here."""
     detour: int | None = None
-    """The way that rows with too many partners here go on by, without having been joined."""
+    """The number of the way that rows with too many partners here take instead, before being joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The stars that changes of a pattern visit, in order."""
+    """The stars that changes of one pattern visit, in order."""
 
     seed: int
-    """The pattern whose changes they are."""
+    """The pattern whose changes go this way."""
     visits: tuple[Visit, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the matches of a pattern go first."""
+    """Where matches of a pattern are sent first."""
 
     pattern: int
     centre: int | None
     arrangement: int | None
-    """Which arrangement they are added to there."""
+    """The arrangement that they are added to there."""
     walks: bool
-    """Whether they begin their way there."""
+    """Whether they start their way there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,33 +120,33 @@ class MatchPlan:
     """The plan of a basic graph pattern."""
 
     names: tuple[str, ...]
-    """The variables by number, as conditions read them; a blank node, which none reads, is `_:…`."""
+    """The variables by number, as conditions read them. A blank node, which no condition reads, is `_:…`."""
     patterns: tuple[Pattern, ...]
     ways: tuple[Way, ...]
-    """That of each pattern, then the detours."""
+    """The way of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
     routes: tuple[Route, ...]
     columns: tuple[int, ...]
     """The variables of the solutions."""
     spread: tuple[int, ...]
-    """Those that decide in which bucket solutions meet."""
+    """The columns that decide in which bucket equal solutions meet."""
 
     def bound(self, way: int, number: int) -> tuple[int, ...]:
-        """Give the variables that rows have bound in front of the visit `number` of their way."""
+        """Give the variables that rows have bound before visit `number` of their way."""
         visits = self.ways[way].visits[:number]
         met = [self.ways[way].seed, *(join.pattern for visit in visits for join in visit.joins)]
         return tuple(dict.fromkeys(v for pattern in met for v in self.patterns[pattern].variables))
 
     @property
     def rounds(self) -> int:
-        """How often rows are sent on, at most."""
+        """The largest number of times that a row is sent on."""
         return max(len(way.visits) for way in self.ways)
 
 
 def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> MatchPlan:
     """Plan a basic graph pattern; its solutions have the columns of the plan's segments.
 
-    `spread` are the places of the columns that decide where solutions meet: by default all.
+    `spread` are the positions of the columns that decide in which bucket solutions meet, by default all.
     """
     triples = [triple for segment in basic.segments for triple in segment.patterns]
     variables = tuple(dict.fromkeys(v for triple in triples for v in triple.variables))
@@ -173,7 +179,7 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
 
 
 class _Front(NamedTuple):
-    """How far a way has come: what is bound, and the patterns and filters that wait."""
+    """How far a way has come: the bound variables, and the patterns and filters that are left."""
 
     bound: tuple[Variable, ...]
     waiting: tuple[int, ...]
@@ -181,14 +187,14 @@ class _Front(NamedTuple):
 
 
 class _Stop(NamedTuple):
-    """A visit before its arrangements have numbers."""
+    """A visit before its arrangements are numbered."""
 
     centre: int | None
     met: tuple[tuple[int, bool], ...]
-    """The patterns, and whether each binds anything."""
+    """The patterns, each with whether it binds anything."""
     conditions: tuple[Condition, ...]
     front: _Front
-    """In front of the visit."""
+    """How far the way had come before the visit."""
     other: Variable | None = None
     """Another star that could be visited first."""
     detour: int | None = None
@@ -212,10 +218,10 @@ class _Stars:
         self._links = overlapping_subqueries_graph(stars)
 
     def ways(self) -> list[tuple[int, list[_Stop]]]:
-        """Give the way of each pattern's changes, then the detours.
+        """Give the way of the changes of each pattern, then the detours.
 
-        Rows that have too many partners at one star visit another first, where they may have none, or, in a
-        cycle, fewer: they are bound there, and tested here.
+        Rows that have too many partners at one star visit another star first. There they may have no partner
+        at all, or, in a cycle of patterns, fewer: then they are bound there and only tested here.
         """
         ways = []
         for seed, triple in enumerate(self._triples):
@@ -230,7 +236,7 @@ class _Stars:
         return ways
 
     def _stops(self, front: _Front, first: Variable | None = None) -> Iterator[_Stop]:
-        """Give the stars that rows visit from here, in order, and what they meet in each."""
+        """Give the stars that rows visit from here, in order, with the patterns that they are joined with."""
         while front.waiting:
             centre = self._next(front) if first is None else first
             first = None
@@ -248,14 +254,16 @@ class _Stars:
             front = behind
 
     def _other(self, centre: Variable | None, front: _Front, behind: _Front) -> Variable | None:
-        """Find another star that could be visited first, best one that binds what this one binds."""
+        """Find another star that could be visited first; preferably one that binds the same variables."""
         new = set(behind.bound) - set(front.bound)
         waiting = sorted(behind.waiting, key=lambda i: new.isdisjoint(self._triples[i].variables))
         stars = (v for i in waiting for v in self._triples[i].variables if v in front.bound)
         return next((star for star in stars if star != centre), None)
 
     def _met(self, centre: Variable | None, front: _Front) -> list[int]:
-        """Choose the patterns of a star, tests first; of patterns that nothing links yet, the smallest."""
+        """Choose the patterns of a star, tests first. If nothing is linked, choose the pattern that
+        binds least.
+        """
 
         def new(number: int) -> int:
             return sum(v not in front.bound for v in self._triples[number].variables)
@@ -297,7 +305,9 @@ def _arrangement(pattern: Pattern, centre: int | None, variables: Columns) -> Ar
 
 
 def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[Route]:
-    """Send the matches of a pattern to its arrangements, each fed by one pattern, and to their first star."""
+    """Send matches of a pattern to its arrangements, each of which one pattern feeds, and to their
+    first star.
+    """
     fed: set[int] = set()
     for pattern, way in enumerate(ways):
         feeds = {
@@ -307,7 +317,7 @@ def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) 
         starts = {way.visits[0].centre} if way.visits else set()
         for centre in sorted(feeds.keys() | starts, key=str):
             walks = centre in starts
-            if centre is None and walks and None in feeds:  # kept in one bucket, met in every one
+            if centre is None and walks and None in feeds:  # stored in one bucket, but joined in every one
                 yield Route(pattern, None, feeds[None], walks=False)
                 yield Route(pattern, None, None, walks=True)
             else:

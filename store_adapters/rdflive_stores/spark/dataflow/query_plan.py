@@ -1,4 +1,6 @@
-"""The whole plan of a query on Spark: its pattern, then stages of operators between shuffles."""
+"""The whole plan of a query on Spark: matching its pattern, then stages of operators with shuffles
+between.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ _OPENINGS: Final[Mapping[type[Node], Sequence[str]]] = {
     algebra.Union: ("UNION", *_PATHS),
     algebra.Values: ("VALUES", "BIND"),
 }
-"""The tokens that an operator may come from, the likeliest first."""
+"""The tokens that an operator may come from, the most likely first."""
 _NAMES: Final = {
     "BIND": "this use of BIND",
     "FROM": "FROM with several graphs",
@@ -55,7 +57,7 @@ _IN_ONE: Final = "subscribe to it in one process, with rdflive.subscribe"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operator over rows: Filter, Extend, Project, or, first of a stage, Distinct or Group."""
+    """One operator over rows: Filter, Extend, Project, or as the first of a stage Distinct or Group."""
 
     node: Node
     inputs: Columns
@@ -63,7 +65,7 @@ class Operation:
 
     @property
     def sources(self) -> tuple[int | None, ...]:
-        """Per column the place of the input's column that it copies; None for one that is new."""
+        """Per column, the position of the input column that it copies; None for a new one."""
         node = self.node
         if isinstance(node, algebra.Project):
             return tuple(self._place(node.source(column)) for column in self.columns)
@@ -76,11 +78,11 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one task does to all rows that agree in a key: nets them, then runs its operations in order."""
+    """What one task does with all rows that agree in a key: nets them, then runs its operations in order."""
 
     inputs: Columns
     key: tuple[int, ...]
-    """The places of the input's columns that decide the bucket; without any all rows meet in one."""
+    """The positions of the input columns that decide the bucket; if there are none, all rows meet in one."""
     operations: tuple[Operation, ...]
 
     @property
@@ -91,10 +93,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """How a query is evaluated: matching, then at least one stage."""
+    """How a query is evaluated: matching, then one stage or more."""
 
     plan: Plan
-    """The plan of the single-machine engine, from which this one is made."""
+    """The plan of the engine for one process, from which this one is made."""
     matching: MatchPlan
     stages: tuple[Stage, ...]
 
@@ -105,14 +107,16 @@ class QueryPlan:
 
     @property
     def places(self) -> tuple[int | None, ...]:
-        """Per variable of the solutions its place in the rows of the last stage; None for one never bound."""
+        """Per variable of the solutions, its position in the rows of the last stage; None if it is
+        never bound.
+        """
         return self.plan.places
 
 
 def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPlan:
     """Plan a SELECT query of one basic graph pattern with FILTER, BIND, DISTINCT and aggregates.
 
-    Raises `QuerySyntaxError`, and `UnsupportedQueryError` for what one process must maintain.
+    Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
     """
     plan = make_plan(parse_query(text, init_ns=prefixes or {}))
     leaf, *rest = _chain(plan)
@@ -128,7 +132,7 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
 
 
 def _chain(plan: Plan) -> list[PlanStep]:
-    """Give the steps of a plan, each of which reads the one before it, or refuse the query."""
+    """Give the steps of a plan if each reads the one before it; otherwise refuse the query."""
     query = plan.query
     tokens = list(tokenize(query.text))
     if query.form != "SELECT":
@@ -148,14 +152,14 @@ def _chain(plan: Plan) -> list[PlanStep]:
 
 
 def _is_unit(step: PlanStep) -> bool:
-    """Recognise the seed of the one group that is there without GROUP BY."""
+    """Recognise the seed of the one group without GROUP BY."""
     return isinstance(step.node, algebra.Values) and not step.node.columns
 
 
 def _refused(
     openings: Sequence[str], tokens: Sequence[Token], advice: str = _IN_ONE
 ) -> UnsupportedQueryError:
-    """Make the error for a construct that begins with one of these tokens, the likeliest first."""
+    """Make the error for a construct that begins with one of these tokens, the most likely first."""
     begins = [token for opening in openings for token in _occurrences(opening, tokens)]
     place = begins[0] if begins else Token("", "", 0, 0, 0)
     opening = place.text.upper()
@@ -171,7 +175,7 @@ def _refused(
 
 
 def _occurrences(opening: str, tokens: Sequence[Token]) -> Iterator[Token]:
-    """Find a word; an operator of paths, which follows a path; or the SELECT of a subquery."""
+    """Find a word, an operator of paths (which follows a path), or the SELECT of a subquery."""
     for before, token in pairwise([Token("", "", 0, 0, 0), *tokens]):
         follows_path = before.kind in ("iri", "prefixed") or before.text in ("a", ")")
         fits = follows_path if opening in _PATHS else opening != "SELECT" or before.text == "{"
@@ -180,9 +184,9 @@ def _occurrences(opening: str, tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[int]) -> Iterator[Stage]:
-    """Cut the operations in front of each Distinct and Group, and let equal solutions meet at the end.
+    """Cut the operations before each Distinct and Group, and let equal solutions meet at the end.
 
-    `shown` are the places of the last columns that the solutions have.
+    `shown` are the positions of the last columns that solutions have.
     """
     cuts = [i for i, operation in enumerate(operations) if _key(operation) is not None]
     if not cuts or cuts[0]:
@@ -194,7 +198,7 @@ def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[i
         wanted = shown if end == len(operations) else range(len(origins))
         copied = tuple(dict.fromkeys(place for i in wanted if (place := origins[i]) is not None))
         compared = _key(part[0]) if part else None
-        # where nothing is compared, which only the first stage may do, rows that are equal in the end meet
+        # If nothing is compared, which is possible in the first stage only, equal solutions must meet.
         key = (copied or tuple(range(len(inputs)))) if compared is None else compared
         stage = Stage(inputs, key, part)
         yield stage
@@ -203,9 +207,9 @@ def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[i
 
 
 def _origins(inputs: Columns, operations: Sequence[Operation]) -> list[int | None]:
-    """Give per column of the rows in the end the place of the input's column that it copies.
+    """Give, per column of the last rows, the position of the input column that it copies.
 
-    A column of the same name may be another one: a subquery hides its own.
+    A column of the same name may be a different one, because a subquery hides its own variables.
     """
     origins: list[int | None] = list(range(len(inputs)))
     for operation in operations:
@@ -214,7 +218,9 @@ def _origins(inputs: Columns, operations: Sequence[Operation]) -> list[int | Non
 
 
 def _key(operation: Operation) -> tuple[int, ...] | None:
-    """Give the places of the columns that an operator compares rows by; None for one of single rows."""
+    """Give the positions of the columns by which an operator compares rows; None if it looks at
+    single rows.
+    """
     if isinstance(operation.node, algebra.Distinct):
         return tuple(range(len(operation.inputs)))
     if isinstance(operation.node, algebra.Group):

@@ -1,4 +1,4 @@
-"""Partial solutions: columns of texts and their hashes by variable, and the weight of each row."""
+"""Partial solutions: a column of texts and a column of hashes per variable, and the weight of each row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rows:
     def __init__(self, weight: Numbers, columns: Mapping[int, Column]) -> None:
         self.weight = weight
         self.columns = columns
-        """By the number of the variable."""
+        """The columns by the number of their variable."""
 
     @classmethod
     def of(cls, table: pa.Table, variables: Sequence[int]) -> Rows:
@@ -39,19 +39,19 @@ class Rows:
     @property
     def table(self) -> pa.Table:
         """The rows as a table: `weight`, and `v…` and `h…` per variable."""
-        columns = sorted(self.columns.items())  # rows that took different ways are put together
+        columns = sorted(self.columns.items())  # sorted, as rows that came by different ways are concatenated
         texts = {f"v{v}": texts for v, (texts, _) in columns}
         hashes = {f"h{v}": hashes for v, (_, hashes) in columns}
         return pa.table({"weight": self.weight} | texts | hashes)
 
     def take(self, places: Numbers) -> Rows:
-        """Give the rows at some places."""
+        """Give the rows at some positions."""
         at = pa.array(places)
         columns = {v: (texts.take(at), hashes[places]) for v, (texts, hashes) in self.columns.items()}
         return Rows(self.weight[places], columns)
 
     def where(self, condition: Condition, names: Sequence[str]) -> Rows:
-        """Give the rows of which a condition holds; `names` are those of all variables."""
+        """Give the rows of which a condition holds; `names` are the names of all variables."""
         read = [v for v in self.columns if names[v] in condition.variables]
         terms = TextTerms()
         test = condition.condition({names[v]: place for place, v in enumerate(read)}, terms)

@@ -1,7 +1,7 @@
-"""Sorted, immutable tables of rows with weights, and vectorised look-ups in them.
+"""Runs: sorted, immutable tables of rows with weights, and vectorised look-ups in them.
 
-A run is sorted by index number, key and rest, which are hashes; a look-up gives ranges of candidates, whose
-texts the caller compares, so that no answer rests on a hash.
+A run is sorted by index number, key and rest. Key and rest are hashes, so a look-up gives ranges of
+candidates. The caller compares their texts, so that no answer depends on a hash.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of runs: `index`, `key`, `rest`, `weight`, texts `v0`…, and hashes `h0`… of some."""
+    """The columns of runs: `index`, `key`, `rest`, `weight`, texts `v0`…, and hashes `h0`… of some of
+    these.
+    """
 
     texts: int
     hashes: int = 0
     held: bool = False
-    """Whether each row carries bytes too, in the column `held`."""
+    """Whether each row also carries bytes, in the column `held`."""
 
     @property
     def text_names(self) -> list[str]:
-        """The names of the columns that tell rows apart."""
+        """The names of the columns that identify a row."""
         return [f"v{i}" for i in range(self.texts)]
 
     @property
@@ -51,7 +53,7 @@ class Layout:
 
 
 class Run:
-    """One sorted table; its columns are contiguous."""
+    """One sorted table; each of its columns is contiguous."""
 
     __slots__ = ("_index", "_key", "_rest", "table", "weight")
 
@@ -73,12 +75,12 @@ class Run:
         return column.chunk(0).to_numpy()
 
     def texts(self, name: str, places: pa.Array) -> pa.Array:
-        """Give the texts of a column at some places."""
+        """Give the texts of a column at some positions."""
         column = self.table.column(name)
         return column.chunk(0).take(places) if len(column) else pa.array([], pa.string())
 
     def find(self, index: int, keys: Numbers, rests: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Give per key, or per key and rest, where its rows begin and end."""
+        """Give, per key or per key and rest, where its rows begin and end."""
         first, last = (int(n) for n in np.searchsorted(self._index, [index, index + 1]))
         within = self._key[first:last]
         begin = np.searchsorted(within, keys, "left") + first
@@ -90,7 +92,7 @@ class Run:
 
 
 def expand(begin: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
-    """Pair each range's number with each place in it.
+    """Pair the number of each range with each position in it.
 
     >>> [list(map(int, numbers)) for numbers in expand(np.array([5, 9, 2]), np.array([7, 9, 3]))]
     [[0, 0, 2], [5, 6, 2]]
@@ -102,19 +104,19 @@ def expand(begin: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def equal(left: Any, right: Any) -> npt.NDArray[np.bool_]:
-    """Compare texts place by place; a text may stand on the right for all."""
+    """Compare texts position by position; the right side may be one text for all."""
     same: npt.NDArray[np.bool_] = np.asarray(pc.equal(left, right).to_numpy(zero_copy_only=False), np.bool_)
     return same
 
 
 def sort_rows(table: pa.Table) -> pa.Table:
-    """Sort a table as runs are."""
+    """Sort a table as a run is sorted."""
     keys = [table.column(name).to_numpy() for name in ("rest", "key", "index")]
     return table.take(pa.array(np.lexsort(keys))).combine_chunks()
 
 
 def sum_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
-    """Add the weights of equal rows, leave out those that sum to 0, and sort."""
+    """Add the weights of equal rows, drop those with sum 0, and sort."""
     names = ["index", *layout.text_names]
     others = ["key", "rest", *layout.hash_names]
     grouped = pa.concat_tables(tables).group_by(names, use_threads=False)
@@ -126,7 +128,7 @@ def sum_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
 
 
 def _bisect(values: Numbers, begin: Numbers, end: Numbers, wanted: Numbers, *, right: bool) -> Numbers:
-    """Find each wanted value within its own range."""
+    """Find each wanted value within its own range, all ranges at once."""
     low, high = begin.copy(), end.copy()
     while True:
         is_open = low < high

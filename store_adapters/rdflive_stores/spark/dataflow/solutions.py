@@ -1,4 +1,4 @@
-"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL where it is unbound."""
+"""Solutions as tables: `weight`, then a text column `v0`… per variable, NULL where unbound."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rdflive_stores.spark.dataflow.terms import TextTerms
 __all__ = ["Cells", "Texts", "hash_rows", "net", "pick", "solutions", "texts_of", "width"]
 
 Texts: TypeAlias = tuple[str | None, ...]
-"""Some columns of one row."""
+"""The texts of some columns of one row."""
 
 
 def solutions(weight: Any, columns: Iterable[Any]) -> pa.Table:
@@ -33,20 +33,20 @@ def width(rows: pa.Table) -> int:
 
 
 def net(rows: pa.Table) -> pa.Table:
-    """Add the weights of equal rows and leave out those that sum to 0.
+    """Add the weights of equal rows and drop those with sum 0.
 
     >>> net(solutions([1, 2, -1, 1], [["a", None, "a", None]])).to_pydict()
     {'weight': [3], 'v0': [None]}
     """
     names = rows.column_names[1:]
     summed = rows.group_by(names, use_threads=False).aggregate([("weight", "sum")])
-    # of no columns and no rows there is one sum, which is NULL
+    # Arrow gives one sum, NULL, for a table without columns and rows
     summed = summed.filter(pc.fill_null(pc.not_equal(summed["weight_sum"], 0), False))
     return solutions(summed["weight_sum"], (summed[name] for name in names))
 
 
 def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
-    """Give the columns at some places, unbound ones for None; rows that become equal add up.
+    """Give the columns at some positions, an unbound column for None; rows that become equal are added.
 
     >>> pick(solutions([1, 2], [["a", "a"], ["b", "c"]]), [0, None]).to_pydict()
     {'weight': [3], 'v0': ['a'], 'v1': [None]}
@@ -57,7 +57,10 @@ def pick(rows: pa.Table, places: Sequence[int | None]) -> pa.Table:
 
 
 def hash_rows(rows: pa.Table, places: Iterable[int]) -> Numbers:
-    """Hash the texts at some places of each row; every process gives a text the same hash."""
+    """Hash the texts at some positions of each row. All processes give a text the same hash.
+
+    Python's `hash` of a string differs between processes, and rows must meet across them.
+    """
     return mix((_numbers(rows[f"v{place}"], _hash) for place in places), rows.num_rows)
 
 
@@ -68,7 +71,7 @@ def texts_of(rows: pa.Table, places: Iterable[int]) -> Iterable[Texts]:
 
 
 class Cells:
-    """What expressions read of each row, as ids."""
+    """The cells of rows that expressions read, as ids."""
 
     __slots__ = ("_read", "_terms", "places")
 
@@ -78,7 +81,7 @@ class Cells:
         self._read = tuple(read.values())
         self._terms = terms
         self.places = {name: place for place, name in enumerate(read)}
-        """By the name of a variable its place in the rows of ids."""
+        """Position in the rows of ids, by the name of the variable."""
 
     def rows(self, rows: pa.Table) -> Iterator[tuple[int, ...]]:
         """Give the ids row by row."""
@@ -87,7 +90,7 @@ class Cells:
 
 
 def _numbers(texts: pa.ChunkedArray, number: Callable[[str | None], int]) -> Numbers:
-    """Give the number of each text, asking once for equal ones."""
+    """Give the id of each text, asking once per distinct text."""
     encoded = texts.combine_chunks().dictionary_encode(null_encoding="encode")
     numbers = np.fromiter(map(number, encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
     found: Numbers = numbers[encoded.indices.to_numpy()]

@@ -1,9 +1,9 @@
-"""What stages remember: per bucket a base and the changes of later micro-batches, in immutable files.
+"""State: per bucket a base and the changes of later micro-batches, in immutable files.
 
-A micro-batch reads what came before it and writes one file of its own, under its number; run again after a
-failure it reads the same and writes the same. Files are merged when the changes outgrow a share of the
-base, so a bucket holds at most about half as much again as what is live. What a merge replaced is removed
-two micro-batches later, when nothing can read it any more.
+A micro-batch reads what came before it and writes one file of its own, named by its number. Run again after a
+failure, it reads the same and writes the same, so Spark's recovery is all that is needed. Files are merged
+when the changes outgrow a share of the base, so a bucket is at most about half as large again as its live
+rows. Files that a merge replaced are removed two micro-batches later, when no retry can read them any more.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _FILE: Final = re.compile(r"(base|delta)-(\d+)\.arrow")
 _DRAFT: Final = re.compile(r"\w+-(\d+)\.arrow\.[0-9a-f]+")
 _MOST_FILES: Final = 8
 _LEAST_BYTES: Final = 1 << 18
-"""Below this size merging by share would merge all the time."""
+"""Below this size, merging by share would happen with nearly every micro-batch."""
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
 
 
 class StateError(RdfliveError, ValueError):
-    """State is missing, damaged, or that of another query or micro-batch."""
+    """State is missing, damaged, or belongs to another query or micro-batch."""
 
 
 class Moment(NamedTuple):
-    """Which micro-batch of which streaming query a task works for."""
+    """The micro-batch of the streaming query that a task works for."""
 
     folder: str
-    """Where the state of the query is."""
+    """The folder of the query's state."""
     batch: int
 
 
 def moment(root: str) -> Moment:
-    """Ask Spark for the query and the micro-batch of the task that calls.
+    """Ask Spark for the query and the micro-batch of the calling task.
 
-    Each query has a folder of its own, so that two over the same DataFrame do not meet.
+    Each query has a folder of its own, so that two queries over one DataFrame do not share state.
     """
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
@@ -79,31 +79,32 @@ class Bucket:
 
     @classmethod
     def of(cls, now: Moment, name: str, bucket: int, layout: Layout, merge: Merge = sum_rows) -> Bucket:
-        """Open the bucket of a query; there may be nothing in it yet."""
+        """Open a bucket of a query; it may be empty."""
         folder = os.path.join(now.folder, name, str(bucket))
         os.makedirs(folder, exist_ok=True)
         return cls(folder, layout, merge)
 
     def before(self, batch: int) -> list[Run]:
-        """Read the state in front of a micro-batch, oldest first."""
+        """Read the state before a micro-batch, oldest file first."""
         return [Run(self._read(file.name)) for file in _in_force(self._files(), batch - 1)]
 
     def settle(self, batch: int) -> list[Run]:
-        """Read the state in front of a micro-batch, merged first where that is due."""
+        """Read the state before a micro-batch, merging files first if that is due."""
         runs = self.before(batch)
         sizes = [run.table.nbytes for run in runs]
         if len(runs) > 1 and (len(runs) > _MOST_FILES or sum(sizes[1:]) > max(sizes[0] // 2, _LEAST_BYTES)):
             merged = self.merge([run.table for run in runs], self.layout)
             self._write(f"base-{batch - 1}.arrow", merged)
             runs = [Run(merged)]
+        # Spark may run the micro-batch before this one again, which reads the state before that.
         self._clean(batch - 2)
         return runs
 
     def compact(self, batch: int) -> None:
-        """Merge the state after a micro-batch into one file; nobody may be working on the bucket.
+        """Merge the state after a micro-batch into one file; nobody else may work on the bucket.
 
-        The micro-batch must be the last that Spark committed: one that was stopped half-way runs again, and
-        reads what was before it.
+        The micro-batch must be the last that Spark committed. One that was stopped half-way runs again and
+        needs the state before it.
         """
         runs = self.before(batch + 1)
         if len(runs) > 1:
@@ -111,9 +112,11 @@ class Bucket:
         self._clean(batch)
 
     def add(self, batch: int, rows: pa.Table) -> Run | None:
-        """Write the changes of a micro-batch; None where there are none."""
+        """Write the changes of a micro-batch; None if there are none."""
         if not rows.num_rows:
-            with suppress(FileNotFoundError):  # of an attempt that Spark has forgotten
+            with suppress(
+                FileNotFoundError
+            ):  # left by an earlier attempt at this micro-batch, which had rows
                 os.remove(os.path.join(self.folder, f"delta-{batch}.arrow"))
             return None
         table = sort_rows(rows.select(self.layout.schema.names).cast(self.layout.schema))
@@ -121,7 +124,7 @@ class Bucket:
         return Run(table)
 
     def added(self, batch: int) -> Run | None:
-        """Read the changes of a micro-batch; None where it brought none here."""
+        """Read the changes of a micro-batch; None if there were none here."""
         name = f"delta-{batch}.arrow"
         return Run(self._read(name)) if os.path.exists(os.path.join(self.folder, name)) else None
 
@@ -138,7 +141,7 @@ class Bucket:
             raise StateError(f"{path} is damaged: {error}; start anew with another checkpoint") from error
 
     def _write(self, name: str, table: pa.Table) -> None:
-        """Write a file all at once: a task that is killed leaves nothing under the name."""
+        """Write a file in one step, so that a killed task leaves nothing under the name."""
         path = os.path.join(self.folder, name)
         draft = f"{path}.{uuid4().hex}"  # a process of the same number on another machine may write too
         with pa.OSFile(draft, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
@@ -146,14 +149,14 @@ class Bucket:
         os.replace(draft, path)
 
     def _clean(self, batch: int) -> None:
-        """Remove what the last base up to a micro-batch replaced, and drafts that killed tasks left."""
+        """Remove what the last base up to a micro-batch replaced, and drafts of killed tasks."""
         files = self._files()
         base = _last_base(files, batch)
         old = [file.name for file in files if file.batch < base or (file.batch == base and file.is_delta)]
         drafts = (_DRAFT.fullmatch(name) for name in os.listdir(self.folder))
         old += [draft[0] for draft in drafts if draft is not None and int(draft[1]) <= batch]
         for name in old:
-            with suppress(FileNotFoundError):  # a task that Spark runs twice
+            with suppress(FileNotFoundError):  # another attempt at the task has removed it
                 os.remove(os.path.join(self.folder, name))
 
 

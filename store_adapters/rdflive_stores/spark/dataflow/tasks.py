@@ -1,4 +1,4 @@
-"""What Spark calls: the stages as functions of Arrow batches, each for the micro-batch that is under way."""
+"""The functions that Spark calls: each stage over Arrow batches, for the present micro-batch."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rdflive_stores.spark.dataflow.state import Bucket, Merge, Moment, StateErro
 __all__ = ["PLAN", "StateError", "check", "compact", "finish", "is_done", "match", "signature", "walk"]
 
 PLAN: Final = "plan.json"
-"""The file that says what the state of a query is for."""
+"""The file that tells which query and partitions the state belongs to."""
 _FORMAT: Final = 1
-"""Counts what changes how state is written; the states of groups are pickled."""
+"""The version of how state is written, increased with each change; the states of groups are pickled."""
 _ANEW: Final = "start anew with another checkpoint"
 _REACHED: Final = "reached"
-"""The folder that says up to where each part of the state is."""
+"""The folder that tells which micro-batch each part of the state has reached."""
 
 
 def match(
     plan: QueryPlan, root: str, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `matching.match`; the first task of a micro-batch, so it looks whose state this is, and of when."""
+    """Run `matching.match`. As the first task of a micro-batch it checks that the state is the right one."""
     now, part = moment(root), _part()
     if not now.batch:
         _claim(plan, now.folder, buckets)
@@ -53,7 +53,7 @@ def walk(
 def finish(
     plan: QueryPlan, root: str, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run `finishing.finish`; the last stage of a micro-batch says which parts are done."""
+    """Run `finishing.finish`. The last stage of a micro-batch notes which parts are done."""
     now = moment(root)
     parts: list[int] = []
     yield from finishing.finish(plan, now, buckets, number, unmark(batches, parts))
@@ -65,12 +65,12 @@ def finish(
 
 
 def is_done(now: Moment, buckets: int) -> bool:
-    """Tell whether all parts of a micro-batch have run, which a sink that reads it in part leaves undone."""
+    """Tell whether all parts of a micro-batch have run; a sink that reads only some rows leaves parts out."""
     return all(_noted(now.folder, part) == now.batch for part in range(buckets))
 
 
 def compact(plan: QueryPlan, now: Moment, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Merge the files of some buckets of a query that does not run; gives the buckets back.
+    """Merge the files of some buckets of a query that is not running; gives the buckets back.
 
     `now` is the last micro-batch that Spark committed.
     """
@@ -82,7 +82,7 @@ def compact(plan: QueryPlan, now: Moment, batches: Iterable[pa.RecordBatch]) -> 
 
 
 def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
-    """Say what state depends on: two plans of one signature read each other's."""
+    """Describe what state depends on: two plans with one signature can read each other's state."""
     matching_ = plan.matching
     patterns = [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching_.patterns]
     above = [e.text for step in plan.plan.steps for e in step.node.expressions]
@@ -97,7 +97,7 @@ def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
 
 
 def check(folder: str, mine: dict[str, Any]) -> None:
-    """Look whose the state in a folder is; raises `StateError`, also if there is none."""
+    """Check that the state in a folder belongs to this query; raises `StateError`, also if there is none."""
     try:
         with open(os.path.join(folder, PLAN), encoding="utf-8") as file:
             theirs = json.load(file)
@@ -120,7 +120,7 @@ def check(folder: str, mine: dict[str, Any]) -> None:
 
 
 def _claim(plan: QueryPlan, folder: str, buckets: int) -> None:
-    """Make the folders of a new query, and write down whose they are."""
+    """Make the folders of a new query, and note that they are its own."""
     path = os.path.join(folder, PLAN)
     if os.path.exists(path):
         return
@@ -131,7 +131,7 @@ def _claim(plan: QueryPlan, folder: str, buckets: int) -> None:
 
 
 def _check_part(plan: QueryPlan, now: Moment, part: int) -> None:
-    """Refuse a part that does not stand right in front of the micro-batch, or right behind it."""
+    """Refuse a part of the state that is neither just before nor just after the micro-batch."""
     for name in _kept(plan):
         if not os.path.isdir(os.path.join(now.folder, name, str(part))):
             raise StateError(f"{now.folder} has lost its folder {name}/{part}; {_ANEW}")
@@ -146,7 +146,7 @@ def _check_part(plan: QueryPlan, now: Moment, part: int) -> None:
 
 
 def _kept(plan: QueryPlan) -> dict[str, tuple[Layout, Merge]]:
-    """Say what is kept: by the name of the folder its layout, and how its files are merged."""
+    """Describe what is kept: per folder name, its layout and how its files are merged."""
     return {
         matching.LIVE: (matching.LAYOUT, sum_rows),
         walking.ARRANGED: (walking.layout(plan.matching), sum_rows),
@@ -162,7 +162,7 @@ def _part() -> int:
 
 
 def _note(now: Moment, part: int) -> None:
-    """Write down which micro-batch a part of the state has reached."""
+    """Note which micro-batch a part of the state has reached."""
     _write(os.path.join(now.folder, _REACHED, str(part)), str(now.batch))
 
 
@@ -175,7 +175,7 @@ def _noted(folder: str, part: int) -> int | None:
 
 
 def _write(path: str, text: str) -> None:
-    """Write a file all at once; another task that writes it writes the same."""
+    """Write a file in one step; other tasks that write it write the same content."""
     draft = f"{path}.{uuid4().hex}"
     with open(draft, "w", encoding="utf-8") as file:
         file.write(text)

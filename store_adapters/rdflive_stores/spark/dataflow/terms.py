@@ -1,4 +1,4 @@
-"""N-Triples texts as the ids and rdflib terms that expressions are evaluated on."""
+"""N-Triples texts as ids and as the rdflib terms that expressions compute with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNBOUND: Final = 0
 
 
 class TextTerms:
-    """Numbers texts in the order they come; 0 is unbound.
+    """Numbers texts in the order in which they come; 0 is unbound.
 
     >>> terms = TextTerms()
     >>> terms.value(terms.id('"7"'))
@@ -49,7 +49,7 @@ class TextTerms:
         return term
 
     def intern(self, term: Any, /) -> int:
-        """Give the number of a computed term; unbound where no text can hold it."""
+        """Give the id of a computed term; unbound if no text can represent it."""
         try:
             return self.id(write_term(term))
         except UnwritableError:

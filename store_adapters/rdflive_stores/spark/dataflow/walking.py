@@ -1,7 +1,8 @@
-"""The middle stages: rows meet the patterns of one star after another, until they are solutions.
+"""The middle stages: rows are joined with the patterns of one star after another, until they are solutions.
 
-A change of pattern i meets the new state of the patterns before i and the old state of those behind it, so
-that the changes of all patterns together add up to the change of the join.
+A change of pattern i is joined with the new state of the patterns before i and the old state of those after
+it. So the changes of all patterns together add up to the change of the join: Δ(A ⋈ B) = ΔA ⋈ B + (A + ΔA) ⋈
+ΔB.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ __all__ = ["ARRANGED", "DONE", "MOST_PARTNERS", "finish", "layout", "walk"]
 ARRANGED: Final = "arranged"
 """The folder of the arrangements."""
 DONE: Final = -1
-"""The kind of solutions: stages between pass them on."""
+"""The kind of packets with solutions, which stages in between pass on."""
 MOST_PARTNERS: Final = 256
-"""Partners of one row at a star, above which it takes the detour, if there is one."""
+"""A row with more partners than this at a star takes the detour, if there is one."""
 _MOST_PAIRS: Final = 1 << 18
-"""Rows that one join makes at a time, where a single row does not make more."""
+"""How many rows one join makes at a time, unless a single row makes more."""
 
 
 def layout(plan: MatchPlan) -> Layout:
@@ -40,13 +41,15 @@ def layout(plan: MatchPlan) -> Layout:
 def walk(
     plan: MatchPlan, now: Moment, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Let rows visit the star in whose bucket they are, and send them on; `number` counts the visits."""
+    """Join rows with the star in whose bucket they are, and send them on; `number` counts the visits."""
     for bucket, kinds in unpack(batches):
         done = kinds.pop(DONE, None)
         if done is not None:
             yield from pack(done, DONE, np.full(done.num_rows, bucket))
         state = Bucket.of(now, ARRANGED, bucket, layout(plan))
         if number == 0:
+            # The first visit brings the new matches, and is the only one that writes. Later visits read its
+            # file.
             before = state.settle(now.batch)
             added = state.add(now.batch, _updates(plan, kinds))
         else:
@@ -58,14 +61,14 @@ def walk(
 
 
 def finish(plan: MatchPlan, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send solutions to the bucket where equal ones meet."""
+    """Send solutions to the buckets where equal ones meet."""
     texts = {f"v{place}": rows.columns[v][0] for place, v in enumerate(plan.columns)}
     spread = mix((rows.columns[v][1] for v in plan.spread), len(rows))
     yield from pack(pa.table({"weight": rows.weight} | texts), DONE, bucket_of(spread, buckets))
 
 
 def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
-    """Arrange the matches that came by routes which feed an arrangement."""
+    """Give the matches that were sent here to be added to arrangements."""
     shape = layout(plan)
     parts = [shape.schema.empty_table()]
     for kind, table in kinds.items():
@@ -91,7 +94,7 @@ def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
 
 
 def _walkers(plan: MatchPlan, number: int, kinds: dict[int, pa.Table]) -> Iterator[tuple[int, Rows]]:
-    """Give the rows that are on their way, by the number of the way."""
+    """Give the rows that are on their way, with the number of the way."""
     for kind, table in kinds.items():
         if number == 0 and not plan.routes[kind].walks:
             continue
@@ -115,12 +118,13 @@ def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> I
 def _meet(
     plan: MatchPlan, way: int, number: int, rows: Rows, before: Sequence[Run], after: Sequence[Run]
 ) -> Iterator[tuple[int, Rows]]:
-    """Join rows with all patterns of a star: only those that find a partner in each are joined with any.
+    """Join rows with all patterns of a star, after dropping rows that lack a partner in any of them.
 
-    Gives the rows with the number of the way by which they go on.
+    Gives the rows with the number of the way on which they go on.
     """
     seed, visit = plan.ways[way].seed, plan.ways[way].visits[number]
     stages = [(join, after if join.pattern < seed else before) for join in visit.joins]
+    # Counting candidates is a bisection per row. It avoids joins whose rows the next pattern would drop.
     pairs = np.ones(len(rows))
     for join, runs in stages:
         partners = _count(plan.patterns[join.pattern], join, visit.centre, rows, runs)
@@ -140,7 +144,7 @@ def _meet(
 
 
 def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
-    """Cut rows so that what they are joined to stays small."""
+    """Cut rows so that the results of joining each piece stay small."""
     places = np.nonzero(pairs)[0]
     turns = np.floor_divide(np.cumsum(pairs[places]), _MOST_PAIRS)
     for turn in np.unique(turns):
@@ -150,7 +154,7 @@ def _pieces(rows: Rows, pairs: npt.NDArray[np.float64]) -> Iterator[Rows]:
 def _find(
     pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, run: Run
 ) -> tuple[Numbers, Numbers]:
-    """Find the candidates of each row: by the centre, and by one more variable where it is bound."""
+    """Find the candidates of each row by the centre, and by one more variable if it is bound."""
     keys = np.zeros(len(rows), np.int64) if centre is None else rows.columns[centre][1]
     rest = next((v for v in pattern.variables if v != centre), None)
     bound = rows.columns.get(rest) if rest is not None else None
@@ -168,7 +172,7 @@ def _count(
 
 
 def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, runs: Sequence[Run]) -> Rows:
-    """Pair rows with the matches of a pattern that agree in all variables which both have."""
+    """Pair rows with the matches of a pattern that agree in all shared variables."""
     parts = []
     for run in runs:
         mine, theirs = expand(*_find(pattern, join, centre, rows, run))
@@ -179,6 +183,7 @@ def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, ru
 
 def _pair(pattern: Pattern, rows: Rows, mine: Numbers, run: Run, theirs: Numbers) -> Rows:
     at = pa.array(theirs)
+    # Candidates were found by hashes, so shared variables are compared by text.
     same = np.ones(len(mine), np.bool_)
     new: dict[int, Column] = {}
     for place, variable in enumerate(pattern.variables):

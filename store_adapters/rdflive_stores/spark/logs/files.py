@@ -1,4 +1,4 @@
-"""The files of a log: which they are, in which order, and whether they are still the ones that were read."""
+"""The files of a log: which they are, in which order, and whether they are still those that were read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 STOPPED: Final = b"RECORDING-STOPPED\n"
-"""The last line of a log whose recording could not go on; it is no RDF Patch, so nobody reads past it."""
+"""The last line of a log whose recording could not go on. It is not RDF Patch, so no reader gets past it."""
 _CHECKED: Final = 4096
 _BLOCK: Final = 1 << 20
 _OFFERED: Final = " and ".join(
@@ -38,28 +38,28 @@ _OFFERED: Final = " and ".join(
 
 
 class FilePlace(TypedDict):
-    """How far a file was read, as an offset of the stream has it."""
+    """How far a file was read, in the form of an offset of the stream."""
 
     end: int
     """The bytes read."""
     check: int
-    """The checksum of the last of them."""
+    """The checksum of the last bytes that were read."""
     path: str
     """The absolute path of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """A log that is a file, or a folder of files that follow each other in the order of their names.
+    """A log: one file, or a folder of files that follow each other in the order of their names.
 
-    Of a folder, what is hidden, in a folder below, or named `_…` or `….tmp` does not belong to it.
+    In a folder, hidden files, subfolders, and files named `_…` or `….tmp` are ignored.
     """
 
     folder: str
     only: str | None
     """The name of the one file; None for all."""
     feed: str | None
-    """The format of all files; None where their endings tell."""
+    """The format of all files; None if their endings tell it."""
 
     @classmethod
     def at(cls, path: str, feed: str | None) -> LogFiles:
@@ -78,7 +78,7 @@ class LogFiles:
         return cls(os.path.dirname(path), os.path.basename(path), feed)
 
     def names(self) -> list[str]:
-        """List the names of the files that there are now, in their order."""
+        """List the names of the present files, in order."""
         if self.only is not None:
             return [self.only] if os.path.exists(self.path(self.only)) else []
         with os.scandir(self.folder) as found:
@@ -119,14 +119,14 @@ def open_log(path: str) -> Iterator[BinaryIO]:
 
 
 def checksum(stream: BinaryIO, end: int) -> int:
-    """Compute the CRC-32 of the last bytes, up to 4096, in front of a place."""
+    """Compute the CRC-32 of the last bytes, up to 4096, before a position."""
     start = max(0, end - _CHECKED)
     stream.seek(start)
     return zlib.crc32(stream.read(end - start))
 
 
 def still_has(path: str, end: int, check: int) -> bool:
-    """True when a file has at least `end` bytes and `check` is the checksum in front of there."""
+    """True if a file has at least `end` bytes and `check` is the checksum before that position."""
     try:
         with open_log(path) as stream:
             return fault_before(stream, end, check) is None
@@ -135,14 +135,14 @@ def still_has(path: str, end: int, check: int) -> bool:
 
 
 def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
-    """Make sure that a file is the one that was read up to a place; raises `ResyncNeeded`."""
+    """Check that a file is the one that was read up to a position; raises `ResyncNeeded`."""
     fault = fault_before(stream, place["end"], place["check"])
     if fault is not None:
         raise resync(path, f"{fault} byte {place['end']}, up to where it was read the last time")
 
 
 def resync(path: str, reason: str) -> ResyncNeeded:
-    """Make the error that says how whoever reads a log through Spark starts anew."""
+    """Make the error that explains how to start reading a log through Spark anew."""
     error = ResyncNeeded(path, reason)
     error.args = (
         f"{path}: {reason}; resync: with a new checkpoint read the log from its beginning; a mirror needs "
@@ -152,7 +152,7 @@ def resync(path: str, reason: str) -> ResyncNeeded:
 
 
 def fault_before(stream: BinaryIO, end: int, check: int) -> str | None:
-    """Tell what is wrong in front of a byte; None where it is as it was read."""
+    """Tell what is wrong before a byte; None if the file is as it was read."""
     if stream.seek(0, os.SEEK_END) < end:
         return "ends before"
     return None if checksum(stream, end) == check else "has changed before"
@@ -166,7 +166,9 @@ def is_stopped(stream: BinaryIO, size: int) -> bool:
 
 
 def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
-    """Raise a `FeedError` for the line that begins at a byte; its number is counted only now."""
+    """Raise a `FeedError` for the line that begins at a byte. Only now are lines counted, as that
+    reads the file.
+    """
     with open_log(path) as stream:
         number, left, before = 1, offset, b""
         while left and (block := stream.read(min(left, _BLOCK))):

@@ -1,8 +1,8 @@
-"""From the bytes of a log to change rows, a piece at a time and mostly without Python objects.
+"""From the bytes of a log to change rows, one piece at a time and mostly without Python objects.
 
-A row as most writers write it is taken apart by one regular expression, which Arrow runs over all lines at
-once: it admits only terms whose canonical text is what stands there. Every other line goes through the feed's
-own decoder.
+A row in the form that most writers use is split by one regular expression, which Arrow runs over all lines at
+once. It accepts only terms that are written canonically. Every other line goes through the feed's own
+decoder.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROWS: Final = pa.schema(
 _IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
 _BLANK: Final = r"_:[A-Za-z0-9_][A-Za-z0-9_:\-]*(?:\.+[A-Za-z0-9_:\-]+)*"
 _LITERAL: Final = rf'"(?:[^"\\\r\n]|\\[\\"nr])*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?'
-# At most four groups, and nothing to try twice: RE2 then runs it in one pass, three times as fast.
+# At most four groups and no ambiguity: RE2 then needs one pass and is three times as fast.
 _PLAIN_ROW: Final = (
     rf"[ \t]+(?P<s>{_IRI}|{_BLANK})[ \t]+(?P<p>{_IRI})[ \t]+(?P<o>{_IRI}|{_BLANK}|{_LITERAL})"
     rf"[ \t]+(?:(?P<g>{_IRI}|{_BLANK})[ \t]+)?\.[ \t]*\r?\n?$"
@@ -49,16 +49,16 @@ _MARK: Final = re.compile(r"[ \t]*(T[XCA])(?![A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
-    """A format of logs, as far as reading them in pieces goes."""
+    """A log format, as far as reading it in pieces needs to know it."""
 
     feed: FeedFormat
     transactions: bool
     signs: str
-    """What an insert and a delete begin with."""
+    """The beginnings of an insert and of a delete."""
 
     @property
     def plain_row(self) -> str:
-        """The expression of a row that stands there as it would be written."""
+        """The regular expression of a row that is written canonically."""
         return f"^[{re.escape(self.signs)}]{_PLAIN_ROW}"
 
 
@@ -166,7 +166,7 @@ def _check_text(content: bytes, lines: _Lines) -> None:
 
 
 class _Others(NamedTuple):
-    """What the lines mean that are not plain rows, each with its number in the piece."""
+    """The meaning of lines that are not plain rows, each with its number in the piece."""
 
     changes: list[tuple[int, tuple[str | None, ...]]]
     marks: list[tuple[int, str]]
@@ -206,14 +206,14 @@ def _read_change(decoder: Decoder, line: Line) -> tuple[str | None, ...] | None:
 
 @lru_cache(maxsize=64)
 def _checked_mark(kind: str, text: str) -> str:
-    """Give the kind of a line that begins or ends a transaction, if nothing else stands in it."""
+    """Give the kind of a line that begins or ends a transaction, if nothing else is in it."""
     line = Line(text, 1)
     RDF_PATCH.decoder().decode((line, Line("TA .", 2)) if kind == "TX" else (Line("TX .", 1), line))
     return kind
 
 
 def _places(lines: _Lines, marks: list[tuple[int, str]]) -> tuple[Numbers, Numbers, Any]:
-    """Give each line's unit, its place in that, and whether the unit is applied."""
+    """Give, per line, its unit, its position there, and whether the unit is applied."""
     count, piece = np.arange(len(lines)), lines.piece
     offsets = lines.offsets
     aborted = set(piece.aborted)

@@ -40,7 +40,7 @@ from rdflive_stores.spark.logs.scan import LogScan, Piece, UnendedError
 __all__ = ["LogReader", "LogSettings", "LogStreamReader", "read_log"]
 
 Offset: TypeAlias = dict[str, FilePlace]
-"""Up to where each file has been read, by its name."""
+"""Per file name, up to where it has been read."""
 _STOPPED: Final = (
     "the recording has stopped here, so what follows is not known; a new ChangeLog of the graph on this file "
     "goes on, and so does a reader then"
@@ -49,7 +49,7 @@ _STOPPED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What is read, and in which portions."""
+    """What is read, and in portions of which size."""
 
     files: LogFiles
     partition_bytes: int
@@ -57,13 +57,13 @@ class LogSettings:
     """How much a micro-batch reads; None for all there is."""
 
     def scan(self, name: str, start: int) -> LogScan:
-        """Begin to look through a file at the start of a unit."""
+        """Start looking through a file at the beginning of a unit."""
         transactions = self.files.form(name).transactions
         return LogScan(start, block=self.partition_bytes, transactions=transactions)
 
 
 class LogPartition(InputPartition):
-    """Some pieces of files, which follow each other."""
+    """Some pieces of files that follow each other."""
 
     def __init__(self, pieces: list[tuple[str, Piece]]) -> None:
         self.pieces = pieces
@@ -77,7 +77,7 @@ class LogReader(DataSourceReader):
         self._settings = settings
 
     def partitions(self) -> list[InputPartition]:
-        """Cut every file, up to its end."""
+        """Cut every file into pieces, up to its end."""
         settings = self._settings
         plan: list[tuple[str, list[Piece]]] = []
         for name in settings.files.names():
@@ -93,17 +93,17 @@ class LogReader(DataSourceReader):
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows the logs: Spark asks how far they go, then for the partitions up to there.
+    """Follows the logs: Spark asks how far they reach, then for the partitions up to there.
 
-    What was looked through for the first question is kept for the second and for the next trigger; after a
-    restart it is looked through again.
+    What was scanned for the first question is kept for the second and for the next trigger. After a restart
+    it is scanned again.
     """
 
     def __init__(self, settings: LogSettings) -> None:
         self._settings = settings
         self._files = settings.files
         self._scans: dict[str, tuple[LogScan, int]] = {}
-        """With the checksum in front of what each has looked at."""
+        """Per file, its scan, and the checksum before the position that it has reached."""
         self._targets: dict[str, int] | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -116,14 +116,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read no further than the files go now."""
+        """Read no further than the files reach now."""
         self._targets = self._sizes()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Find the end of the last unit there is, or of the one in which the limit is reached.
+        """Find the end of the last unit, or of the unit in which the limit is reached.
 
-        It lies in front of a line that says `STOPPED`, for that goes when the recording goes on; with nothing
-        new before the line it raises `FeedError`.
+        It is before a line that says `STOPPED`, because that line is removed when recording goes on. If there
+        is nothing new before the line, `FeedError` is raised.
         """
         sizes, offset = self._followed(start, self._sizes() if self._targets is None else self._targets)
         reading = max(start, default="")
@@ -165,7 +165,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_log(self._files, partition)
 
     def _sizes(self) -> dict[str, int]:
-        """Measure the files; their list comes first, so that one which another follows is at its end."""
+        """Measure the files. They are listed first, so that a file followed by another one is surely
+        complete.
+        """
         sizes = {}
         for name in self._files.names():
             try:
@@ -175,9 +177,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return sizes
 
     def _followed(self, start: Offset, sizes: dict[str, int]) -> tuple[dict[str, int], Offset]:
-        """Leave out what is compressed, and give the places of files that were read before they became so.
+        """Leave out compressed files, and give the positions of files that were read before being compressed.
 
-        Those stay in the offset, by which they are known the next time.
+        These stay in the offset, by which they are recognised the next time.
         """
         reading, kept = max(start, default=""), Offset()
         for name in (name for name in sizes if name.endswith(".gz")):
@@ -198,7 +200,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _advance(
         self, name: str, place: FilePlace, size: int, left: int, *, final: bool
     ) -> tuple[FilePlace, bool]:
-        """Look on in a file: give the place up to where it can be read, and whether its recording stopped."""
+        """Look further into a file: give the position up to which it can be read, and whether its
+        recording stopped.
+        """
         path, begin = self._files.path(name), place["end"]
         with _opened(path) as stream:
             check_read(stream, path, place)
@@ -216,7 +220,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return place, stopped
 
     def _covering(self, name: str, begun: FilePlace, place: FilePlace) -> LogScan:
-        """Give a scan that knows the stretch between two places."""
+        """Give a scan that knows what is between two positions."""
         path, begin, stop = self._files.path(name), begun["end"], place["end"]
         with _opened(path) as stream:
             check_read(stream, path, begun)
@@ -260,7 +264,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _packed(plan: list[tuple[str, list[Piece]]], size: int) -> Iterator[LogPartition]:
-    """Make partitions of pieces in their order: small ones together, those of a compressed file too."""
+    """Make partitions of pieces in order; small pieces share one, and so do those of a compressed file."""
     pack: list[tuple[str, Piece]] = []
     packed = 0
     for name, pieces in plan:

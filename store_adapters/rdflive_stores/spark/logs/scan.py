@@ -1,7 +1,7 @@
-"""Where a log may be cut: found by looking at its bytes, each once, without reading any row.
+"""Finds where a log may be cut, by looking at each of its bytes once and reading no row.
 
-A *unit* is a transaction, or a line outside of any. What a micro-batch reads ends with a unit. A partition
-may end with any line, for a transaction can be larger than memory: its pieces are told where it began.
+A *unit* is a transaction, or a line outside any. A micro-batch ends with a unit. A partition may end with any
+line, because a transaction can be larger than memory: its pieces are told where it began.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Piece(NamedTuple):
     start: int
     end: int
     begun: int | None = None
-    """Where the transaction begins that is open at the start."""
+    """Where the transaction begins that is open at the start of the piece."""
     part: int = 0
-    """The lines of that transaction in front of the piece, without its first."""
+    """The number of lines of that transaction before the piece, without its first."""
     aborted: tuple[int, ...] = ()
-    """Where transactions begin that go beyond a piece and end with TA."""
+    """Where transactions begin that reach beyond a piece and end with TA."""
 
 
 class UnendedError(RowError):
-    """Nothing ends a transaction."""
+    """A transaction has no end."""
 
     def __init__(self, begun: int) -> None:
         super().__init__("neither TC nor TA ends the transaction that begins here, so it is not applied")
@@ -43,10 +43,10 @@ class UnendedError(RowError):
 
 
 class LogScan:
-    """Looks through a log from the start of a unit on, reading `block` bytes at a time.
+    """Looks through a log from the beginning of a unit, reading `block` bytes at a time.
 
-    Without `transactions` every line is a unit. A log may end in LF, CRLF or CR; where it still grows, a line
-    counts when its LF is there, and units that no LF divides stay together.
+    Without `transactions` every line is a unit. A log may end in LF, CRLF or CR. While it grows, a line
+    counts when its LF is there, and units that no LF separates stay together.
     """
 
     def __init__(self, start: int, *, block: int, transactions: bool) -> None:
@@ -63,10 +63,10 @@ class LogScan:
         self._aborted: list[int] = []
 
     def advance(self, stream: BinaryIO, stop: int, *, until: int, final: bool) -> None:
-        """Look on up to byte `stop`, or to the first end of a unit at byte `until` or behind.
+        """Look on up to byte `stop`, or to the first end of a unit at or after byte `until`.
 
-        With `final` the log ends at `stop`: that ends its last line, and raises `UnendedError` inside a
-        transaction, as does the beginning of another.
+        With `final` the log ends at `stop`. That ends its last line; inside a transaction it raises
+        `UnendedError`, as does the beginning of another transaction.
         """
         stream.seek(self.known)
         while self.complete < until:
@@ -81,14 +81,14 @@ class LogScan:
                 self._cuts.append(self._piece_from(block))
 
     def pieces(self, start: int, end: int) -> list[Piece]:
-        """Cut a stretch between two ends of units, in the order of the log."""
+        """Cut what is between two ends of units into pieces, in order."""
         aborted = tuple(begun for begun in self._aborted if start <= begun < end)
         begins = [Piece(start, end), *(cut for cut in self._cuts if start < cut.start < end)]
         ends = [*(begin.start for begin in begins[1:]), end]
         return [begin._replace(end=to, aborted=aborted) for begin, to in zip(begins, ends, strict=True)]
 
     def forget(self, end: int) -> None:
-        """Forget what lies before the end of a unit: its pieces are not asked for again."""
+        """Forget what is before the end of a unit, whose pieces are not asked for again."""
         self.start = end
         self._cuts = [cut for cut in self._cuts if cut.start > end]
         self._aborted = [begun for begun in self._aborted if begun >= end]
@@ -102,7 +102,7 @@ class LogScan:
         return block if final else block[: block.rfind(b"\n") + 1]
 
     def _look(self, block: bytes, until: int) -> int:
-        """Find the units of a block, up to the first end at `until` or behind; say how far that was."""
+        """Find the units of a block, up to the first end at or after `until`; tell how far that was."""
         if _has_lone_cr(block):
             for start, kind in self._marks(block.replace(b"\r", b"\n")):
                 self._mark(start, kind)
@@ -153,7 +153,7 @@ class LogScan:
         return self.complete >= until
 
     def _piece_from(self, block: bytes) -> Piece:
-        """Give the piece that begins behind a block."""
+        """Give the piece that begins after a block."""
         begun = self._begun
         if begun is None:
             self._part = 0

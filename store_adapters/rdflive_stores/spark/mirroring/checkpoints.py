@@ -16,9 +16,10 @@ __all__ = ["Checkpoint"]
 
 
 class Checkpoint:
-    """Reads a checkpoint as Spark writes it, through Hadoop: the path may be of any of its file systems.
+    """Reads a checkpoint as Spark writes it, through Hadoop, since the path may be on any of its file
+    systems.
 
-    The folder is made at once; raises `RdfliveError` where it cannot be.
+    The folder is made at once; raises `RdfliveError` if that fails.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:

@@ -1,8 +1,12 @@
 """How far a graph has followed a streaming query, by the offsets of the query's source.
 
-The number of a micro-batch says nothing of its content once a checkpoint was lost, copied or put back. So a
-graph keeps, in the same commit as the data, the offsets at which the last micro-batch ended, as Spark's
-offset log has them; each micro-batch is compared with that before it is applied.
+The number of a micro-batch says nothing about its content once a checkpoint was lost, copied or restored. So
+a graph keeps, in the same commit as the data, the offsets at which its last micro-batch ended, as Spark's
+offset log has them. Each micro-batch is compared with that before it is applied.
+
+Example: the graph has `log.rdfp` up to byte 120. A new checkpoint gives a micro-batch from 0 to 200: its rows
+below 120 are dropped, the others are applied. A micro-batch from 150 on is refused, because rows from 120 to
+150 are missing.
 """
 
 from __future__ import annotations
@@ -18,30 +22,30 @@ from rdflive_stores.spark.change_rows import stream_offsets
 __all__ = ["BatchPlan", "Cursor", "Given", "Offsets", "StillHas", "resync", "step", "stream_ends"]
 
 Offsets: TypeAlias = Sequence[Any]
-"""An offset per source of a query, each as its source writes it; None for a source without data so far."""
+"""An offset per source of a query, as its source writes it; None for a source without data so far."""
 
 StillHas: TypeAlias = Callable[[str, int, int], bool]
-"""Tells whether a file, by its path, has at least so many bytes, and the last of them a checksum."""
+"""Tells whether a file, by its path, has at least this many bytes, the last of which have this checksum."""
 
 _FORM: Final = 2
-"""Of what a graph keeps."""
+"""The version of the text that a graph keeps."""
 _DELTA: Final = "reservoirId"
-"""Is in the offsets of Delta Lake's own source, which name a version of a table."""
+"""A key in offsets of Delta Lake's own source, which name a version of a table."""
 _MOVED: Final = " (if the checkpoint was moved, give the name= that it had, by default its former path)"
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What a graph keeps: the micro-batch that it took last, and where that ended."""
+    """What a graph keeps: the micro-batch that it took last, and the offsets where that ended."""
 
     query: str
     """The id that the checkpoint gives its query."""
     batch: int
     offsets: Offsets
     ahead: Mapping[str, int] = field(default_factory=dict)
-    """Streams of which the graph has more than that: those that a new checkpoint reads again."""
+    """Streams of which the graph has more than that, because a new checkpoint reads them again."""
     repeats: bool = False
-    """True where records may still come that were applied before, to be told by their numbers."""
+    """True while records may come that were applied before; they are recognised by their numbers."""
 
     def to_text(self) -> str:
         """Write it as it is kept."""
@@ -52,9 +56,9 @@ class Cursor:
 
     @classmethod
     def from_text(cls, text: str, name: str) -> Cursor:
-        """Read what is kept under a name, also in form 1, which did not say its form.
+        """Read what is kept under a name, also in form 1, which did not tell its form.
 
-        Raises `RdfliveError` for a later form, and where something else has kept it.
+        Raises `RdfliveError` for a later form, and if something else has written it.
 
         >>> Cursor.from_text(Cursor("a", 3, [{"log": 5}]).to_text(), "spark").batch
         3
@@ -77,25 +81,25 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A micro-batch as the checkpoint has it."""
+    """A micro-batch, as the checkpoint describes it."""
 
     query: str
     batch: int
     start: Offsets | None
-    """Where it begins; None for the first one of a checkpoint."""
+    """Where it begins; None for the first micro-batch of a checkpoint."""
     end: Offsets
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What is to be done with a micro-batch."""
+    """What to do with a micro-batch."""
 
     cursor: Cursor
-    """What is kept with it."""
+    """The cursor to keep with it."""
     applied: Mapping[str, int] = field(default_factory=dict)
-    """Of which streams it repeats rows: those below these offsets were applied before."""
+    """Streams of which it repeats rows, with the offsets below which rows were applied before."""
     doubtful: Mapping[str, int] = field(default_factory=dict)
-    """Those of them of which nobody knows where the micro-batch begins, unless its rows tell."""
+    """Those of them for which only the rows themselves can tell where the micro-batch begins."""
 
 
 def step(
@@ -107,12 +111,12 @@ def step(
     is_numbered: bool,
     still_has: StillHas,
 ) -> BatchPlan | None:
-    """Compare a micro-batch with what a graph has followed; None where it was applied before.
+    """Compare a micro-batch with what a graph has followed; None if it was applied before.
 
-    `is_positioned` says that rows tell their stream and offset, `is_numbered` that records have numbers of
-    their own, by which the decoder passes over those that it knows. Where rows of a file are passed over,
-    `still_has` is asked whether they are the ones that were applied. Raises `ResyncNeeded` where changes
-    between the two may be missing.
+    `is_positioned` tells that rows have a stream and an offset, `is_numbered` that records have numbers, by
+    which the decoder skips those that it knows. Before rows of a file are skipped, `still_has` is asked
+    whether they are the rows that were applied. Raises `ResyncNeeded` if changes between the two may be
+    missing.
     """
     if is_positioned:
         return _step_of_streams(stored, given, name, still_has)
@@ -124,6 +128,7 @@ def step(
             )
         return BatchPlan(_after(given))
     if stored.query == given.query:
+        # Spark runs a micro-batch again if it was stopped before noting it as done.
         if (stored.batch, stored.offsets) == (given.batch, given.end):
             return None
         if (stored.batch + 1, stored.offsets) == (given.batch, given.start):
@@ -162,7 +167,7 @@ def stream_ends(offsets: Offsets | None) -> dict[str, int] | None:
 
 
 def resync(name: str, reason: str) -> ResyncNeeded:
-    """Make the error that says how a mirror through Spark starts anew."""
+    """Make the error that explains how to start a mirror through Spark anew."""
     error = ResyncNeeded(name, reason)
     error.args = (
         f"the mirror {name!r} cannot go on: {reason}; resync: with a new checkpoint and another name mirror "
@@ -172,7 +177,7 @@ def resync(name: str, reason: str) -> ResyncNeeded:
 
 
 def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: StillHas) -> BatchPlan | None:
-    """Compare by where each stream stands: whatever the checkpoint, each row is applied once."""
+    """Compare positions per stream, so that each row is applied once, whatever the checkpoint."""
     had = {} if stored is None else {**(stream_ends(stored.offsets) or {}), **stored.ahead}
     start, end = stream_ends(given.start) or {}, stream_ends(given.end) or {}
     if had and end and had.keys().isdisjoint(end):
@@ -199,7 +204,7 @@ def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: 
 def _followed_logs(followed: Offsets, ends: Offsets) -> list[dict[str, Any]]:
     """Tell how far each log that a query reads was followed, per file; nothing for other sources.
 
-    A log is told by its files, and where none of them is left by its number among the sources.
+    A log is recognised by its files, or if none of them is left, by its number among the sources.
     """
     logs: list[dict[str, Any]] = []
     for number, end in enumerate(ends):
@@ -215,10 +220,10 @@ def _followed_logs(followed: Offsets, ends: Offsets) -> list[dict[str, Any]]:
 
 
 def _check_logs(logs: Sequence[Mapping[str, Any]], given: Given, name: str, still_has: StillHas) -> None:
-    """Make sure that the logs of a query are those that the graph has followed; raises `ResyncNeeded`.
+    """Check that the logs of a query are those that the graph has followed; raises `ResyncNeeded`.
 
-    A source compares a log with its checkpoint, so only the graph can tell one that was replaced, or lost a
-    file, while it had another checkpoint.
+    A source compares a log with its own checkpoint. So only the graph notices a log that was replaced, or
+    lost a file, while another checkpoint was in use.
     """
     starts = given.start or [None] * len(given.end)
     for had, start, end in zip(logs, starts, given.end, strict=True):
@@ -248,12 +253,12 @@ def _is_followed(
         if place is not None and place["end"] == had["end"]:
             return bool(place["check"] == had["check"])
     if start is not None and start["end"] > had["end"]:
-        return True  # told as a gap
+        return True  # the caller reports it as a gap
     return still_has(end["path"], had["end"], had["check"])
 
 
 def _furthest(log: Mapping[str, Any], offset: Any) -> Any:
-    """Give the offset of a source, with what the graph has of a log beyond it."""
+    """Give the offset of a source, extended by what the graph has of a log beyond it."""
     if not log:
         return offset
     return {
@@ -263,7 +268,7 @@ def _furthest(log: Mapping[str, Any], offset: Any) -> Any:
 
 
 def _is_log(offset: Any) -> bool:
-    """Tell an offset of the source "rdf_patch"."""
+    """Recognise an offset of the source "rdf_patch"."""
     return isinstance(offset, Mapping) and any(
         isinstance(place, Mapping) and "check" in place for place in offset.values()
     )
@@ -274,7 +279,7 @@ def _after(given: Given, *, repeats: bool = False) -> Cursor:
 
 
 def _are_places(offsets: Offsets) -> bool:
-    """Tell offsets that mean the same in any checkpoint from such as count what a query has seen."""
+    """Tell offsets that mean the same in any checkpoint from those that count what one query has seen."""
     return all(
         offset is None
         or (isinstance(offset, Mapping) and _DELTA in offset)

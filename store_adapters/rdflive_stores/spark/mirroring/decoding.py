@@ -1,7 +1,7 @@
-"""The part of a mirror that runs on Spark's executors for feeds of quads: text in, change rows out.
+"""The part of a mirror that runs on executors for feeds of quads: from text to change rows.
 
-A decoded row is a change, or a note to the driver: something that a row is at fault with, or what it says
-beside its changes. `POSITION` is the order in which changes happened.
+A decoded row is a change, or a note to the driver about a fault or about what a row says beside its changes.
+`POSITION` is the order in which changes happened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
 __all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
 
 POSITION: Final = ("stream", "offset", "part", "seq", "step")
-"""Where a change stands: its stream, its place in it, its row of the DataFrame, and its place in that."""
+"""The position of a change: its stream, its position there, its row of the DataFrame, and its
+position in that.
+"""
 _SCHEMA: Final = pa.schema(
     [(name, pa.string()) for name in ("op", "s", "p", "o", "g", "stream")]
     + [(name, pa.int64()) for name in POSITION[1:]]
@@ -45,7 +47,7 @@ _WHOLE: Final = (
 
 
 class Place(NamedTuple):
-    """Where a row stands in its source."""
+    """The position of a row in its source."""
 
     stream: str = ""
     offset: int = 0
@@ -54,10 +56,10 @@ class Place(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with a unit of a row; nothing of it is applied."""
+    """What is wrong with a unit of a row; nothing of the unit is applied."""
 
     line: int
-    """In the row, from 1."""
+    """The line in the row, from 1."""
     reason: str
     text: str
     """The unit."""
@@ -68,7 +70,7 @@ class Fault(NamedTuple):
 
 
 def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
-    """Decode the column `value` of rows that each hold whole units of a format: lines, transactions."""
+    """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
     writer = _Writer()
     log = LOG_FORMATS.get(form.name)
     plain = log if log is not None and log.feed == form else None
@@ -85,10 +87,10 @@ def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iter
 
 
 def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Decode the column `value` of rows that each hold stream records of Neptune, or whole responses.
+    """Decode the column `value` of rows that hold stream records of Neptune, or whole responses.
 
-    Changes are placed by the numbers of their commit and operation. A note tells which operations came of
-    each commit, and whether its last one was among them.
+    Changes are ordered by the numbers of their commit and operation. A note tells which operations of each
+    commit came, and whether its last one was among them.
     """
     writer = _Writer()
     for batch in batches:
@@ -127,7 +129,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 class _Writer:
-    """Writes terms as N-Triples, the last ones from memory."""
+    """Writes terms as N-Triples, and remembers the last ones."""
 
     def __init__(self) -> None:
         self._texts: dict[RdflibTerm, str] = {}
@@ -176,7 +178,7 @@ class _Rows:
 
 
 def _decode_plain(batch: pa.RecordBatch, form: LogFormat) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Decode the rows of one line each that stands there as it would be written; give the others too."""
+    """Decode the rows of one line each that are written canonically; gives the others too."""
     value = batch.column("value")
     try:
         texts = value.cast(pa.string())
@@ -217,7 +219,7 @@ def _decode_text(value: bytes, form: FeedFormat, place: Place, rows: _Rows) -> N
 
 
 def _advice(form: FeedFormat, frame: Frame) -> str:
-    """Say what is amiss where a row cuts a transaction."""
+    """Explain what is wrong if a row cuts a transaction."""
     if form.name != "rdf-patch":
         return ""
     opened, closed = _OPENED.match(frame[0].text), _CLOSED.match(frame[-1].text)

@@ -1,4 +1,4 @@
-"""Rows that say which quads come and go: change rows, text of a feed, records of Neptune."""
+"""Rows that tell which quads are added and removed: change rows, text of a feed, records of Neptune."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["ChangeRows", "NeptuneRecords", "Texts", "net"]
 _SIGNS: Final[dict[str | None, Literal[1, -1]]] = {"A": 1, "D": -1}
 _QUAD: Final = ("s", "p", "o", "g")
 _BAD_ROW: Final = "row"
-"""The note of a change row that is none."""
+"""The note for a change row that is malformed."""
 _COMMIT: Final = "commit"
 
 
@@ -87,9 +87,9 @@ class Texts:
 class NeptuneRecords:
     """Rows whose column `value` holds stream records of Neptune, in the order of their numbers.
 
-    A micro-batch may end inside of a commit, which the next one goes on with; operations up to the last that
-    was applied are passed over. A commit that lacks an operation is refused. Where bad records are skipped
-    the lack is told of only: each record stands for itself.
+    A micro-batch may end inside a commit, which the next one continues. Operations up to the last applied one
+    are skipped. A commit that lacks an operation is refused; if bad records are skipped, it is only reported,
+    as each record stands for itself.
     """
 
     is_numbered = True
@@ -101,7 +101,7 @@ class NeptuneRecords:
         self._commit, self._operation, self._is_whole = -1, 0, True
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the last operation."""
+        """Take over the last operation that was applied."""
         if _COMMIT in kept:
             commit, _, operation = kept[_COMMIT].partition(" ")
             self._commit, self._operation, self._is_whole = int(commit), int(operation or 0), not operation
@@ -124,7 +124,7 @@ class NeptuneRecords:
         return place.offset > self._commit
 
     def _take(self, commit: int, operations: Mapping[int, bool], report: Report) -> None:
-        """Go on to the last operation of a commit; report what is missing before it."""
+        """Advance to the last operation of a commit; report what is missing before it."""
         goes_on = commit == self._commit
         begin = self._operation + 1 if goes_on else 1
         new = sorted(operation for operation in operations if operation >= begin)
@@ -142,7 +142,7 @@ class NeptuneRecords:
 
 
 def net(rows: DataFrame) -> DataFrame:
-    """Leave of the changes of each quad the last, and all notes, in no order."""
+    """Keep the last change of each quad, and all notes, in no order."""
     single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
     found = rows.groupBy(*_QUAD, single.alias("single")).agg(last)
@@ -150,7 +150,7 @@ def net(rows: DataFrame) -> DataFrame:
 
 
 class _Quads:
-    """Makes changes of decoded rows, and tells bad ones."""
+    """Makes changes of decoded rows, and reports bad ones."""
 
     def __init__(self) -> None:
         self._terms = TermTexts()
@@ -158,7 +158,7 @@ class _Quads:
     def read(
         self, table: pa.Table, report: Report, is_new: Callable[[Place], bool] | None = None
     ) -> list[Change]:
-        """Read rows in the order of their places; `is_new` picks those that count."""
+        """Read rows in the order of their positions; `is_new` picks those that count."""
         table = table.sort_by([(name, "ascending") for name in POSITION])
         changes: list[Change] = []
         quad = self._terms.quad
@@ -179,7 +179,7 @@ class _Quads:
 
 
 def _fault(note: str, row: Sequence[str | None]) -> Fault | None:
-    """Read what a note says is wrong; None where it says something else."""
+    """Read the fault from a note; None if it is another kind of note."""
     if note != _BAD_ROW:
         found = json.loads(note).get("fault")
         return None if found is None else Fault(*found)

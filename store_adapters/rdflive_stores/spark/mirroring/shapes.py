@@ -1,4 +1,4 @@
-"""What the rows of a mirrored DataFrame are, and how a micro-batch of them becomes changes of a graph."""
+"""What the rows of a mirrored DataFrame mean, and how a micro-batch becomes changes of a graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place
 __all__ = ["Reading", "Report", "Shape", "ShapeError", "placed", "require_columns"]
 
 Report: TypeAlias = Callable[[Place, Fault], None]
-"""Takes what is wrong with a row; raises where that ends the mirror."""
+"""Takes what is wrong with a row; raises if that ends the mirror."""
 
 
 class ShapeError(RdfliveError, ValueError):
@@ -31,31 +31,31 @@ class Reading:
     changes: list[Change]
     """In order."""
     kept: Mapping[str, str | None] = field(default_factory=dict)
-    """What `Shape.restore` must be told; None forgets a key."""
+    """What `Shape.restore` must get after a restart; None forgets a key."""
     overlaps: bool = True
-    """Whether it follows on, or overlaps, what was read before, by the numbers of its records."""
+    """Whether it continues or overlaps what was read before, by the numbers of its records."""
     repeats: bool = False
-    """Whether more records may follow that were read before."""
+    """Whether records may follow that were read before."""
 
 
 class Shape(Protocol):
-    """One way in which rows say what changes; it lives as long as a query, and may remember things."""
+    """One meaning of rows. It lives as long as a query, and may remember things."""
 
     is_positioned: bool
     """Whether the rows tell their stream and offset."""
 
     @property
     def is_numbered(self) -> bool:
-        """Whether records have numbers, by which those are passed over that were read before."""
+        """Whether records have numbers, by which known ones are skipped."""
         ...
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up what `Reading.kept` summed up to; called once, first of all."""
+        """Take over the sum of all `Reading.kept`; called once, before anything else."""
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
-        """Read a micro-batch: Spark decodes and nets it, and what is left is put in order here.
+        """Read a micro-batch: Spark decodes and nets it, and the rest is put in order here.
 
-        `repeats` says that records may be among it which were read before.
+        `repeats` tells that it may contain records that were read before.
         """
         ...
 

@@ -1,9 +1,8 @@
-"""The part of a mirror that runs on Spark's executors for Debezium: events thinned to what the mapping needs.
+"""The part of a mirror that runs on executors for Debezium: events reduced to what the mapping needs.
 
-Events are ordered by their places, and of those about one row only the last whole one is left, with the ones
-behind it that leave out values. An event that moves a row to another key is taken apart; where it leaves
-out values too, the note says so: then all events are needed, because it takes the values from a row that
-netting may have dropped.
+Events are ordered by position. Of those about one row, only the last complete one is kept, with the
+incomplete ones after it. An event that moves a row to another key is split. If it is incomplete too, a note
+says so, and all events are needed: it takes the missing values from a row that netting may have dropped.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _SCHEMA: Final = pa.schema(
     + [("event", pa.string()), ("value", pa.string()), ("note", pa.string())]
 )
 EVENTS: Final = from_arrow_schema(_SCHEMA)
-"""The columns of what is decoded: an event as `RowEvent` writes it, with the record where it is not whole."""
+"""The columns of what is decoded: an event as `RowEvent` writes it, with the record if it is incomplete."""
 _ROWS: Final = 10_000
 
 
 def decode_events(
     batches: Iterable[pa.RecordBatch], *, mapping: RowMapping, is_net: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Decode the column `value` of a partition, and `key` where it is there; tombstones are nothing.
+    """Decode the column `value` of a partition, and `key` if there is one; tombstones are skipped.
 
-    Without `is_net` all events are left. The last row is a note: what the mapping lacks, the numbers of the
-    records in Kafka as far as they say them themselves, and whether netting has lost something.
+    Without `is_net` all events are kept. The last row is a note: what the mapping lacks, the numbers of the
+    records in Kafka if they tell them, and whether netting has lost something.
     """
     partition = _Partition(mapping, is_net=is_net)
     for batch in batches:
@@ -90,7 +89,7 @@ class _Partition:
             self._fault(place, str(error), value)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Give what is left: events, faults and a note."""
+        """Give the result: events, faults and a note."""
         for events in self._events.values():
             for (place, step), _, text, value in events:
                 yield *place, step, text, value, None
@@ -122,7 +121,7 @@ class _Partition:
             self._add(part, _Event((place, step), not part.is_partial, part.to_text(), value))
 
     def _check(self, event: RowEvent) -> None:
-        """Refuse a row that makes no quads here: a later event of the row may hide it."""
+        """Refuse a row that makes no quads now, because a later event of the row may hide it."""
         table = self._mapping.find(event.table)
         if table is not None and isinstance(table.shape, QuadColumns) and not event.is_partial:
             table.quads({name: cell for name, cell in (event.row or {}).items() if cell is not None})
@@ -141,7 +140,7 @@ class _Partition:
 
 
 class _Gaps:
-    """Collects what the mapping and the events do not share."""
+    """Collects tables and columns that only the mapping or only the events have."""
 
     def __init__(self) -> None:
         self.found: list[tuple[TableName, list[str] | None, list[str]]] = []
@@ -169,5 +168,5 @@ def _text(value: bytes) -> str:
 
 
 def _with_key(record: Record, key: Any) -> Record:
-    """Take the key of the record in Kafka from its column, where the value does not have it."""
+    """Take the key of the Kafka record from its column if the value does not have it."""
     return record if key is None or record.key is not None else record._replace(key=_text(to_bytes(key)))

@@ -1,4 +1,4 @@
-"""Rows that say what happens to the rows of tables: Debezium's events, Delta Lake's change data feed."""
+"""Rows that tell what happens to rows of tables: Debezium's events, Delta Lake's change data feed."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _JSON: Final = {
 
 
 class DebeziumEvents:
-    """Rows whose column `value` holds an event of Debezium; the rows of its tables are remembered here.
+    """Rows whose column `value` holds an event of Debezium. The rows of its tables are remembered here.
 
-    Each event is a unit of its own, also in a transaction.
+    Each event is a unit of its own, even inside a transaction.
     """
 
     def __init__(self, frame: DataFrame, mapping: RowMapping) -> None:
@@ -57,11 +57,11 @@ class DebeziumEvents:
 
     @property
     def is_numbered(self) -> bool:
-        """Whether all records so far had their place in Kafka in them."""
+        """Whether all records so far told their position in Kafka."""
         return bool(self._offsets) and not self._had_unnumbered
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the rows, and how far each partition was read."""
+        """Take over the rows, and how far each partition was read."""
         self._rows.restore(kept)
         self._offsets = {
             key.removeprefix(_OFFSET): int(text) for key, text in kept.items() if key.startswith(_OFFSET)
@@ -69,7 +69,7 @@ class DebeziumEvents:
         self._had_unnumbered = _UNNUMBERED in kept
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:  # noqa: ARG002 - numbers tell
-        """Decode the events, apply them to the rows, and say what that does."""
+        """Decode the events, apply them to the remembered rows, and give the resulting changes."""
 
         def decode(is_net: bool) -> pa.Table:
             function = partial(decode_events, mapping=self._mapping, is_net=is_net)
@@ -97,7 +97,7 @@ class DebeziumEvents:
         return Reading([] if done is None else list(done.changes), kept, overlaps)
 
     def _take_numbers(self, notes: list[dict[str, Any]], kept: dict[str, str | None]) -> bool:
-        """Go on to the last record of each partition; false where one begins behind what was applied."""
+        """Advance to the last record of each partition; False if one begins after a gap."""
         overlaps = True
         for note in notes:
             for name, (least, most) in note["numbers"].items():
@@ -121,9 +121,9 @@ class DebeziumEvents:
 
 
 class DeltaRows:
-    """Rows of the change data feed of a table; equal ones are counted, and the counts remembered here.
+    """Rows of a table's change data feed. Equal rows are counted, and the counts remembered here.
 
-    A version is a unit. One that the source cuts is applied in two steps, which works where none of its rows
+    A version is a unit. One that the source cuts is applied in two steps, which is right if none of its rows
     is deleted before it is inserted.
     """
 
@@ -141,11 +141,11 @@ class DeltaRows:
         self._decoder = decoder
 
     def restore(self, kept: Mapping[str, str]) -> None:
-        """Take up the rows and the last version."""
+        """Take over the rows and the last version."""
         self._decoder.restore(kept)
 
     def read(self, batch: DataFrame, report: Report, *, repeats: bool) -> Reading:
-        """Count the rows of each version, and apply what is left of them version by version."""
+        """Count the rows of each version, and apply the net counts version by version."""
         decoder = self._decoder
         changes: list[Change] = []
         kept: dict[str, str | None] = {}
@@ -180,7 +180,7 @@ class _Decoded(NamedTuple):
 
 
 def _read(table: pa.Table) -> _Decoded:
-    """Sort decoded rows by their places, and tell events from notes."""
+    """Sort decoded rows by position, and separate events from notes."""
     decoded = _Decoded([], [], [])
     for row in table.sort_by([(name, "ascending") for name in POSITION]).to_pylist():
         note = None if row["note"] is None else json.loads(row["note"])
@@ -194,9 +194,9 @@ def _read(table: pa.Table) -> _Decoded:
 
 
 def _unreplaced(events: list[tuple[dict[str, Any], RowEvent]]) -> list[tuple[dict[str, Any], RowEvent]]:
-    """Leave out events behind which a whole one of the same row comes, from another partition.
+    """Drop events that a later complete event of the same row, from another partition, replaces.
 
-    One that is not whole may ask for a value that netting has dropped there.
+    An incomplete event may need a value that netting has dropped there.
     """
     replaced: set[tuple[TableName, str | None]] = set()
     left = []
@@ -221,7 +221,7 @@ def _place(row: Mapping[str, Any]) -> Place:
 
 
 def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
-    """Count equal rows per version, by whether they come or go; bad rows are left single."""
+    """Count equal rows per version, inserts and deletes apart; bad rows are kept singly."""
     kind = F.col("_change_type")
     sign = F.when(kind.isin(*(k for k, n in SIGNS.items() if n > 0)), 1)
     sign = sign.when(kind.isin(*(k for k, n in SIGNS.items() if n < 0)), -1)
@@ -239,7 +239,7 @@ def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
 
 
 def _net(decoder: DeltaLakeDecoder, version: int | None, rows: list[dict[str, Any]]) -> list[RowCount]:
-    """Read the rows of a version; the same row may be spelt in two ways."""
+    """Read the rows of a version; the same row may be written in two ways."""
     net: dict[RowName, RowCount] = {}
     for number, row in enumerate(rows, start=1):
         if version is None or version < 0:
