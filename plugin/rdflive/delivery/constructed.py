@@ -32,6 +32,7 @@ class ConstructedGraph:
 
     def take(self, delta: Delta) -> None:
         """Apply a delta; an initial one replaces everything."""
+        # It was in the answer that the graph began with.
         if delta.sequence < self._since or (delta.sequence == self._since and not delta.initial):
             return
         with manager.batch(self.graph.store):

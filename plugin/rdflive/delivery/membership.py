@@ -70,6 +70,7 @@ def join(
     Returns the store's engine, the query, and its answer or None if starting did not compute it. The first
     subscription starts the engine. Called under the store's lock.
     """
+    # Before anything is hooked: a term that the store cannot hold refuses the query.
     _check_constants(adapter, plan)
     state = _state(adapter)
     with adapter.capture.changing():
@@ -78,6 +79,7 @@ def join(
             every = windowing is not None and windowing.every
             query, answer = state.add(plan, view_of, emit, every=every, meter=meter)
             try:
+                # Only after the query has started is it known which schema and windows it reads.
                 for view in state.watched(query):
                     view.check(query.states)
             except BaseException:

@@ -74,6 +74,7 @@ class Dictionary:
         references = self._references
         for i in ids:
             references[i] -= 1
+            # Not released at once: the solutions of a delete are still to be read.
             if not references[i]:
                 self._loose.append(i)
 

@@ -34,6 +34,7 @@ class Leaf:
         self._combine: Combine = combine if meter is None else partial(combine_within, meter)
         self.answers: tuple[Multiset, ...] = ()
         """The answers kept per segment; empty where none are needed."""
+        # Without a product or repeated rows, the deltas of the segment are those of the pattern.
         if len(plan.segments) > 1 or (plan.distinct and any(map(_repeats, plan.segments))):
             self.answers = tuple(Multiset(dictionary) for _ in plan.segments)
 

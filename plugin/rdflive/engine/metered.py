@@ -60,6 +60,7 @@ class MeteredQuery(QueryState):
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
         """List the whole answer, on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
+        # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
             return meter.open(partial(super().current, solutions))

@@ -50,6 +50,7 @@ def advance(
     for i, delta in enumerate(deltas):
         turned = answers[i].update(delta)
         changed = turned if distinct else delta
+        # A factor without rows makes the whole product empty, so nothing needs to be listed.
         if not changed or not all(answer.weights for j, answer in enumerate(answers) if j != i):
             continue
         factors = [

@@ -112,6 +112,7 @@ class QueryState:
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.
         """
+        # Distinct, Group, Slice and Closure keep their output.
         rows = getattr(self.operators[-1], "rows", None)
         if rows is not None:
             return self._list(rows())
@@ -165,6 +166,7 @@ class QueryState:
     def _name(self, weights: Weights) -> TermWeights:
         """Turn rows into solutions; rows that differ only in columns that are not shown become one."""
         listed = self._list(weights)
+        # Each row is one solution if all columns are shown.
         return dict(listed) if self._pick is not None else add_up(listed)
 
     def _list(self, weights: Weights) -> list[tuple[Terms, int]]:

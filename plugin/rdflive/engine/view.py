@@ -121,6 +121,7 @@ class View:
         state = self.kernel.add(self._bind(segment), self.snapshot)
         for pattern in state.patterns:
             dictionary.hold(term for term in pattern.key if term >= 0)
+            # The pattern may be shared, and its matches are held once.
             if pattern.keeps and not pattern.held:
                 pattern.held = True
                 for values in pattern.matches() or ():

@@ -23,6 +23,7 @@ def should_count(table: Table, suspects: int) -> bool:
     ski-rental rule: whoever buys when the rent paid equals the price never pays more than twice the best
     choice in hindsight. The price is reading every explicit triple that entails one of the kind.
     """
+    # One suspect may need a look-up along every way.
     return table.lookups + suspects * len(table.ways) > _price(table)
 
 
@@ -52,6 +53,7 @@ def estimate(table: Table, now: int) -> str:
 
 
 def _price(table: Table) -> int:
+    # Small kinds would otherwise switch back and forth with every few updates.
     return max(table.size, LEAST)
 
 

@@ -59,6 +59,7 @@ class Columns:
         return [i for i, triple in enumerate(self.triples) if not self._is_literal(triple[2])]
 
     def _numbered(self, place: int) -> list[int]:
+        # Most terms have ids already, and a dictionary look-up is cheaper than a call. Ids are never 0.
         known, intern = self._dictionary.ids.get, self._dictionary.intern
         return [known(triple[place]) or intern(triple[place]) for triple in self.triples]
 

@@ -36,6 +36,7 @@ class ExplicitGraph:
 
     def literal_test(self) -> Callable[[Term], bool]:
         """Make the test whether a term of the store is a literal."""
+        # The store's own class of literals, whatever library it uses.
         return _class_test(type(self.to_native(RdflibLiteral(""))))
 
     def iri_test(self) -> Callable[[Term], bool]:

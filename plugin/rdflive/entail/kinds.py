@@ -36,6 +36,7 @@ class Kinds:
         self.tables: dict[Kind, Table] = {}
         self.intern = graph.dictionary.intern
         self._dictionary = graph.dictionary
+        # Only inside `reading_once`; between updates columns would be out of date.
         self._columns: dict[Kind, Columns] | None = None
         self.routes = Routes()
 
@@ -137,6 +138,7 @@ class Kinds:
         """
         counts: dict[Table, Counter[Key]] = {table: Counter() for table in tables}
         sizes = Counter[Table]()
+        # Several kinds often have the same sources, as all superclasses of a class do.
         with nullcontext() if self._columns is not None else self.reading_once():
             for table, atoms in tables.items():
                 for atom, weight in atoms.items():

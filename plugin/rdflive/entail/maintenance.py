@@ -34,6 +34,7 @@ def follow(
         route = kinds.find(p, o)
         if route is None:
             continue
+        # Counted per route, one addition for all its tables; `Routes.forget` hands the sum on.
         route.hits += 1
         subject, value = intern(s), intern(o)
         if is_literal(s):  # no RDF, but rdflib accepts it; it entails only itself
@@ -99,11 +100,13 @@ def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | Non
     """Find out whether the suspects of a reformulated kind are entailed now and were before."""
     suspects, table.suspects = table.suspects, {}
     countable = now is not None and kinds.can_count(table.kind, table.ways.atoms)
+    # Counting now also answers the suspects, since it reads the graph after the changes.
     if now is not None and countable and should_count(table, len(suspects)):
         kinds.count({table: table.ways.atoms}, now)
     for key, (went, gained) in suspects.items():
         if table.counts is not None:
             support = table.counts.get(key, 0)
+            # `support` is after the update, and `support - gained` was before it.
             if (support > 0) != (support > gained):
                 net.move(table, key, 1 if support else -1)
         # Something that entailed the triple went, so it was entailed before; one look-up tells whether it

@@ -40,6 +40,7 @@ class Tracer:
 
         An initial delta must come first, whether it is delivered or not.
         """
+        # What was remembered belongs to an answer that is replaced as a whole.
         if initial:
             self._known.clear()
         origins = {}
@@ -62,6 +63,7 @@ class Tracer:
         if next(_matches(self._patterns, bindings, view.explicit), None) is not None:
             return Origin(inferred=False)
         match = next(_matches(self._patterns, bindings, view.entailment.triples), ())
+        # A match may mix explicit and entailed triples; only the latter have rules.
         implied = [triple for triple in match if next(iter(view.explicit(triple)), None) is None]
         proofs = [view.entailment.why(triple)[:1] for triple in implied]
         rules = dict.fromkeys(rule for found in proofs for proof in found for rule in proof.rules)

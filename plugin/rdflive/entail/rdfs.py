@@ -91,6 +91,7 @@ class RdfsEntailment:
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
         is_first = not self._wants
+        # First, so that `_is_wanted` is true for them while tables are opened.
         self._wants.update(requests)
         try:
             if is_first:
@@ -115,6 +116,8 @@ class RdfsEntailment:
             return
         for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
             kinds.close(kinds.tables[kind])
+        # Names stay known after the last query on them, because forgetting rebuilds templates. It is put off
+        # until they are many.
         if kinds.templates.cycles or self._asked > 2 * len(self._wants) + NAMES:
             self._route(kinds.templates.refresh(set(), *self._wanted_names()))
 
@@ -214,6 +217,7 @@ class RdfsEntailment:
             self._take(changes)
         if self._regime.strategy == "auto" and before // LOOKS != self._updates // LOOKS:
             self._forget()
+        # Data and schema changed together, so a triple may have moved as one of several kinds.
         return self._net.drain(mixed=0 < len(schema) < len(changes))
 
     def _take(self, changes: Changes) -> None:

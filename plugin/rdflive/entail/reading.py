@@ -21,6 +21,7 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
     word = kinds.words.type
     if p is not None and (p != word or o is not None):
         table = kinds.tables.get(kinds.kind_of((s, p, o)))
+        # A kind without a table has explicit triples only.
         yield from kinds.sources.explicit(pattern) if table is None else _list(kinds, terms, table, s, o)
         return
     # Kinds without entailed triples are read from the graph in one go.

@@ -54,8 +54,10 @@ class Schema:
 
     def change(self, sign: int, triple: Triple) -> None:
         """Take one schema triple that was added (+1) or removed (-1)."""
+        # Computed again when it is asked for: most graphs change their schema rarely.
         self._closure = None
         s, p, o = triple
+        # A schema property below itself (s == o) adds nothing, and RDFS itself says so of each.
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
             (self.refused.add if sign > 0 else self.refused.discard)(triple)
             return

@@ -32,6 +32,7 @@ def follow_schema(
     else:
         _recount(kinds, table, old, new, net, now=now)
     kinds.route(table, new.atoms)
+    # The schema no longer names it; its explicit triples are those of an unknown kind from now on.
     if kind not in kinds.templates.atoms:
         kinds.close(table)
 

@@ -38,6 +38,7 @@ class Sources:
         if p is not None and p not in self._schema:
             found: Iterable[Any] = self._graph.triples(pattern)
             return found
+        # The closure of a large ontology has many triples, so it is indexed by both ends.
         near: Iterable[Triple] = self.closed if s is None else self._by_subject.get(s, ())
         if s is None and o is not None:
             near = self._by_object.get(o, ())

@@ -119,6 +119,7 @@ class Table:
         counts = self.counts
         assert counts is not None  # noqa: S101 - asked where it is counted only
         moved = []
+        # Keys are added up first, so that each entry changes once and holds its ids once.
         for key, times in Counter(keys).items():
             old = counts.get(key, 0)
             new = old + times * weight
@@ -156,6 +157,8 @@ class Table:
 
     def keep(self, counts: Counter[Key], size: int, now: int) -> None:
         """Start counting, with the support of each triple; `size` explicit triples were read for that."""
+        # Held before the counts are in place: an interruption may leave a reference too many, not one too
+        # few.
         self._change_all(self._dictionary.hold, counts)
         self.counts = dict(counts)  # deleting from a Counter is slower: it runs Python code
         self.lookups = self.updates = 0

@@ -33,6 +33,7 @@ class Placeholder(Enum):
     SUBJECT = "subject"
     OBJECT = "object"
 
+    # The one of Enum is written in Python, and items are hashed all the time.
     __hash__ = object.__hash__
 
 
@@ -193,6 +194,7 @@ class Templates:
         classes = {c for _, c in asked if c is not None}
         properties = {p for p, _ in asked} | self.typing
         if everything or any(word in edges for edges in (schema.sub_property, schema.domain, schema.range)):
+            # A rule about rdf:type itself may make any property or class lead to any other.
             return schema.classes | classes, schema.properties | properties
         classes = schema.below(schema.vocabulary.sub_class, classes)
         for edges in (schema.domain, schema.range):
@@ -225,6 +227,7 @@ class Templates:
         for item, weight in items.items():
             known = always.get(item, 0)
             for guard, times in ((False, known), (True, weight - known)):
+                # A schema may speak of a literal or blank node as of a property, but no triple can have one.
                 if times > 0 and (item == start or self._is_iri(item[1])):
                     kind, atom = self._atom(source, item, guard=guard, own=item == start)
                     entails.append((kind, atom, times))

@@ -88,6 +88,7 @@ class EntailedView(WantedView):
         try:
             concerned = self.entailment.concerns((s, p, o))
         except BaseException:
+            # The change is not in `_changes`, so what is entailed would miss it for ever.
             self.state.give_up(self)
             raise
         if not concerned:
@@ -101,6 +102,7 @@ class EntailedView(WantedView):
         start = perf_counter()
         changes, self._changes = self._changes, []
         entailed = self.entailment.update(changes)
+        # Without a query, as with `saturate`, the entailment is maintained for readers of its triples.
         if self.kernel.patterns:
             for sign, ids in entailed:
                 self.take(sign, ids)

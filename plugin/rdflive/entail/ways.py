@@ -29,6 +29,7 @@ class Ways:
         self._classes: dict[Any, set[Any]] = {}
         for atom in atoms:
             p, c = atom.source
+            # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
             plain = not (atom.guard or atom.own)
             if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
                 self._classes.setdefault(p, set()).add(c)

@@ -69,6 +69,7 @@ class Automaton:
         bound: set[Variable] = set()
 
         def rank(pattern: int) -> tuple[int, bool, int, int]:
+            # Staying in a star or chain keeps the joined rows few (Section 3.4).
             moves = bool(chosen) and home[pattern] is not home[chosen[-1]]
             return self._distance(pattern, bound), moves, sizes[pattern].bit_length(), pattern
 

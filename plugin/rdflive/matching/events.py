@@ -46,6 +46,7 @@ def read_event(event: Any, number: int) -> Event:
     if type(event) is Event:
         return event
     at = name = None
+    # A pair of two triples is an event without an instant.
     if type(event) is tuple and len(event) == 2 and not _is_triple(event[1]):
         event, at = event
     if isinstance(event, Graph):

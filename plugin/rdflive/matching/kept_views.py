@@ -53,6 +53,7 @@ class _Index:
         key = self.key(row)
         found = self.rows[key]
         found.pop()
+        # Sorted rows are recognised by their last row, which may come again after others have gone.
         self.sorted.pop(key, None)
         if not found:
             del self.rows[key]
@@ -94,6 +95,7 @@ class _Kept:
         """
         joined = self.joined
         self.waiting = []
+        # A dict gives its items back in reverse order of insertion.
         while len(self.rows) > self.base:
             row = self.rows.popitem()[0]
             if len(self.rows) < joined:

@@ -100,6 +100,7 @@ def plain(term: Any) -> Any:
     """
     if type(term) is not Literal:
         return term
+    # Oxigraph keeps tags in lower case; rdflib keeps the case, but ignores it in comparisons.
     if term.language is not None:
         return Literal(str(term), lang=term.language.lower())
     return Literal(str(term)) if term.datatype == XSD.string else term

@@ -93,6 +93,7 @@ class EventMachine:
     def _join(self, i: int, views: Sequence[View], tally: Tally) -> Rows:
         sizes = self.sizes[i] = tuple(map(len, views))
         tally[1] += sum(sizes)
+        # An empty view means no solution (lazy evaluation, Section 4).
         if not all(sizes):
             self.orders[i] = ()
             return []

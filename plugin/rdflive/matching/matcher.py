@@ -99,6 +99,7 @@ class Matcher:
             triples, name, at = read.triples, read.name, read.at if at is None else at
             of_file = read.of_file
         header = self._header
+        # An event uses one library, so its first triple tells.
         library = library_of(triples[0]) if triples else self._last
         if of_file:
             library = PLAIN if library is RDFLIB else library
@@ -107,6 +108,7 @@ class Matcher:
         machine = self._machines.get(library) or self._make(library)
         try:
             if instant is not None and self._is_next(instant):
+                # Before the old window is dropped, as a malformed event must leave everything as it was.
                 machine.check(triples)
                 self._close()
             added, removed = machine.match(triples, self._tally)

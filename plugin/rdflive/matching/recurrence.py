@@ -35,6 +35,7 @@ class Recurrence(Generic[K]):
     def is_due(self, key: K) -> bool:
         """Count a key without code; True if its code should be generated now."""
         self._missed += 1
+        # Streams without recurring events must not fill the memory with counts.
         if len(self._counts) >= _COUNTED:
             self._counts.clear()
         count = self._counts[key] = self._counts.get(key, 0) + 1

@@ -55,6 +55,7 @@ def _stream_events(stream: BinaryIO, source: str) -> Iterator[Event]:
     name: Any = None
     with _numbered(lambda: number):
         for triple, graph in read(stream, source):
+            # Only the change of the graph's name ends an event, so an event is known one line late.
             if triples and graph != name:
                 yield Event(triples, name, of_file=True)
                 number += 1

@@ -69,6 +69,7 @@ def write_entry(
 
 def _is_constant(source: Source, library: Library, name: str, term: Any) -> str:
     native = library.to_native(term)
+    # The hash mostly decides, and is cheaper than equality, which is Python code in rdflib.
     constant, number = source.name(native), source.name(hash(native))
     if name == "p" and library.to_rdflib is None:  # both are IRIs
         return f"({name} is {constant} or {source.name(str(native).__eq__)}({name}))"

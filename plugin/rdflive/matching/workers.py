@@ -57,6 +57,7 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
         if broken is not None:
             raise broken
     finally:
+        # The caller may have stopped iterating in the middle.
         pool.shutdown(wait=True, cancel_futures=True)
 
 

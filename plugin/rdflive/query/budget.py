@@ -126,6 +126,7 @@ class Meter:
     def spend(self, rows: int = 1) -> None:
         """Count rows that are about to be made or looked at."""
         self._rows -= rows
+        # The wall clock is cheap to ask; `_check` asks for the thread's own time only behind the deadline.
         if self._rows < 0 or self._is_full or perf_counter() > self._deadline:
             self._check()
 

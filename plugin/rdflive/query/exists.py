@@ -45,6 +45,7 @@ def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.N
 
 
 def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
+    # Translated on trial, as if the pattern were independent; only its algebra shows whether it is.
     inner = scope.query.translate(part.graph, replace(scope.base, bounds=(outer,)), [])
     if not _is_independent(inner, outer):
         outer, seed = _seed_of(outer, inner, scope)

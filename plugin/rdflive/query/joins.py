@@ -47,6 +47,7 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     nodes = [part for part in parts if isinstance(part, algebra.Node)]
     paths = [part for part in parts if isinstance(part, OpenPath)]
     conditions = [part for part in parts if not isinstance(part, TriplePattern | algebra.Node | OpenPath)]
+    # A basic graph pattern in its own braces is joined with the others as one, so that a walk crosses both.
     for node in [node for node in nodes if isinstance(node, Basic) and node.graph == scope.graph]:
         nodes.remove(node)
         patterns.extend(pattern for pattern in node.patterns if pattern not in patterns)
@@ -59,6 +60,7 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable}
     taken = [c for c in offered if c.variables and variables.issuperset(c.variables)]
     _take(offered, taken)
+    # A filter inside the pattern ends walks early instead of dropping their rows above.
     conditions += taken
     if not nodes and not paths and len(patterns) <= LONGEST:
         return basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()

@@ -27,6 +27,7 @@ def path_parts(s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
     elif isinstance(path, InvPath):
         yield from path_parts(o, path.arg, s, scope)
     elif isinstance(path, SequencePath):
+        # SPARQL 1.1, 18.2.2.4: a sequence is a join over fresh variables.
         ends = [s, *(scope.query.fresh() for _ in path.args[1:]), o]
         for i, step in enumerate(path.args):
             yield from path_parts(ends[i], step, ends[i + 1], scope)
@@ -106,6 +107,7 @@ def _bounded(
     if bound is None or not bounded:
         seeds = _nodes(start, scope) if optional else None
         return _from(path, seeds, *ways[0], scope)
+    # An end that can only be a node of the graph needs no test of that.
     known = [way for way in bounded if _is_node(bound, way[0], scope)]
     near, far, forward = (known or bounded)[0]
     seeds = Distinct(Project(bound, (*scope.context, near)))

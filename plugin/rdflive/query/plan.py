@@ -77,6 +77,7 @@ class _Planner:
         self._nodes = nodes = algebra.topological(root)
         self._uses = Counter(below for node in nodes for below in node.inputs)
         self._wanted: dict[Node, frozenset[Variable]] = dict.fromkeys(nodes, frozenset())
+        # Outputs before inputs: what a node needs depends on what is wanted of it.
         self._wanted[root] = frozenset(root.columns)
         for node in reversed(nodes):
             for below, needed in zip(node.inputs, node.needs(self._wanted[node]), strict=True):

@@ -46,6 +46,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
     Raises RecursionError for a query that is too deep for rdflib, such as one with a thousand OPTIONALs, each
     of which wraps the group before it. Such a query is recognised before parsing, which would take long.
     """
+    # rdflib nests one level per clause, and its translation is recursive.
     if _longest_chain(tokens) >= sys.getrecursionlimit():
         raise RecursionError
     try:

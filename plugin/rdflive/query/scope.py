@@ -63,6 +63,7 @@ class Query:
 
     def fresh(self) -> Variable:
         """Make a variable that occurs nowhere else."""
+        # A middle dot cannot begin a variable in SPARQL, so no user's variable has the name.
         return Variable(f"·{next(self._numbers)}", distinguished=False)
 
     def term(self, node: Node) -> Any:

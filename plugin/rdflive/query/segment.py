@@ -94,6 +94,7 @@ def plan_basic(
         _demand(algorithm, bgp, pattern_class)
         groups, forced = [bgp.patterns], algorithm
     names = [{v.name for v in BGP(group).variables if v.readable} for group in groups]
+    # A filter over two segments can only run on their product.
     residual = tuple(c for c in basic.conditions if not any(have.issuperset(c.variables) for have in names))
     wanted = wanted.union(*(reads(condition, bgp.variables) for condition in residual))
     segments = tuple(

@@ -45,6 +45,7 @@ def _parts(node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
     parts = [part for bgp in operands if bgp.name == "BGP" for part in _triples(bgp, scope)]
     values = [_values(operand.p, scope) for operand in operands if is_values(operand)]
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
+    # A path inside an OPTIONAL or UNION of the group may start from these.
     bounds = [basic(linked, scope) for linked in linked_patterns(patterns)]
     inner = replace(scope, bounds=(*bounds, *values, *scope.bounds))
     for operand in operands:

@@ -29,6 +29,7 @@ class BackgroundGraph:
             return False
         if next(iter(self.triples(triple)), None) is not None:
             return True
+        # Asked only after a miss: a predicate that the graph has needs no second look-up when it hits.
         if next(iter(self.triples((None, predicate, None))), None) is None:
             self._absent.add(predicate)
         return False

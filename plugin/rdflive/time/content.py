@@ -79,6 +79,7 @@ class ReportedBackground:
 
     def note(self, sign: Sign, change: Triple) -> None:
         """Note a change; a change and its opposite cancel."""
+        # The graph was changed back before any window reported.
         if self._net.get(change) == -sign:
             del self._net[change]
         else:
@@ -128,6 +129,7 @@ class ExplicitContent:
     def __init__(self, panes: Sequence[Pane], background: ReportedBackground | None) -> None:
         self.panes = panes
         self.background = background
+        # The common case: one window, nothing to compare its changes with.
         self._alone = len(panes) == 1 and background is None
 
     def want(self, patterns: Iterable[TermPattern]) -> None:

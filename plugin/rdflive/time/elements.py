@@ -32,6 +32,7 @@ def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
         )
     if isinstance(element, rdflib.Graph):
         return tuple(_native(triple, adapter) for triple in element)
+    # A string is iterable, but its characters are no triples.
     if isinstance(element, str) or not isinstance(element, Iterable):
         raise TypeError(f"{element!r} is no element of a stream: add a triple, triples, or a graph")
     found = tuple(element)

@@ -81,6 +81,7 @@ def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -
     def value(term: Any) -> int:
         return bindings.get(term.name, UNBOUND) if isinstance(term, Variable) else int(term)
 
+    # The pattern with the fewest unknown terms has the fewest matches.
     first = min(located, key=lambda item: sum(value(term) == UNBOUND for term in item[1][:3]))
     rest = [item for item in located if item is not first]
     view, pattern = first

@@ -131,6 +131,7 @@ class Group:
 
     def drop(self) -> None:
         """Drop what no window holds any more."""
+        # A window that has not reported yet may begin with any of these triples.
         if all(pane.report is not None for pane in self.panes):
             below = min((pane.begin for pane in self.panes), default=0)
             self.explicit.drop(below)
@@ -169,6 +170,7 @@ class Group:
                 if label is not None and label <= position:
                     labels.remove(ids)
                 if self.keeps_deletes:
+                    # Deletes may come late too; the latest one decides.
                     deleted[triple] = max(position, deleted.get(triple, position))
                     deleted.move_to_end(triple)
             # A late element must not lower a label, nor bring back a triple that was deleted after it.

@@ -51,6 +51,7 @@ def to_instant(value: Any) -> Instant:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone; give it one, as in datetime.now(timezone.utc)")
+        # Integer arithmetic: `timestamp()` is a float, which cannot hold nanoseconds since 1970.
         return (value - _EPOCH) // _MICROSECOND * 1000
     return _nanoseconds(value, "an instant: give seconds, or a datetime with a time zone")
 
@@ -116,6 +117,7 @@ def _nanoseconds(value: Any, wanted: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
         raise TypeError(f"{value!r} is no {wanted.partition(' ')[2]}")
     try:
+        # Fraction and Decimal stay exact until they are rounded.
         return round(value * SECOND)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{value!r} is no {wanted.partition(' ')[2]}") from error

@@ -115,6 +115,7 @@ class Labels:
         try:
             for triple in triples:
                 old = table.get(triple)
+                # A renewal at the same instant changes nothing, and must not be noted.
                 if old == label:
                     continue
                 for before in watching:
@@ -154,6 +155,7 @@ class Labels:
 
     def between(self, first: int, last: int) -> Iterator[IdTriple]:
         """List the triples with a label >= `first` and < `last`, lowest label first."""
+        # Copied, because labels may change while the caller takes the triples.
         for label in list(self._by_label.irange(first, last, inclusive=(True, False))):
             there = self._by_label[label]
             if isinstance(there, set):
@@ -202,6 +204,7 @@ class Labels:
 
         It is made when it is first asked for.
         """
+        # Six indexes are possible and few are used, so each is made when it is first asked for.
         index = self._indexes.get(places)
         if index is None:
             index = {}

@@ -50,6 +50,7 @@ class Pane:
         self._current = current
         self.every = every
         """Whether reports that change nothing are told too."""
+        # From the beginning, so that changes before the first report are known too.
         self.before = labels.watch()
         self.begin = ALWAYS
         """The first position that the window holds. Before the first report only `ALWAYS` is inside, hence no
@@ -164,6 +165,7 @@ class Pane:
             triple, old = self.labels.take(before)
             new = table.get(triple)
             held = new is not None and new >= begin
+            # A renewed label is no change while both labels are inside.
             if held is not (old is not None and old >= begin):
                 yield triple, held
 
@@ -172,6 +174,7 @@ class Pane:
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         begin = self.scope.begin(self.report)
         first = self.labels.following(self.begin)
+        # Before the first report `begin` is `ALWAYS`, so moving to it brings triples in.
         if begin < self.begin or (first is not None and first < begin):
             return True
         self.begin = begin
@@ -211,6 +214,7 @@ class Pane:
     def end(self, triple: IdTriple) -> int | None:
         """Give the first report at which time will have removed a triple that is held; None for never."""
         label = self._label(triple)
+        # Landmark windows keep everything, and so does the background graph.
         if self.scope.reach is None or label is None or label >= ALWAYS:
             return None
         return self._report(label + self.scope.reach + 1)

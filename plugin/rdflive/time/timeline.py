@@ -92,6 +92,7 @@ class Timeline:
             self.late += 1
             return False
         self._number += 1
+        # The number breaks ties, so that elements of one instant keep their order.
         heappush(self._waiting, Element(instant, self._number, sign, triples))
         self.latest = instant if self.latest is None else max(instant, self.latest)
         complete = self.latest - self.delay
@@ -119,6 +120,7 @@ class Timeline:
 
     def _run(self, released: Instant, complete: Instant) -> None:
         """Take the waiting elements up to `released`, and make all reports up to `complete`."""
+        # Windows opened before the stream could not know when to report.
         if self.done is None:
             for group in self.groups.values():
                 for pane in group.panes:
@@ -128,6 +130,7 @@ class Timeline:
             # Reports before an element must not see it.
             self._report(element.position - 1)
             self._take(element)
+        # Time never runs backwards, even if an element comes with an older instant.
         self.done = complete if self.done is None else max(complete, self.done)
         self._report(self.done)
         self._follow(self.done)

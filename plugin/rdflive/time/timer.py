@@ -40,6 +40,7 @@ class Timer:
 
     def _run(self) -> None:
         while not self._stopped:
+            # Before the call: a wake during it leads to another call.
             self._woken.clear()
             try:
                 seconds = self._act()

@@ -45,6 +45,7 @@ class WindowView(WantedView):
         if not self.content.concerns((s, p, o)):
             return False
         self.content.note(sign, (s, p, o))
+        # No window keeps an older state, so the change can be told with its own commit.
         if all(pane.cadence.reports_each for pane in self.content.panes):
             self.state.await_flush(self)
             return True

@@ -124,11 +124,13 @@ class Sliding:
         """When it reports."""
         if self.step is None:
             return Cadence("time")
+        # Only the phase of `start` matters: reports extend in both directions.
         return Cadence("time", self.step, self.start % self.step, int(self.closed in ("left", "neither")))
 
     @property
     def scope(self) -> Scope:
         """How far back it reaches."""
+        # Instants are whole nanoseconds, so an open left end is one nanosecond less.
         return Scope(self.range - (self.closed in ("right", "neither")))
 
     def __repr__(self) -> str:

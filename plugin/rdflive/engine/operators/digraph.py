@@ -126,6 +126,7 @@ def strong_components(nodes: Iterable[int], inside: Container[int], succ: Neighb
                     path.append(other)
                     bounds.append(other)
                     break
+                # The edge closes a cycle: the nodes since `other` are in one component.
                 while order[bounds[-1]] > order[other]:
                     bounds.pop()
             else:

@@ -131,6 +131,7 @@ class Group:
         if state.rows or state.seeds:
             # Results are computed once per commit and group, whatever number of rows changed.
             results = [accumulator.result() for accumulator in state.accumulators]
+            # An aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1).
             new = (*key, *[0 if result is None else self._intern(result) for result in results])
         else:
             del self._groups[key]

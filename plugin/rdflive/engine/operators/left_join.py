@@ -60,6 +60,7 @@ class LeftJoin:
                     matches += weight
         if not matches:
             gather(delta, self._pad(row), change)
+        # The number of matches belongs to the distinct row, whatever its weight.
         weight = self._sides.left.update(row, change)
         if not weight:
             self._matches.pop(row, None)

@@ -50,6 +50,7 @@ class Reach:
 
     def update(self, steps: list[tuple[EdgeOrSeed, int]]) -> None:
         """Apply steps with their signs. `changes` and `turned` tell the net effect since `settle`."""
+        # The first load is such a batch too.
         if len(steps) * _REBUILD > len(self.graph.succ) + len(self.starts):
             self._rebuild(steps)
             return
@@ -121,6 +122,7 @@ class Reach:
             elif not is_connected(self.graph, u, v, ring):
                 self._split(ring)
         if not self.seeded:
+            # Without seeds a node is a start as long as an edge touches it.
             for node in {u, v}:
                 if node not in self.graph:
                     self.uproot(node)

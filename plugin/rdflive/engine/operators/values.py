@@ -31,6 +31,7 @@ class Values:
         """Give the rows, once."""
         if deltas:
             raise ValueError(f"Values has no inputs, {len(deltas)} deltas were given")
+        # Later updates bring deltas of other inputs; these rows never change.
         fresh, self._fresh = self._fresh, False
         return dict(self._weights) if fresh else {}
 

@@ -89,6 +89,7 @@ class BoundRule:
 
 def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
     """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them."""
+    # Values begin with what an instance knows: constants, then guided variables.
     first = guides(rule)
     rest = tuple(pattern for pattern in rule.body if pattern not in first)
     guided = _variables(first)

@@ -97,6 +97,7 @@ class Demand:
 
     def is_wasteful(self) -> bool:
         """Tell whether enough instances are gone for a collection to pay."""
+        # A collection walks through everything, so it is put off until it can free a large part.
         return self._gone > max(64, len(self.active) // 2)
 
     def collect(self, wanted: Iterable[Key]) -> None:
@@ -155,10 +156,12 @@ class Demand:
         rule = guide.rule
         values = rule.constants + row
         if all(test(values) for test in rule.guide_tests):
+            # The guides' levels count for every derivation of the instance, so their maximum is kept.
             table = self._propagation.facts.table
             premises = (table[values[s], values[p], values[o]].level for s, p, o in rule.guides)
             instance = guide.instances[row] = Instance(rule, row, max(premises, default=-1))
             self._sleep(instance)
+            # Instances that conclude nothing asked for are kept asleep, to be found when somebody asks.
             if any(True for head in instance.heads for _ in self._relevant.unifiable(head)):
                 self._wake(instance)
 

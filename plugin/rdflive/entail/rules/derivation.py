@@ -82,6 +82,7 @@ def _join(
         if all(test(tuple(values)) for test in instance.rule.tests):
             yield values
         return
+    # The pattern with the most known positions has the fewest matches.
     pattern = max(left, key=lambda places: sum(values[place] != UNBOUND for place in places))
     rest = [other for other in left if other is not pattern]
     key = Key(*(values[place] for place in pattern))

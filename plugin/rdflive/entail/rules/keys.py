@@ -75,6 +75,7 @@ class KeyIndex(Generic[Item]):
             for by_subject in _compatible(by_object, key.object):
                 for items in _compatible(by_subject, key.subject):
                     for item, relations in tuple(items.items()):
+                        # Only "must be equal" (1) and "must differ" (-1) exclude each other.
                         if any(relation * key.relation >= 0 for relation in relations):
                             yield item
 

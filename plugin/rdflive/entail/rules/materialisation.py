@@ -166,6 +166,7 @@ class Materialisation:
 
     def _update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
         intern, demand, propagation = self._graph.dictionary.intern, self._demand, self._propagation
+        # A triple may change twice in one update; only its last state counts.
         last = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
         relevant = {triple: sign for triple, sign in last.items() if demand.concerns(triple)}
         # Deletes before inserts: a fact that goes and comes back in one update is netted by
@@ -196,6 +197,7 @@ class Materialisation:
         self._demand.bind()
         intern, to_native = self._graph.dictionary.intern, self._graph.to_native
         heads = {pattern.predicate for rule in self._program.rules for pattern in rule.head}
+        # Rule sets write lists and intersections with predicates of their own.
         hidden = (p for p in heads if isinstance(p, URIRef) and p.startswith(AUXILIARY))
         self._hidden = frozenset(intern(to_native(predicate)) for predicate in hidden)
 

@@ -151,6 +151,7 @@ class Propagation:
             if row is not None:
                 self._take(sign, reader, row)
         self._kernel.apply(sign, *triple)
+        # The kernel collects matches; they are taken at once, because levels of facts may change next.
         if self._kernel.dirty:
             for state in self._kernel.dirty:
                 reader = self._joined[state]
@@ -208,6 +209,7 @@ class Propagation:
         self.facts.put(triple, fact)
         self._entering.append(triple)
         self.born[triple] = None
+        # `revive` puts facts on a level above all others.
         if fact.level > self._top:
             self._top = fact.level
         if len(self.facts.table) % _REPORT_EVERY == 0:

@@ -45,6 +45,7 @@ def guides(rule: Rule) -> tuple[TriplePattern, ...]:
     for pattern in body:
         if pattern.predicate in predicates - named:
             chosen |= {near for near in candidates if set(near.variables) & set(pattern.variables)}
+    # If all patterns are guides, each match would make an instance without anything left to read.
     return () if len(chosen) == len(body) else tuple(pattern for pattern in body if pattern in chosen)
 
 

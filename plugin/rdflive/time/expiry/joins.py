@@ -118,6 +118,7 @@ def _walk(steps: Sequence[Search], row: Row, label: int) -> Iterator[tuple[Row, 
         return
     step, rest = steps[0], steps[1:]
     for triple in step.find(row):
+        # The index compared known values only, not a variable that occurs twice in the pattern.
         if step.same and is_unequal(triple, step.same):
             continue
         below = step.table[triple]

@@ -117,6 +117,7 @@ class LabelledClosure:
         demand, propagation = self._demand, self._propagation
         left = changes
         while True:
+            # Most triples of a stream concern no rule, and cost no more than this test.
             relevant = {triple: label for triple, label in left.items() if demand.concerns(triple)}
             gone = propagation.change(relevant)
             demand.settle()

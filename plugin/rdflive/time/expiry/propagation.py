@@ -251,6 +251,7 @@ class Propagation:
                 for one in self._eligible(trigger, some, label):
                     for head, least in trigger.plan.conclusions(trigger.unit.fixed + one, label):
                         if table.get(head) == least and head not in doubtful:
+                            # An explicit triple with this label does not need the doubtful derivation.
                             kept = lowered[head] if head in lowered else explicit.get(head)
                             if kept != least:
                                 doubtful[head] = least
@@ -266,6 +267,7 @@ class Propagation:
             for _, least in trigger.plan.rows(trigger.unit.fixed + triple, most):
                 if best is None or best < least:
                     best = least
+                    # No label can be higher than the one before, so the search may stop.
                     if best == most:
                         return best
         return best

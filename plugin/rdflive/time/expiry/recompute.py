@@ -111,6 +111,7 @@ class _Recomputed:
         changes: list[tuple[Sign, IdTriple]] = [(-1, triple) for triple in held if triple not in now]
         changes += ((1, triple) for triple in now if triple not in held)
         for sign, triple in changes:
+            # Ids must stay valid until the next comparison.
             (dictionary.hold if sign > 0 else dictionary.drop)(triple)
         self._held = now
         return changes
