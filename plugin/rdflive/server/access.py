@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with rights, and requests that other pages cannot forge."""
+"""Who may do what: bearer tokens with rights, and protection against requests that other sites forge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["COOKIE", "Access", "Client", "Right", "digest", "read_tokens"]
 Right: TypeAlias = Literal["read", "update", "subscribe"]
 RIGHTS: Final = frozenset(get_args(Right))
 COOKIE: Final = "rdflive_token"
-"""Where the page keeps its token: a browser sends it by itself, and no script can read it."""
+"""The cookie in which the page keeps its token. A browser sends it by itself, and no script can read it."""
 
 _PAGES: Final = {"ws": "http", "wss": "https"}
 """The schemes of the pages that open WebSockets."""
@@ -34,22 +34,22 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks: a name of the file of tokens, or an address where none is asked for."""
+    """Who sends a request: a name of the token file, or an address if tokens are not used."""
 
     name: str
     rights: frozenset[Right]
 
     def need(self, right: Right) -> None:
-        """Raise `Problem` 403 without the right."""
+        """Raise `Problem` 403 unless the client has the right."""
         if right not in self.rights:
             raise Problem(403, f"the token of {self.name!r} has no right to {right}")
 
 
 class Access:
-    """Tells who a request comes from. Without `tokens` everybody may do everything.
+    """Finds the client of a request. Without `tokens` everybody may do everything.
 
-    `host` is the name that the server listens on; on a loopback one a request must name the machine
-    itself, so that no other site can have its own name point here.
+    `host` is the name that the server listens on. On a loopback address a request must name the machine
+    itself, so that no other site can let its own name point here (DNS rebinding).
     """
 
     def __init__(self, tokens: Mapping[str, Client] | None, host: str) -> None:
@@ -74,11 +74,11 @@ class Access:
         return found
 
     def check_site(self, headers: Headers, *, scheme: str = "http", method: str = "GET") -> None:
-        """Refuse what a page of another site has asked for, or by another name; raises `Problem` 403.
+        """Refuse requests that a page of another site caused, or that use another name; raises `Problem` 403.
 
-        `scheme` and `method` are those of the request: another scheme is another site, and a link is
-        followed by GET. A proxy says in `X-Forwarded-Proto` which scheme the browser sees; no page can have a
-        browser send that.
+        `scheme` and `method` are those of the request: another scheme is another site, and a link is followed
+        by GET. A proxy tells in `X-Forwarded-Proto` which scheme the browser sees; no page can make a browser
+        send that header.
         """
         host = headers.get("host", "")
         if is_loopback(self._host) and not may_mean(host, self._host):
@@ -134,14 +134,16 @@ def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
 
 
 def digest(token: str) -> str:
-    """Give the SHA-256 of a token, by which it is kept and looked up in a time that tells nothing of it."""
+    """Give the SHA-256 of a token. Tokens are kept and looked up by it, so the time of a look-up
+    tells nothing.
+    """
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _is_visit(headers: Headers, method: str) -> bool:
-    """Tell whether somebody follows a link: what comes is shown by itself, and no page can read it.
+    """Tell whether somebody follows a link: the response is shown by itself, and no page can read it.
 
-    A form is sent by POST as a navigation too.
+    A form sent by POST is a navigation too, so the method matters.
     """
     is_read = method in ("GET", "HEAD")
     return (

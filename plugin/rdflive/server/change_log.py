@@ -26,17 +26,17 @@ from rdflive.sinks.sink import to_rdflib
 __all__ = ["ChangeLog", "Commit"]
 
 _WATCHED: Final = "ASK { GRAPH <urn:x-rdflive:log> { <urn:x-rdflive:log> a <urn:x-rdflive:log> } }"
-"""A query that costs nothing to maintain: a store reports its batches while it has a subscription."""
+"""A query that costs nothing to maintain. A store reports its batches only while it has a subscription."""
 _ID: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
 _SYNTAX: Final = 100
-"""Bytes of a row beside its terms, about, with a datatype and the graph."""
+"""About how many bytes a row has beside its terms, with a datatype and the graph."""
 
 _Waiting: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Event]"
 
 
 @dataclass(slots=True)
 class Commit:
-    """One commit of the log; it is written out when somebody reads it first."""
+    """One commit of the log; its text is written when somebody first reads it."""
 
     sequence: int
     size: int
@@ -79,7 +79,7 @@ class ChangeLog:
         self.followers: Counter[str] = Counter()
         """How many streams each client follows."""
         with manager.batch(self._store), manager.locked(self._store) as adapter:
-            # inside the batch nothing is committed between the number and the first batch that is seen
+            # the batch holds the lock, so no commit can come between reading the number and listening
             manager.register_plugin(self)
             try:
                 self._subscription = subscribe(dataset, _WATCHED, initial=False)
@@ -98,7 +98,7 @@ class ChangeLog:
         return f"{sequence}-{self._epoch}"
 
     def place(self, name: str) -> int:
-        """Give the number of the commit with an id; `Problem` 410 where what followed it is not kept."""
+        """Give the number of the commit with an id; `Problem` 410 if commits after it are no longer kept."""
         match = _ID.fullmatch(name)
         if match is None or match[2] != self._epoch:
             raise _gone(f"{name!r} is no id of this log, which began when the server did")
@@ -108,7 +108,7 @@ class ChangeLog:
         return sequence
 
     def behind(self, place: int | None) -> list[Commit]:
-        """List the commits behind a place, or all that are kept; `Problem` 410 where some are not kept."""
+        """List the commits after a place, or all that are kept; `Problem` 410 if some are no longer kept."""
         with self._lock:
             if place is None:
                 return list(self._commits)
@@ -135,7 +135,7 @@ class ChangeLog:
         return content
 
     async def wait(self, place: int, timeout: float) -> bool:
-        """Wait for a commit behind a place, or for `close`; false if neither comes in `timeout` seconds."""
+        """Wait for a commit after a place, or for `close`; False if neither comes in `timeout` seconds."""
         changed = asyncio.Event()
         waiting = asyncio.get_running_loop(), changed
         with self._lock:
@@ -152,7 +152,7 @@ class ChangeLog:
                 self._waiting.remove(waiting)
 
     def close(self) -> None:
-        """See nothing more, forget all, and let those who wait go. May be repeated."""
+        """Stop watching, forget all commits, and release those who wait. May be repeated."""
         with self._lock:
             if self.is_closed:
                 return
@@ -172,7 +172,9 @@ class ChangeLog:
         with self._lock:
             if self.is_closed:
                 return
-            if commit.sequence != self._sequence + 1:  # a write was interrupted: what it did is not known
+            if (
+                commit.sequence != self._sequence + 1
+            ):  # a write was interrupted, and nobody knows what it changed
                 self._commits.clear()
                 self._size, self._oldest = 0, commit.sequence - 1
             self._commits.append(commit)
@@ -201,7 +203,7 @@ class ChangeLog:
 
 
 def _size(batch: Batch) -> int:
-    # str, because any term has one and its length is about that of what is written
+    # every term has a str, which is about as long as its text in the log
     return sum(_SYNTAX + len(str(s)) + len(str(p)) + len(str(o)) for _, (s, p, o, _) in batch.changes)
 
 

@@ -1,4 +1,4 @@
-"""A dataset's own changes over HTTP: as events that can be followed, or the kept log as a document."""
+"""A dataset's own changes over HTTP: as events to follow, or as a document of the commits that are kept."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["changes"]
 
 RDF_PATCH: Final = "application/rdf-patch"
 _TOGETHER: Final = 1000
-"""Commits of a document that are sent together."""
+"""How many commits of a document are sent together."""
 _PIECE: Final = 1 << 18
-"""Bytes of the log that are written out together, about."""
+"""About how many bytes of the log are written together."""
 
 
 async def changes(request: Request) -> Response:
@@ -82,7 +82,9 @@ async def _joined(texts: list[str]) -> AsyncIterator[str]:
 
 
 async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
-    """Give the events of a stream: first the place where it begins, so that a client can go on from there."""
+    """Give the events of a stream, first the place where it begins, so that a client can continue
+    from there.
+    """
     place = log.last
     resync = ""
     try:
@@ -103,7 +105,7 @@ async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
 
 
 def _written(log: ChangeLog, place: int) -> tuple[str, int]:
-    """Write the next events behind a place, some at a time, and give the place behind them."""
+    """Write the next events after a place, a few at a time, and give the place after them."""
     events: list[str] = []
     size = 0
     for commit in log.behind(place):

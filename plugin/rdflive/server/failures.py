@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as a problem document (RFC 9457)."""
+"""Errors of requests, as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Problem", "answer_fault", "answer_problem", "problem_of", "server_en
 
 
 class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
-    """A request that is answered with an error; `line` and `column` of a query count from 1, 0 if unknown.
+    """A request that is answered with an error. `line` and `column` of a query count from 1; 0 if unknown.
 
-    `construct` names what stands in the way of a query that is SPARQL but cannot be maintained.
+    `construct` names what stops a valid SPARQL query from being maintained.
 
     >>> Problem(400, "the query is empty").members()
     {'title': 'Bad Request', 'status': 400, 'detail': 'the query is empty'}
@@ -60,12 +60,12 @@ class Problem(RdfliveError):  # noqa: N818 - the term of RFC 9457
 
 
 def server_ends() -> Problem:
-    """Give the problem of whoever asks a server that ends."""
+    """Make the problem for requests to a server that is shutting down."""
     return Problem(503, "the server ends", headers={"Retry-After": "5"})
 
 
 def problem_of(error: RdfliveError) -> Problem:
-    """Say what a client did wrong: all errors of rdflive itself are about what it was given."""
+    """Say what a client did wrong: all errors of rdflive are about what it was given."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, QuerySyntaxError | UnsupportedQueryError):
@@ -83,5 +83,7 @@ async def answer_problem(request: Request, error: Exception) -> JSONResponse:  #
 
 
 async def answer_fault(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - Starlette's signature
-    """Answer a request that met a fault of the server itself, which is logged; the client is not told."""
+    """Answer a request that met a fault of the server itself. The fault is logged and not told to the
+    client.
+    """
     return Problem(500, "the server failed; its log says how").response()

@@ -1,4 +1,4 @@
-"""What stands in front of all routes: nobody gets past it without a known token, and every request counts."""
+"""The gate before all routes: nobody passes without a known token, and every request is counted."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LONGEST: Final = 65_536
 
 
 _SAFE: Final = {b"x-content-type-options": b"nosniff", b"cross-origin-resource-policy": b"same-origin"}
-"""So that a browser neither guesses what an answer is nor shows it to pages of others."""
+"""Headers that stop a browser from guessing what a response is, and from showing it to other sites."""
 
 
 class Gate:
-    """Finds the client of a request (`request.state.client`), and answers those that have none with 401.
+    """Finds the client of a request (`request.state.client`), and answers 401 if there is none.
 
-    The client of a WebSocket that sent no token is None: it may come with a message.
+    The client of a WebSocket that sent no token is None: the token may come with a message.
     """
 
     def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, paths: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""Queries that cannot take long to open: one triple pattern, which few triples match."""
+"""Recognises queries that certainly open quickly: one triple pattern that few triples match."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rdflive.syntax.tokens import Token, tokenize
 __all__ = ["opens_quickly"]
 
 _FEW: Final = 1000
-"""Triples that are matched in no time."""
+"""How many triples are surely matched at once."""
 _SHORT: Final = 1000
-"""Characters that are parsed in no time, if their tokens are these."""
+"""Up to this many characters are surely parsed at once, if these are their tokens."""
 _WORDS: Final = frozenset({"BASE", "PREFIX", "SELECT", "ASK", "DISTINCT", "WHERE", "A", "TRUE", "FALSE"})
 _MARKS: Final = frozenset({"{", "}", ".", "*", "^^"})
 

@@ -1,4 +1,4 @@
-"""The graph that a server offers, and everything that is open on it."""
+"""The dataset that a server offers, and everything that clients have open on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rdflive.store.capture import Capture
 __all__ = ["FeedState", "Service"]
 
 FeedState: TypeAlias = Literal["following", "ended", "stopped"]
-"""What becomes of a change feed: it is read to its end, or no further than an error."""
+"""The state of a change feed: followed, read to its end, or stopped by an error."""
 
 
 class Service:
@@ -34,7 +34,7 @@ class Service:
     children: Children
     """The processes that queries run in; made by `running`."""
     feed: FeedState | None = None
-    """How the change feed is doing that the dataset follows; None without one. Its thread sets it."""
+    """The state of the change feed that the dataset follows; None without one. The feed's thread sets it."""
 
     def __init__(self, dataset: rdflib.Dataset, limits: Limits, scratch: Path | None = None) -> None:
         """Make the service of a dataset; `scratch` is a folder on the disk of its store."""
@@ -52,7 +52,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the block; at its end everything that is open ends."""
+        """Serve inside the block; at its end everything that is open is ended."""
         dataset, limits, threads = self.dataset, self.limits, self.threads
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)

@@ -1,4 +1,4 @@
-"""The threads of a server, for what may wait for the store's lock: one of them writes."""
+"""The threads of a server, for work that may wait for the store's lock. One of them does all the writing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Threads:
         self._writes_no_more = False
 
     async def write(self, function: Callable[[], Result]) -> Result:
-        """Run a function in the thread that writes, behind those that were asked for before.
+        """Run a function in the writing thread, after those that were passed before.
 
-        Raises `Problem` 503 when the server ends; what has been asked for before is done.
+        Raises `Problem` 503 when the server ends; functions that were passed before are still run.
         """
         if self._writes_no_more:
             raise server_ends()
@@ -46,7 +46,7 @@ class Threads:
         asyncio.get_running_loop().run_in_executor(self._worker, partial(_alone, function))
 
     async def stop_writing(self) -> None:
-        """Take no update any more, and wait for those that were asked for."""
+        """Accept no more updates, and wait for those that were accepted."""
         self._writes_no_more = True
         await asyncio.gather(*self._writing, return_exceptions=True)
 
@@ -57,7 +57,9 @@ class Threads:
 
 
 def _alone(function: Callable[[], Result]) -> Result:
-    """Run a function; what it raises holds nothing that Oxigraph must drop in this thread."""
+    """Run a function, and raise its error without references to objects that Oxigraph must free in
+    this thread.
+    """
     try:
         return function()
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""The subscriptions of a server: one for each query, however many clients follow it."""
+"""The subscriptions of a server: one per query, however many clients follow it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from rdflive.sinks.events.pace import Pace
 __all__ = ["Topic", "Topics"]
 
 _FAREWELL: Final = 1.0
-"""Seconds at the end that clients have to take what they are being sent."""
+"""Seconds that clients have at the end to take what is being sent."""
 _LINGER: Final = 60.0
-"""Seconds that a query without clients is kept up to date for those that come back."""
+"""Seconds that a query without clients is kept up to date, for clients that come back."""
 
 
 class Topic:
@@ -74,13 +74,13 @@ class Topic:
         )
 
     def close(self) -> None:
-        """End the subscription, and with it the streams of all clients; they may come back."""
+        """End the subscription, and with it the streams of all clients, who may come back."""
         if self._subscription is not None:
             self._subscription.close()
         self.log.end()
 
     def describe(self) -> dict[str, Any]:
-        """Tell what clients may want to know of it; waits for the store's lock."""
+        """Tell what clients may ask about the topic; waits for the store's lock."""
         stats = {}
         with suppress(ClosedError):  # its followers have still to take the end
             stats = {} if self._subscription is None else asdict(self._subscription.stats)
@@ -142,7 +142,7 @@ class Topics:
     ) -> AsyncIterator[Follower]:
         """Follow a query from the event `last` on; the first client opens it.
 
-        Raises `Problem` for what cannot be opened, 429 for one client's too many.
+        Raises `Problem` for a query that cannot be opened, and 429 if a client follows too many.
         """
         if self._is_closed:
             raise server_ends()
@@ -181,7 +181,9 @@ class Topics:
             await self._threads.work(topic.close)
 
     async def _open(self, query: str, entailment: str | None, client: Client) -> Topic:
-        """Give the topic of a query; whoever asks for it while it is being opened waits for the same."""
+        """Give the topic of a query. While it is being opened, others who ask for it wait for the
+        same topic.
+        """
         name = name_of(query, entailment)
         topic = self._topics.get(name)
         if topic is not None:
@@ -219,7 +221,7 @@ class Topics:
             handle.cancel()
 
     def _let_go(self, topic: Topic) -> None:
-        """Close a topic that nobody follows, after some time or when there are too many such."""
+        """Close a topic that nobody follows, after some time or if there are too many."""
         if topic.followers or self._topics.get(topic.id) is not topic:
             return
         self._lingering[topic] = asyncio.get_running_loop().call_later(_LINGER, self._drop, topic)
@@ -231,7 +233,9 @@ class Topics:
         self._threads.start(topic.close)
 
     def _forget(self, topic: Topic) -> None:
-        """Let the next client of a query open it anew; those that follow it now still take what there is."""
+        """Let the next client of a query open it anew; clients that follow it now still take what
+        there is.
+        """
         self._keep(topic)
         if self._topics.get(topic.id) is topic:
             del self._topics[topic.id]

@@ -1,1 +1,1 @@
-"""Processes of their own for what clients ask: each sees one state of the store, and has limits."""
+"""Processes for the queries of clients: each sees one state of the store, and has limits."""

@@ -1,6 +1,6 @@
-"""The states of a store on disk, as checkpoints that other processes open.
+"""States of a store on disk, as checkpoints that other processes open.
 
-A checkpoint shares the files of the store by hard links, where it is on the same disk.
+A checkpoint shares files with the store by hard links, if it is on the same disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PREFIX: Final = "rdflive-"
 
 
 class Checkpoint:
-    """A state of the store, for as long as somebody uses it."""
+    """A state of the store, which exists as long as somebody uses it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Checkpoints:
         self.dataset = dataset
         self._folder = folder
         self._lock = threading.Lock()
-        """Taken inside the store's lock where both are held."""
+        """Taken after the store's lock if both are needed."""
         self._shared: Checkpoint | None = None
         self._state: tuple[Any, int] | None = None
         """The capture and sequence of what is shared."""
@@ -85,7 +85,7 @@ class Checkpoints:
         return checkpoint
 
     def release(self, checkpoint: Checkpoint) -> None:
-        """Stop using a checkpoint; who is the last to do so removes it, unless it is the newest."""
+        """Stop using a checkpoint. The last user removes it, unless it is the newest."""
         with self._lock:
             checkpoint.users -= 1
         self._drop(checkpoint)

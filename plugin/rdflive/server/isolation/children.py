@@ -1,4 +1,4 @@
-"""Queries in processes of their own: each sees one state of the store, and can be ended at any moment."""
+"""Queries in processes of their own. Each sees one state of the store and can be killed at any moment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Child", "Children", "Process"]
 _TOTAL: Final = 32
 """Children at once, whoever asks."""
 _STARTING: Final = 4
-"""Threads that start and reap children; who starts one may wait for the store's lock."""
+"""How many threads start and reap children; a start may wait for the store's lock."""
 
 
 class Process(Protocol):
@@ -40,11 +40,11 @@ class Process(Protocol):
         """End it, whatever it does, without waiting."""
 
     def reap(self) -> None:
-        """Wait for its end and leave nothing of it."""
+        """Wait for its end, and free what is left of it."""
 
 
 class Maker(Protocol):
-    """What makes processes; called in threads that live as long as it."""
+    """Makes processes. It is called in threads that live as long as it does."""
 
     def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> Process:
         """Start a process that works on the state of this moment and writes to the other end of `ours`."""
@@ -54,7 +54,7 @@ class Maker(Protocol):
 
 
 class Child:
-    """A child at work, as the event loop sees it. End it in any case."""
+    """A child process at work, as the event loop sees it. It must be ended in any case."""
 
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.process = process
@@ -70,7 +70,7 @@ class Child:
         return content.decode()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Give the pieces of the answer; raises `EOFError` where it breaks off."""
+        """Give the pieces of the answer; raises `EOFError` if it breaks off."""
         while (frame := await self._frame())[0] != b"E":
             yield frame[1]
 
@@ -129,9 +129,9 @@ class Children:
                 del self._running[client]
 
     async def rehearse(self, client: str, work: Work, what: str, *, writes: bool = False) -> None:
-        """Have a child do what this process is to do, in turn; raises `Problem` where that fails.
+        """Let a child try what this process is about to do, one at a time; raises `Problem` if that fails.
 
-        What the child `writes` to the store is seen by nobody. Its time runs from its turn on.
+        What the child `writes` to the store is seen by nobody. Its time counts from its turn.
         """
         turns = self._turns.get(client)
         if turns is None:
@@ -145,7 +145,7 @@ class Children:
                 raise self.exceeded(error, what) from error
 
     def exceeded(self, error: Exception, what: str) -> Problem:
-        """Say which limit a child without an answer has met."""
+        """Say which limit a child that gave no answer has met."""
         if isinstance(error, TimeoutError):
             detail = f"the {what} takes longer than {self.limits.query_seconds:g} s"
         else:

@@ -1,4 +1,4 @@
-"""The life of a child: it lets go of what is the parent's, works within limits, and ends."""
+"""The life of a child: it releases what belongs to the parent, works within limits, and ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Work: TypeAlias = Callable[[rdflib.Dataset, Frames], None]
 """What a child does; it raises `RdfliveError` for what the client did wrong."""
 
 _GRACE: Final = 1.0
-"""Seconds after its time in which a child that nobody ended ends itself."""
+"""Seconds after its time at which a child ends itself if nobody has ended it."""
 _PR_SET_PDEATHSIG: Final = 1
 _libc: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -61,8 +61,8 @@ def run_child(
 
 
 def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
-    """Let go of what belongs to the parent, and end with it or when the time is up."""
-    gc.freeze()  # what was there before is not looked at, nor copied for it
+    """Release what belongs to the parent, and end with it or when the time is up."""
+    gc.freeze()  # keeps the collector from touching, and so copying, pages shared with the parent
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
         with suppress(OSError, ValueError):
@@ -99,7 +99,7 @@ def _mapped() -> int:
 
 
 def _told(error: BaseException) -> Problem:
-    """Say what became of the work."""
+    """Report what became of the work."""
     if isinstance(error, RdfliveError):
         return problem_of(error)
     if isinstance(error, MemoryError):

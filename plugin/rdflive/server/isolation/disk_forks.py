@@ -1,7 +1,8 @@
-"""Children of a store on disk: forks of a template, each of which opens a checkpoint.
+"""Children for a store on disk: forks of a template process, each of which opens a checkpoint.
 
-RocksDB's own threads may hold locks at the moment of a fork, and what the child then reads waits for ever,
-also another store of the same engine. The template is a process without threads that has no store open.
+RocksDB's own threads may hold locks at the moment of a fork. Then whatever the child reads waits for ever,
+even from another store of the same engine. So children are forked from a template, a process without threads
+that has no store open.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PROGRAM: Final = "import sys; from rdflive.server.isolation.template import ser
 
 
 class DiskForks:
-    """Has a template make children, and starts it anew should it have ended."""
+    """Lets a template make children, and starts a new template if it has ended."""
 
     def __init__(self, checkpoints: Checkpoints, limits: Limits) -> None:
         self._checkpoints = checkpoints
@@ -45,7 +46,7 @@ class DiskForks:
         except BaseException:
             self._checkpoints.release(checkpoint)
             raise
-        theirs.close()  # else nothing would tell that the child has ended
+        theirs.close()  # a second open end would hide that the child has ended
         _send(ours, job)
         return fork
 
@@ -69,7 +70,7 @@ class DiskForks:
 
 
 class _Template:
-    """The process, which is ready when this is made, and the socket on which it takes orders."""
+    """The template process, ready when this object is made, and the socket on which it takes orders."""
 
     def __init__(self, limits: Limits) -> None:
         self._orders, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""What a child tells its parent, in frames on a socket: the answer with its type, or a problem."""
+"""What a child tells its parent, as frames on a socket: the answer with its type, or a problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ PIECE: Final = 65_536
 
 
 class Frames:
-    """What a child writes to. Nothing is sent before a piece is full, so that a failure can still be told.
+    """The output of a child. Nothing is sent before a piece is full, so that an early failure can still be
+    told.
 
     `write` and `begin` are those of an answer.
     """
@@ -41,15 +42,15 @@ class Frames:
         return len(piece)
 
     def flush(self) -> None:
-        """Do nothing: files have it."""
+        """Do nothing; writers expect the method of a file."""
 
     def end(self) -> None:
-        """Send what waits, and that it is all."""
+        """Send what is left, and a mark that this is all."""
         self._flush()
         self._send(b"E", b"")
 
     def fail(self, problem: Problem) -> None:
-        """Send a problem in place of an answer; one that has begun is left without its end."""
+        """Send a problem in place of an answer; an answer that has begun is left without its end."""
         if not self._has_begun:
             told = {
                 "line": problem.line,

@@ -1,6 +1,6 @@
-"""Children of a store in memory: forks of this process, made under the store's lock.
+"""Children for a store in memory: forks of this process, made under the store's lock.
 
-So no thread of this process is inside the store at that moment.
+The lock makes sure that no thread of this process is inside the store at that moment.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MemoryForks:
         """Do nothing: forks are reaped one by one."""
 
     def _freed(self) -> rdflib.Dataset:
-        """Give the dataset without those that listen to it, and no lock that a thread had at the fork."""
+        """Give the dataset without its listeners, and free the locks that other threads held at the fork."""
         for cached in self._properties:
             cached.lock = threading.RLock()
         manager.attach(self._dataset.store).capture.forget_others()

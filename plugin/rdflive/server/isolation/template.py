@@ -1,4 +1,4 @@
-"""The process that the children of a store on disk are forked from: without threads, and without a store."""
+"""The process from which children of a store on disk are forked: without threads and without a store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORK, KILL, REAP = b"F", b"K", b"R"
 """FORK comes with the child's socket, and is answered with its number, or 0 where there can be none; REAP is
 answered when the child has ended. A child's number is its own until it is reaped."""
 SIZE: Final = struct.Struct(">I")
-"""In front of a pickled value, its number of bytes."""
+"""The number of bytes of a pickled value, sent before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _begun(channel: socket.socket) -> tuple[rdflib.Dataset, Work]:
 
 
 def _received(channel: socket.socket) -> Any:
-    """Read a value from the parent, who alone has the other end."""
+    """Read a pickled value from the parent; nobody else has the other end of the socket."""
     (size,) = SIZE.unpack(_exactly(channel, SIZE.size))
     return pickle.loads(_exactly(channel, size))  # noqa: S301 - the parent's
 

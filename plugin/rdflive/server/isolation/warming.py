@@ -1,4 +1,4 @@
-"""What a process does once before children are made of it, so that none of them need do it anew."""
+"""What a process does once before children are forked from it, so that none of them has to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["warm_up"]
 
 _QUERY = "SELECT ?s { ?s ?p ?o FILTER(?o > 1) }"
 _PATTERN = 'SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, "a")) }'
-"""Makes RE2 known too, whose files a child cannot open."""
+"""A query with REGEX: it loads RE2, whose files a child cannot open."""
 
 
 def warm_up() -> None:

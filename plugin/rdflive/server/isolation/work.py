@@ -1,4 +1,4 @@
-"""What children do. Each is pickled where the child is no fork of the process that asks."""
+"""The work of children. It is pickled if the child is not a fork of the process that asks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["AnswerQuery", "ExplainQuery", "OpenSubscription", "RunUpdate"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuery:
-    """A query to answer, behind so many characters that are not the client's."""
+    """A query to answer; its first characters, up to a given number, are not the client's."""
 
     operation: Operation
     accept: str
@@ -36,7 +36,7 @@ class AnswerQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """An update, to try in a child and then to run in the server."""
+    """An update, to be tried in a child and then run in the server."""
 
     text: str
     added: int
@@ -47,14 +47,14 @@ class RunUpdate:
         frames.begin("")
 
     def run(self, dataset: rdflib.Dataset) -> int:
-        """Run it, and give the number of a commit that has it."""
+        """Run it, and give the number of a commit that includes it."""
         with columns_moved_back(self.added):
             return run_update(dataset, self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSubscription:
-    """A subscription to open, only to see whether that can be done within the limits."""
+    """A subscription to open, only to find out whether that is possible within the limits."""
 
     query: str
     entailment: str | None

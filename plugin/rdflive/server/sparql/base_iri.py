@@ -1,4 +1,4 @@
-"""Relative IRIs of a request are resolved against its own address (RFC 3986, 5.1.3)."""
+"""Resolves relative IRIs of a request against its own address (RFC 3986, 5.1.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_base(text: str, address: str) -> str:
 
 @contextmanager
 def columns_moved_back(characters: int) -> Iterator[None]:
-    """Correct the places of errors on the first line, in front of which characters were put."""
+    """Correct the columns of errors on the first line, before which characters were inserted."""
     try:
         yield
     except RdfliveError as error:

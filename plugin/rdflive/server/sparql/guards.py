@@ -1,9 +1,9 @@
-"""No request reaches another host: SERVICE and LOAD are refused before anything is parsed.
+"""Keeps requests from reaching other hosts: SERVICE and LOAD are refused before anything is parsed.
 
-The parsers read keywords without white space behind them (`SERVICEex:a{}`, `true.SERVICE:a{}`), and what
-looks like an IRI may be two comparisons with a comment between (`?a<?b)SERVICE?c#>`). So this looks for
-the keywords in every way in which the text can be cut into tokens, and takes rather too much for a clause
-than too little.
+Parsers accept keywords without white space after them (`SERVICEex:a{}`, `true.SERVICE:a{}`), and what looks
+like an IRI may be two comparisons with a comment between (`?a<?b)SERVICE?c#>`). So the keywords are searched
+in every way in which the text can be cut into tokens. Too much is taken for such a clause rather than too
+little.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _NAMING: Final = frozenset(
         "WITH",
     ]
 )
-"""Keywords behind which the name of a graph, a resource or a prefix stands and no clause can begin."""
+"""Keywords after which a name of a graph, resource or prefix must follow, so that no clause can begin."""
 _PLACES: Final = ("variable", "iri", "prefixed")
 _READINGS: Final = 8
-"""How often a text is read at most, in parts: more is no query that anybody means."""
+"""How many readings of a text are tried at most; no query that is meant as one has more."""
 
 
 _DEEPEST: Final = 200
-"""Brackets in brackets that a text may have: parsers take a part of the stack, and of the time, for each."""
+"""How deep brackets may be nested: parsers need stack, and time, for each level."""
 _OPENING: Final = frozenset({"(", "[", "{", "{|", "<<", "<<("})
 _CLOSING: Final = frozenset({")", "]", "}", "|}", ">>", ")>>"})
 
@@ -90,7 +90,7 @@ def refuse_remote(text: str, *, is_update: bool = False) -> None:
     """
     refuse_deep(text)
     for variant, starts in _variants(text):
-        spelled = variant.upper()  # as rdflib's parser does, to which ſ is an S too
+        spelled = variant.upper()  # like rdflib's parser, for which ſ is an S too
         if "SERVICE" in spelled or "LOAD" in spelled:
             found = _clause(variant, is_update=is_update)
             if found is not None:
@@ -99,10 +99,10 @@ def refuse_remote(text: str, *, is_update: bool = False) -> None:
 
 
 def _variants(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Give the text as the parsers may read it, with the places of escapes that were replaced.
+    """Give the text as parsers may read it, with the positions of escapes that were replaced.
 
-    Escapes of codepoints are replaced first (SPARQL 1.1, 19.2) or stay, and a comment ends at a carriage
-    return or goes on.
+    Escapes of codepoints may be replaced first (SPARQL 1.1, 19.2) or stay, and a comment may end at a
+    carriage return or go on.
     """
     texts = [(text, [(0, 0)])]
     if _ESCAPE.search(text):
@@ -131,10 +131,10 @@ def _original(starts: list[tuple[int, int]], offset: int) -> int:
 
 
 def _clause(text: str, *, is_update: bool) -> tuple[Keyword, int] | None:
-    """Find the first clause that some reading of the text has.
+    """Find the first clause in any reading of the text.
 
-    A reading is the tokens from some offset on; one that meets `<` is continued both as an IRI and, where
-    expressions are, as a comparison. Readings that reach the same place in the same state go on together.
+    A reading is the tokens from some offset on. At `<` it continues both as an IRI and, inside expressions,
+    as a comparison. Readings that reach the same offset in the same state are continued as one.
     """
     waiting = [(0, _State())]
     seen: set[tuple[int, _State]] = set()
@@ -157,7 +157,7 @@ def _clause(text: str, *, is_update: bool) -> tuple[Keyword, int] | None:
 
 
 class _Stage(Enum):
-    """How much of a SERVICE clause the tokens before a place may be."""
+    """How much of a SERVICE clause the tokens so far may be."""
 
     NOTHING = 0
     KEYWORD = 1
@@ -165,12 +165,12 @@ class _Stage(Enum):
 
 
 class _State(NamedTuple):
-    """What the tokens before a place mean for it."""
+    """What the tokens so far mean for what follows."""
 
     depth: int = 0
     """How many groups are open."""
     names: bool = False
-    """True where a name stands and no clause can begin."""
+    """True if a name must follow, so that no clause can begin."""
     stage: _Stage = _Stage.NOTHING
     begin: int = 0
     """Where the keyword is."""
@@ -192,7 +192,7 @@ class _State(NamedTuple):
         if self.stage is _Stage.KEYWORD and (token.kind in _PLACES or token.text in "?$<"):
             return self._replace(stage=_Stage.PLACE, end=end)
         if self.stage is _Stage.PLACE and token.offset == self.end and token.text != "}":
-            return self._replace(end=end)  # names have more letters than the tokens know
+            return self._replace(end=end)  # SPARQL's names may have letters that the tokenizer does not know
         return _State(depth, token.kind == "word" and token.text.upper() in _NAMING)
 
 

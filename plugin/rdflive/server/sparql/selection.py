@@ -1,4 +1,4 @@
-"""Some graphs of an rdflib dataset as a dataset: what FROM and FROM NAMED name, without copying them."""
+"""Some graphs of an rdflib dataset as a dataset: those of FROM and FROM NAMED, without copying them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Selection(Dataset):
         yield from self._named.values()
 
     def get_context(self, identifier: Any, quoted: bool = False, base: str | None = None) -> Graph:  # noqa: ARG002 - rdflib's interface
-        """Give a named graph; any other is empty."""
+        """Give a named graph; graphs that were not selected are empty."""
         return self._named.get(identifier, Graph())
 
 

@@ -1,4 +1,4 @@
-"""SPARQL updates: tried on a copy of the store where they could take long, then run as one commit."""
+"""SPARQL updates: tried in a child if they could take long, then run as one commit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def may_take_long(dataset: rdflib.Dataset, text: str) -> bool:
 
 
 def run_update(dataset: rdflib.Dataset, text: str) -> int:
-    """Run an update as one commit, all or nothing, and give the number of a commit that has it.
+    """Run an update as one commit, all or nothing; gives the number of a commit that includes it.
 
     Raises `Problem` 400 for what is no update or cannot be done; then nothing has changed.
     """
@@ -118,7 +118,7 @@ def _clauses(text: str) -> Iterator[tuple[Token, Token, bool]]:
 
 
 def _with_using(text: str, operation: Operation, places: list[tuple[Token, Token, bool]]) -> str:
-    """Write USING in front of every WHERE; DELETE WHERE is spelled out for it."""
+    """Write USING before every WHERE; DELETE WHERE is expanded for that."""
     using = " ".join(
         [
             *(f"USING <{name}>" for name in operation.default),
