@@ -1,4 +1,4 @@
-"""Blank nodes of two graphs side by side, sorted into classes by what surrounds them (colour refinement)."""
+"""Sorts blank nodes of two graphs into classes by what surrounds them (colour refinement)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rdflive.model import Quad
 __all__ = ["Budget", "Classes", "Surroundings", "TooSymmetric", "components"]
 
 Incidence: TypeAlias = tuple[int, tuple[int, ...]]
-"""The shape of a quad as seen from one of its blank nodes, and the others in it, in order."""
+"""The shape of a quad seen from one of its blank nodes, and its other blank nodes in order."""
 
 _SELF: Final = "self"
 _OTHER: Final = "other"
 
 
 class TooSymmetric(Exception):  # noqa: N818 - never leaves the adapter
-    """The nodes look so much alike that telling which is which takes too long."""
+    """The nodes look so much alike that matching them takes too long."""
 
 
 class Budget:
-    """Bounds the work of a matching, counted in quads looked at."""
+    """Limits the work of a matching, counted in quads that are looked at."""
 
     def __init__(self, work: int) -> None:
         self._left = work
@@ -72,12 +72,12 @@ class Surroundings(NamedTuple):
 
 
 class Classes:
-    """The coarsest partition of some nodes in which those of a class have equal surroundings.
+    """The coarsest partition of some nodes in which all nodes of a class have equal surroundings.
 
-    Surroundings are equal when the same quads, with classes in place of blank nodes, are around both: the
-    colour refinement of Hogan's *Canonical Forms for Isomorphic and Equivalent RDF Graphs* (2017). Only
-    nodes next to one that moved are looked at again, and the largest part of a class keeps its number,
-    so long chains take no more than their length.
+    Surroundings are equal if the same quads, with classes in place of blank nodes, are around both: the
+    colour refinement of Hogan's *Canonical Forms for Isomorphic and Equivalent RDF Graphs* (2017). Only nodes
+    next to a node that changed its class are looked at again, and the largest part of a class keeps its
+    number, so long chains take time in proportion to their length.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Classes:
         self._around = around
         self._budget = budget
         self.of: dict[int, int] = dict(classes)
-        """The class of each node, also of nodes at the edge that are not sorted themselves."""
+        """The class of each node, also of neighbours that are not sorted themselves."""
         self.members: dict[int, set[int]] = {}
         for node in nodes:
             self.members.setdefault(self.of[node], set()).add(node)
@@ -94,15 +94,15 @@ class Classes:
         self._sort({node for members in self.members.values() for node in members})
 
     def balanced(self) -> bool:
-        """True when each class has as many old nodes as new ones."""
+        """True if each class has as many old nodes as new ones."""
         old = self._around.old
         return all(2 * sum(node < old for node in nodes) == len(nodes) for nodes in self.members.values())
 
     def _sort(self, unsure: set[int]) -> None:
-        """Split classes until nothing splits.
+        """Split classes until none splits any more.
 
-        At each turn the members of a class that are not unsure have equal surroundings, because nothing
-        next to them has moved since they had: one of them stands for all.
+        In each round, the members of a class that are not marked as unsure have equal surroundings, because
+        no neighbour of theirs has changed its class since then. So one of them stands for all.
         """
         while unsure:
             parts = [
@@ -133,7 +133,7 @@ class Classes:
         return classes
 
     def _parts(self, number: int, nodes: list[int], unsure: set[int]) -> list[set[int]]:
-        """Give the parts that leave a class; the largest one stays."""
+        """Give the parts that leave a class; the largest part stays."""
         members = self.members[number]
         parts: dict[tuple[Any, ...], set[int]] = {}
         for node in nodes:
@@ -157,7 +157,7 @@ class Classes:
 
 
 def components(around: Surroundings, nodes: Iterable[int]) -> list[list[int]]:
-    """Group nodes that are connected through quads with each other, in the order in which they come."""
+    """Group nodes that are connected through quads, in the order in which they come."""
     left = dict.fromkeys(nodes)
     groups = []
     for first in tuple(left):

@@ -1,4 +1,4 @@
-"""Blank nodes of what has changed: matched by what is still the same around them, the closest first."""
+"""Matches blank nodes of a changed graph by what is still the same around them, the closest first."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ Pair: TypeAlias = tuple[int, int]
 """An old node and a new one."""
 
 _RADIUS: Final = 6
-"""How far around a node its surroundings are compared."""
+"""Up to how many quads away the surroundings of a node are compared."""
 _HOLDERS: Final = 40
-"""Nodes on a side that may share a trait, for it to make each a candidate for each."""
+"""If more nodes of a side share a trait, it makes no candidates: they would be too many."""
 
 
 class Overlap:
-    """Extends a matching from new nodes to old ones, best match first; deterministic, without going back.
+    """Extends a matching from new nodes to old ones, best match first, without going back. It is
+    deterministic.
 
-    Seeds are pairs that are the only ones with equal surroundings, from the widest circle to the
-    narrowest; then those of classes that have several, one after the other. From there the matching
-    grows over the neighbours: first the pairs with most matched neighbours in common, which is the number
-    of quads that they keep, then those that look alike in the widest circle. What remains is matched by
-    the number of quads it shares with a candidate. The bound on candidates keeps this near linear; a bad
-    match costs changes, never truth.
+    It starts with pairs that alone have equal surroundings, from the widest radius to the narrowest, and then
+    takes classes with several members, one after the other. From there the matching grows over neighbours:
+    first pairs with the most matched neighbours in common, which is the number of quads that they keep, then
+    pairs that look alike in the widest radius. What is left is matched by the number of quads shared with a
+    candidate. Bounding the candidates keeps this nearly linear. A bad match costs unnecessary changes, never
+    a wrong graph.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class Overlap:
         self._circles = self._look_around()
         self._common: Counter[Pair] = Counter()
         self._next: list[tuple[int, int, int, int]] = []
-        """A heap of candidates: minus the neighbours in common, minus the widest like circle, the pair."""
+        """A heap of candidates: minus their neighbours in common, minus their largest equal radius,
+        the pair.
+        """
 
     def run(self) -> None:
-        """Match until nothing is left that has anything in common."""
+        """Match until no two nodes have anything in common."""
         if not self._old or not self._new:
             return
         widest_first = range(len(self._circles) - 1, -1, -1)
@@ -57,7 +60,7 @@ class Overlap:
             pass
 
     def _look_around(self) -> list[dict[int, int]]:
-        """Number the surroundings of each node in circles that grow by one quad; equal is one number."""
+        """Number the surroundings of each node for growing radii; equal surroundings get equal numbers."""
         nodes = (*self._old, *self._new)
         circles = [dict.fromkeys(nodes, 0)]
         for _ in range(_RADIUS):
@@ -76,7 +79,9 @@ class Overlap:
         )
 
     def _seed(self, wide: int, reach: int, *, alone: bool) -> None:
-        """Match nodes that are alike in a wide circle, and around them who is alike as far as `reach`."""
+        """Match nodes that are alike in a wide radius, and their neighbours if they are alike within
+        `reach`.
+        """
         self._grow(reach)
         circle = self._circles[wide]
         groups: dict[int, tuple[list[int], list[int]]] = {}
@@ -98,7 +103,7 @@ class Overlap:
                     self._grow(reach)
 
     def _take(self, old: int, new: int) -> None:
-        """Match two nodes, and make candidates of their neighbours."""
+        """Match two nodes, and make their neighbours candidates."""
         del self._old[old], self._new[new]
         self._matching[new] = old
         for pair in self._neighbours(old, new):
@@ -106,7 +111,7 @@ class Overlap:
             heappush(self._next, (-self._common[pair], -self._likeness(pair), *pair))
 
     def _grow(self, reach: int) -> None:
-        """Match candidates, the best first, that are alike as far as `reach`."""
+        """Match candidates that are alike within `reach`, best first."""
         later = []
         while self._next:
             candidate = heappop(self._next)
@@ -120,7 +125,7 @@ class Overlap:
         self._next = sorted(later)
 
     def _likeness(self, pair: Pair) -> int:
-        """Give how many circles around the two are alike."""
+        """Give up to which radius the two nodes are alike."""
         mine, theirs = pair
         return sum(circle[mine] == circle[theirs] for circle in self._circles)
 
@@ -163,7 +168,9 @@ class Overlap:
         return bool(common)
 
     def _traits(self, node: int) -> Iterator[Any]:
-        """Name each quad around a node by what is known of it: matched nodes as the old side calls them."""
+        """Describe each quad around a node by what is known of it; matched nodes get the names of the
+        old side.
+        """
         seen: Counter[Any] = Counter()
         for shape, others in self._around.incidences[node]:
             known = tuple(

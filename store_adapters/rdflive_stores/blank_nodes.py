@@ -1,4 +1,6 @@
-"""The blank nodes of a new snapshot under the labels they have here: labels mean nothing across answers."""
+"""Gives blank nodes of a new snapshot the labels that they have here, as labels differ from answer to
+answer.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,17 @@ Matching: TypeAlias = dict[int, int]
 _WORK_PER_QUAD: Final = 30
 _LEAST_WORK: Final = 1_000_000
 _DEPTH: Final = 150
-"""How many choices may be open at once: each takes a few frames of Python's stack."""
+"""How many choices may be open at once; each takes some frames of Python's stack."""
 
 
 def relabel(new: Iterable[Quad], old: Iterable[Quad]) -> list[Quad]:
-    """Give the blank nodes of `new` the labels of those in `old` that they stand for, and others fresh ones.
+    """Give the blank nodes of `new` the labels of those in `old` that they stand for, and fresh labels to
+    others.
 
-    Any relabelling that keeps nodes apart is right, up to isomorphism; this one aims at few changes. Parts
-    of the graph that are isomorphic are matched exactly, so that an unchanged graph comes out as `old`,
-    however symmetric it is. In the parts that have changed, nodes are matched by what is still the same
-    around them. Raises `TooSymmetric` where the exact part would take too long.
+    Any relabelling that keeps nodes apart is correct up to isomorphism; this one aims at few changes. Parts
+    of the graph that are isomorphic are matched exactly, so an unchanged graph comes out equal to `old`,
+    however symmetric it is. In parts that changed, nodes are matched by what is still the same around them.
+    Raises `TooSymmetric` if the exact part would take too long.
 
     >>> relabel([Quad(BNode("b7"), "name", "Ann")], [Quad(BNode("x"), "name", "Ann")])[0].subject
     rdflib.term.BNode('x')
@@ -65,7 +68,9 @@ def _match(around: Surroundings, budget: Budget) -> Matching:
 def _match_components(
     around: Surroundings, old: Iterable[int], new: Iterable[int], classes: Classes, budget: Budget, depth: int
 ) -> tuple[Matching, list[int], list[int]]:
-    """Match components of equal classes, each with the first isomorphic one; give the nodes left over too."""
+    """Match components of equal classes, each with the first isomorphic one; also gives the nodes
+    left over.
+    """
     matching: Matching = {}
     waiting: dict[tuple[int, ...], list[list[int]]] = {}
     for component in components(around, new):
@@ -91,12 +96,12 @@ def _key(nodes: list[int], classes: Classes) -> tuple[int, ...]:
 def _isomorphism(
     around: Surroundings, old: list[int], new: list[int], known: dict[int, int], budget: Budget, depth: int
 ) -> Matching | None:
-    """Find an isomorphism of two sets of nodes that keeps known classes; None where there is none.
+    """Find an isomorphism of two sets of nodes that keeps the known classes; None if there is none.
 
-    Nodes that are alone in their class on both sides have their match; without them the rest may fall
-    into components, which are matched one by one. Where none is alone, the first old node is matched with
-    each of its class in turn (individualise and refine). Whatever is matched so keeps every quad: its
-    surroundings, with classes for nodes, are equal, and in the end a class is a pair of nodes.
+    Nodes that are alone in their class on both sides are matched. Without them the others may fall into
+    components, which are matched one by one. If no node is alone, the first old node is matched with each
+    node of its class in turn (individualise and refine). The result keeps every quad: surroundings, with
+    classes for nodes, are equal, and in the end each class is a pair of nodes.
     """
     if len(old) == len(new) == 1:
         return {new[0]: old[0]}

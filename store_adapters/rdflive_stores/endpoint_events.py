@@ -23,12 +23,12 @@ _GONE: Final = frozenset({404, 410, 412})
 
 
 class EventLog:
-    """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor behind it.
+    """Follows server-sent events (WHATWG HTML, section 9.2); the id of an event is the cursor after it.
 
-    The server must say its present id when somebody connects, or soon after: an event with nothing but
-    an `id` will do. Events of another name than `message` and `patch` are passed over; `resync` asks for
-    a new snapshot, as do the statuses 404, 410 and 412. Silence for longer than the timeout is taken for
-    a lost connection, so a server with nothing to say should send a comment now and then.
+    The server must tell its present id when a client connects, or soon after; an event with only an `id` will
+    do. Events other than `message` and `patch` are skipped. `resync` asks for a new snapshot, as do the
+    statuses 404, 410 and 412. Silence for longer than the timeout counts as a lost connection, so a server
+    without news should send a comment now and then.
     """
 
     def __init__(self, requests: Requests, url: str) -> None:
@@ -40,7 +40,7 @@ class EventLog:
         return self._requests.attempt(self._url, self._first_id)
 
     def behind(self, cursor: str) -> Iterator[Entry]:
-        """Decode the events behind a cursor, up to the one that is the last now."""
+        """Decode the events after a cursor, up to the one that is the last now."""
         end = self.position()
         entries = self._requests.attempt(self._url, lambda: list(self._until(cursor, end)))
         yield from entries

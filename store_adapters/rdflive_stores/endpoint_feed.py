@@ -1,4 +1,4 @@
-"""A SPARQL endpoint as a feed: polled for what is needed, or followed by the change log beside it."""
+"""A SPARQL endpoint as a feed: polled for the triples that are needed, or followed through its change log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rdflive_stores.endpoint_requests import Closed, EndpointError, Requests, ch
 __all__ = ["EndpointFeed"]
 
 _POLLED: Final = "polled"
-"""The cursor of a feed that is polled: the graph itself is where it goes on from."""
+"""The cursor of a polled feed: it needs none, as it compares with the graph itself."""
 _PATTERNS: Final = "patterns"
 
 
@@ -188,7 +188,7 @@ class EndpointFeed:
             ) from error
 
     def _matching(self, entry: Entry, needed: Needed) -> Entry:
-        """Leave out what no pattern needs."""
+        """Leave out quads that no pattern needs."""
         changes = tuple(
             change
             for change in entry.batch.changes

@@ -1,4 +1,4 @@
-"""One state of an endpoint, in as many pages as it takes, all of the same moment."""
+"""Reads one state of an endpoint in as many pages as it takes, all from the same moment."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _UNCOUNTED: Final = -1
 class _Page(NamedTuple):
     rows: Rows
     total: int
-    """Rows of all pages; -1 where a limit of the server took away the row that says it."""
+    """The rows of all pages; -1 if a limit of the server cut off the row that tells it."""
     headers: Mapping[str, str]
     fresh: bool = True
-    """False where the server said that the page is still the one that was read before."""
+    """False if the server said that the page is still as it was read before."""
 
 
 class _Torn(Fault):
-    """The pages are not of one moment."""
+    """The pages are not from one moment."""
 
 
 class Pages:
-    """Reads the whole state of an endpoint that some patterns match; remembers it for the next reading.
+    """Reads the whole state of an endpoint that matches some patterns, and remembers it for the next reading.
 
-    Every answer counts the rows of the whole state next to its own, in one query. One page with all of
-    them is therefore a state of the endpoint, if the server answers a query from one state; a server
-    that leaves rows out without a word is found out.
+    Every answer contains the number of rows of the whole state, in one query with its own rows. So one page
+    with all of them is a state of the endpoint, if the server answers a query from one state, and a server
+    that silently leaves rows out is noticed.
 
-    Several pages are read twice, the second time asking only whether they have changed where the server
-    can tell. Each page that was the same both times stood still from its first to its second reading, and
-    all those stretches share the moment between the two rounds: what was read is the state of that
-    moment. The one thing this cannot see is a change that was undone in between. If all pages bear one
-    strong ETag, the server numbers its states, and one round is enough. Pages that differ, overlap or
-    count differently are read again, with growing waits; a torn state is never returned.
+    Several pages are read twice. The second time only asks whether they have changed, if the server can tell.
+    A page that was the same both times did not change between its two readings, and all these periods include
+    the moment between the two rounds. So what was read is the state at that moment. The only thing this
+    misses is a change that was undone in between. If all pages have one strong ETag, the server numbers its
+    states, and one round is enough. Pages that differ, overlap or count differently are read again after
+    growing waits. A torn state is never returned.
     """
 
     def __init__(self, requests: Requests, url: str, size: int, *, stable_labels: bool) -> None:

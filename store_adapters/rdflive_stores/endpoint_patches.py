@@ -20,7 +20,7 @@ __all__ = ["PatchLog"]
 PATCH_TYPES: Final = "application/rdf-patch, text/plain;q=0.5, */*;q=0.1"
 
 _TAIL: Final = 1024
-"""Bytes in front of a cursor that are compared with what was there when it was made."""
+"""How many bytes before a cursor are compared with those that were there when it was made."""
 _RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _CODE: Final = re.compile(r"[ \t]*([A-Z]+)")
 _GONE: Final = frozenset({404, 410, 412})
@@ -57,13 +57,13 @@ class PatchLog:
         return write_cursor(Line("", place.number, end=place.end, check=place.check))
 
     def behind(self, cursor: str) -> Iterator[Entry]:
-        """Decode what is there now behind a cursor."""
+        """Decode what is there now after a cursor."""
         place = self._place(cursor)
         answer = self._requests.attempt(self._url, lambda: self._get(place, {}))
         yield from self._entries(answer, place)
 
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]:
-        """Decode what is behind a cursor, and look for more every so many seconds; None: only once.
+        """Decode what is after a cursor, and look for more every so many seconds; with None, only once.
 
         Gives None each time before it looks.
         """
@@ -131,7 +131,7 @@ def _begin(place: _Place) -> int:
 
 
 def _complete(lines: Iterable[Line]) -> Iterator[Line]:
-    """Hold the lines of a transaction back until its end is there."""
+    """Hold the lines of a transaction back until its end has arrived."""
     held: list[Line] = []
     for line in lines:
         match = _CODE.match(line.text)

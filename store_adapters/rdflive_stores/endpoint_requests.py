@@ -1,4 +1,4 @@
-"""Requests to an endpoint and its log: what may pass is tried again, what will not is said at once."""
+"""Requests to an endpoint and its log. Failures that may pass are tried again; others are raised at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Answer", "Closed", "EndpointError", "Requests", "check_url", "condit
 T = TypeVar("T")
 
 _GET_LIMIT: Final = 1500
-"""Characters of a query that still goes into a URL, which caches and ETags need."""
+"""Longer queries are sent by POST; shorter ones go into the URL, which caches and ETags need."""
 _PATIENCE: Final = 600.0
 """Seconds that a Retry-After may ask for, at most."""
 _LOGIN: Final = "give auth=(user, password), or headers="
@@ -31,7 +31,7 @@ class EndpointError(RdfliveError, ConnectionError):
 
 
 class Closed(Exception):  # noqa: N818 - never leaves the adapter
-    """The feed was closed."""
+    """The feed was closed while a request or a wait was under way."""
 
 
 class Answer(NamedTuple):
@@ -82,7 +82,7 @@ class Requests:
 
         It is what the server asks, or more. `begin` is the monotonic time of the first try.
         """
-        self.wait(0)  # what closing has cut did not fail
+        self.wait(0)  # a request that `close` has cut is no failure
         asked = fault.retry_after
         if tried >= self._tries or asked > _PATIENCE:
             waiting = f", and asks to wait {asked:.0f} s" if asked > _PATIENCE else ""

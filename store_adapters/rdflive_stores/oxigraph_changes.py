@@ -1,4 +1,6 @@
-"""What an operation on an Oxigraph store changed: told by comparison, and recorded in its capture."""
+"""Finds what an operation on an Oxigraph store changed, by comparison, and records it in the store's
+capture.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ __all__ = ["canonical_quad", "compare", "record"]
 def compare(
     native: Store, capture: Capture, patterns: Iterable[Pattern], write: Callable[[], object]
 ) -> None:
-    """Run an operation and record how the quads of some patterns differ before and after, inside a batch.
+    """Run an operation inside a batch, and record how the quads of some patterns differ before and after.
 
-    Also where it fails: the store takes back what it did, but something else may have raised behind it. An
-    open iterator keeps the old state at no cost.
+    It records even if the operation raises: the store rolls back, but something after it may have raised. An
+    open iterator of Oxigraph keeps seeing the old state at no cost.
     """
     before = [(pattern, _matching(native, pattern)) for pattern in patterns]
     capture.state |= WRITING
@@ -58,7 +60,7 @@ def record(native: Store, capture: Capture, went: Iterable[Quad], came: Iterable
 
 
 def canonical_quad(quad: Quad) -> Quad:
-    """Spell a quad as the store gives it back."""
+    """Write a quad in the form in which the store returns it."""
     s, p, o, graph = quad
     term = canonical(o)
     return quad if term is o else Quad(s, p, term, graph)
@@ -77,7 +79,7 @@ _Graphs = Mapping[Triple, set[NamedNode | BlankNode | DefaultGraph]]
 
 
 def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs) -> None:
-    """Record the triples that a first graph took or a last one let go, given who did either."""
+    """Record triples that got their first graph or lost their last one."""
     seen = visible(native)
     for triple in came.keys() | went.keys():
         s, p, o = triple.subject, triple.predicate, triple.object

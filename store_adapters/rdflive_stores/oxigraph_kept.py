@@ -1,7 +1,7 @@
 """The reserved graph of an Oxigraph store, which holds what feeds keep beside the data.
 
-An entry is a quad: the feed's name, the key, and the text as JSON, which can spell any Python string.
-The graph is there or not; asking that costs a fraction of what any other operation does.
+An entry is a quad: the feed's name, the key, and the text as JSON, which can represent any Python string.
+Asking whether the graph exists takes a fraction of the time of any other operation.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ KEPT: Final = NamedNode("urn:x-rdflive:kept")
 _NAME: Final = "urn:x-rdflive:name:"
 _KEY: Final = "urn:x-rdflive:key:"
 _HINT: Final = "x-rdflive"
-"""Is in every text that spells the name of the reserved graph in one piece."""
+"""Part of the reserved name; a text that names the graph literally contains it."""
 
 
 def has_kept(native: Store) -> bool:
-    """True once something was ever kept in the store: then its reserved graph must be hidden."""
+    """True once something was kept in the store, so that the reserved graph must be hidden."""
     return native.contains_named_graph(KEPT)
 
 
@@ -49,7 +49,8 @@ def kept_entries(native: Store, name: str) -> dict[str, str]:
 class KeptQuads:
     """The quads of the reserved graph by name and key, read once and then followed.
 
-    Asked for one, an in-memory Oxigraph passes over all that it ever held: the cursors of a whole feed.
+    Without this, an in-memory Oxigraph asked for one quad would pass over all that it ever held: the old
+    cursors of a whole feed.
     """
 
     def __init__(self) -> None:
@@ -73,9 +74,9 @@ class KeptQuads:
 
     @contextmanager
     def following(self, went: Iterable[Quad], came: Iterable[Quad]) -> Iterator[None]:
-        """Take what was replaced when the block has written it; if it raises, the quads are read again.
+        """Take over what was replaced once the block has written it; if it raises, the quads are read again.
 
-        Ctrl-C can come at any moment: between the two assignments nothing is taken for known.
+        Ctrl-C may come at any moment, so between the two assignments nothing counts as known.
         """
         quads, self._quads = self._quads, None
         yield
@@ -86,11 +87,11 @@ class KeptQuads:
         self._quads = quads
 
     def forget(self) -> None:
-        """Have the quads read again: another stand-in may have written some."""
+        """Read the quads again when they are needed, because another stand-in may have written some."""
         self._quads = None
 
     def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Quad]:
-        """Give all quads, read again where one of these places is not as it was left."""
+        """Give all quads; they are read again if one of these positions is not as it was left."""
         quads = self._quads
         if quads is None or any(quads[place] not in native for place in places if place in quads):
             quads = self._quads = _by_place(kept_quads(native))
@@ -98,7 +99,7 @@ class KeptQuads:
 
 
 def _by_place(quads: Iterable[Any]) -> dict[tuple[str, str], Any]:
-    """Sort the quads by name and key; refuse two at one place, of which one is not what was kept last."""
+    """Sort the quads by name and key. Refuse two for one key, as one of them is not what was kept last."""
     places: dict[tuple[str, str], Any] = {}
     for quad in quads:
         if (other := places.setdefault(_place(quad), quad)) is not quad:
@@ -128,9 +129,9 @@ def refuse_kept(graph: Any) -> None:
 def may_meet_kept(
     native: Store, update: str, *, base_iri: str | None = None, prefixes: Mapping[str, str] | None = None
 ) -> bool:
-    """True where a SPARQL update may come upon the reserved graph, or make it, without naming it.
+    """True if a SPARQL update may read, change or create the reserved graph without naming it.
 
-    Raises WriteRefusedError for one that names it.
+    Raises WriteRefusedError for an update that names it.
     """
     if not has_kept(native) and _HINT not in str(update):  # the store itself refuses what is no string
         return False

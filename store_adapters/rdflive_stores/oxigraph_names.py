@@ -1,4 +1,4 @@
-"""Which graphs a SPARQL text names: a scanner of its tokens, not a parser."""
+"""Finds the graphs that a SPARQL text names. It scans tokens and is no parser."""
 
 from __future__ import annotations
 
@@ -108,7 +108,9 @@ def named_graphs(
 
 
 def is_doubtful(tokens: list[Token]) -> bool:
-    """True where the tokens may not be what they seem: a string is unfinished, or an IRI two comparisons."""
+    """True if the tokens may not be what they seem: an unfinished string, or an IRI that is two
+    comparisons.
+    """
     return any(
         (token.kind == "mark" and token.text in _UNFINISHED)
         or (token.kind == "iri" and may_compare(previous, token))

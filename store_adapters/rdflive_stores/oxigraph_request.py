@@ -1,7 +1,7 @@
-"""Several SPARQL updates and changes of quads as one native request, which happens whole or not at all.
+"""Several SPARQL updates and changes of quads as one native request, which is applied wholly or not at all.
 
-INSERT DATA renames blank nodes and DELETE DATA refuses them. So what has any, or cannot safely be spelled
-in SPARQL, is handed over by number, through functions that the request calls.
+INSERT DATA renames blank nodes, and DELETE DATA refuses them. So quads with blank nodes, and terms that
+SPARQL text cannot safely hold, are passed by number, through custom functions that the request calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IRI: Final = r'<[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>"{}|^`\\]*>'
 _STRING: Final = r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"'
 _LITERAL: Final = rf"{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
 _GROUND: Final = re.compile(rf"({_IRI} {_IRI} (?:{_IRI}|{_LITERAL}))(?: ({_IRI}))?")
-"""A quad as pyoxigraph prints it, if SPARQL reads the same quad there."""
+"""A quad as pyoxigraph prints it, if SPARQL reads the same quad from that text."""
 
 
 def execute(
@@ -69,7 +69,7 @@ def _run(
     graphs = {Literal(number): quad.graph_name for number, quad in enumerate(numbered)}
     functions = {
         **(options.get("custom_functions") or {}),
-        # no lambdas: Ctrl-C inside one leaves a quad out, and the rest of the transaction is committed
+        # no Python code: Ctrl-C inside it would be taken for an error of SPARQL, and a quad be left out
         _TRIPLE: triples.__getitem__,
         _GRAPH: graphs.__getitem__,
     }
@@ -102,7 +102,7 @@ _TERMS: Final = (
 
 
 def _ground(quad: Quad) -> str | None:
-    """Spell a quad of a DATA block; None where it has a blank node or is out of the ordinary."""
+    """Write a quad for a DATA block; None if it has a blank node or an unusual term."""
     match = _GROUND.fullmatch(str(quad))
     if match is None:
         return None
@@ -111,4 +111,4 @@ def _ground(quad: Quad) -> str | None:
 
 
 def _never(quad: Quad) -> None:
-    """Spell no quad at all."""
+    """Write no quad in a DATA block; used if none may be."""

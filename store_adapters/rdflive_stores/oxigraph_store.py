@@ -1,7 +1,7 @@
-"""The stand-in for a `pyoxigraph.Store`: the same methods, and every change goes through a capture.
+"""The stand-in for a `pyoxigraph.Store`: it has the same methods, and every change passes a capture.
 
-A native store cannot be subclassed or patched, so what is written to it past the stand-in is not seen.
-The module is long because the interface that it repeats is.
+A native store can be neither subclassed nor patched, so what is written to it directly is not seen. The
+module is long because it repeats the whole interface.
 """
 
 from __future__ import annotations
@@ -232,12 +232,12 @@ class LiveStore:
         return self.native.__reduce_ex__(protocol)  # raises: a native store can be neither pickled nor copied
 
     def _locked(self) -> AbstractContextManager[object]:
-        """Give what holds the lock, and is noticed where a thread waits for it inside a batch of another."""
+        """Give a context manager that holds the lock, and that notices threads which wait for each other."""
         capture = self.capture
         return capture.lock if thread.batch in (None, capture) else capture.reading()
 
     def _unheard(self, write: Callable[..., Any], *args: Any, **options: Any) -> bool:
-        """Pass an operation straight to the store if nobody listens; say whether that was so."""
+        """Pass an operation straight to the store if nobody listens; tells whether that was done."""
         capture = self.capture
         with self._locked():
             if capture.idle:
@@ -246,9 +246,9 @@ class LiveStore:
         return False
 
     def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
-        """Do the same with quads nobody has looked at, unless something is kept in the reserved graph.
+        """Do the same with quads that nobody has looked at, unless something is kept in the reserved graph.
 
-        Where they turn out to have made that graph it is dropped, and the error says so.
+        If they turn out to have created that graph, it is dropped, and the error says so.
         """
         with self._locked():
             if has_kept(self.native):

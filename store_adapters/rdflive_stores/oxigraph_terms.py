@@ -1,4 +1,6 @@
-"""Terms for Oxigraph: rdflib's to pyoxigraph's and back, and any spelling to the one the store keeps."""
+"""Terms for Oxigraph: rdflib's to pyoxigraph's and back, and any lexical form to the one that the
+store keeps.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = NamedNode(_XSD + "string")
 _BINARY: Final = frozenset({NamedNode(_XSD + "double"), NamedNode(_XSD + "float")})
 _SPECIAL: Final = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
-"""How rdflib spells what it computes, and how XML Schema does."""
+"""How rdflib writes special numbers that it computes, and how XML Schema does."""
 _PLAIN: Final = frozenset({_STRING, NamedNode(_XSD + "anyURI")})
 
 
@@ -61,7 +63,7 @@ def canonical(term: Any) -> Any:
 
 @lru_cache(4096)
 def _stored(term: Literal | Triple) -> Any:
-    """Put a term into a store and take it out again: the store's own word on how it is spelled."""
+    """Put a term into a store and read it back: only the store knows which form it keeps."""
     store = Store()
     store.add(Quad(_ANY, _ANY, term))
     return next(store.quads_for_pattern(None, None, None, None)).object

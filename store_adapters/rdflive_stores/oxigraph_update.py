@@ -1,8 +1,8 @@
-"""Which quads a SPARQL update can touch: a scanner of its templates, not a parser.
+"""Finds the quads that a SPARQL update can touch. It scans the update's templates and is no parser.
 
-The scanner may say more than the truth, never less: the store is compared before and after the update
-on the patterns given here, so a pattern too many costs time and one too few loses a change. Only what
-Oxigraph accepts matters; a request that it refuses changes nothing.
+The scanner may give too many patterns, never too few. The store is compared before and after the update on
+these patterns, so one too many costs time, and one too few would lose a change. Only updates that Oxigraph
+accepts matter; one that it refuses changes nothing.
 """
 
 from __future__ import annotations

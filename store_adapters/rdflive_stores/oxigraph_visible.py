@@ -1,4 +1,4 @@
-"""Reading an Oxigraph store as if its reserved graph were not there, and methods that hand on to it."""
+"""Reads an Oxigraph store as if its reserved graph did not exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFAULT: Final = DefaultGraph()
 
 
 def visible(native: Store) -> Any:
-    """Give the store itself, or, where it has a reserved graph, its reading methods without that."""
+    """Give the store itself or, if it has a reserved graph, its reading methods without that graph."""
     return Visible(native) if has_kept(native) else native
 
 
@@ -116,7 +116,7 @@ class Visible:
 
 
 class Native:
-    """A method that the stand-in hands to the native store as it is."""
+    """A method that the stand-in passes to the native store unchanged."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -127,7 +127,7 @@ class Native:
 
 
 class Read(Native):
-    """A method that reads what can be seen of the native store: all of it, unless something is kept there."""
+    """A method that reads the visible part of the native store."""
 
     def __get__(self, live: Any, owner: type) -> Callable[..., Any]:
         if live is None or not live.native.contains_named_graph(KEPT):

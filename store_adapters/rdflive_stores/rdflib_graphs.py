@@ -81,7 +81,7 @@ def default_graph(graph: Any) -> URIRef | BNode:
 
 
 def hook(store: Any, adapter: Any, live: type[Any]) -> None:
-    """Give a store its adapter and the class of a watched store, both or none."""
+    """Give a store its adapter and the class of a watched store; either both or none."""
     try:
         setattr(store, ADAPTER, adapter)
         store.__class__ = live
@@ -122,15 +122,17 @@ def in_batch(store: Any, operation: Callable[..., Any], *arguments: Any, **optio
 
 
 _captures: Final[weakref.WeakKeyDictionary[Any, Capture]] = weakref.WeakKeyDictionary()
-"""The captures of stores that were watched and are not now."""
+"""The captures of stores that were watched and are not any more."""
 _watching: Final[weakref.WeakKeyDictionary[Any, weakref.ref[Capture]]] = weakref.WeakKeyDictionary()
-"""Those of watched stores, which their adapters hold: they lead to the store, and must not keep it alive."""
+"""The captures of watched stores. They are held weakly: an adapter leads to its store, and nothing
+here may keep that alive.
+"""
 
 
 def capture_of(store: Any) -> Capture:
-    """Give the capture of a store, the same for as long as the store lives.
+    """Give the capture of a store, which is the same as long as the store lives.
 
-    A write can wait for its lock while the last subscription goes and a new one comes.
+    A write may be waiting for its lock while the last subscription ends and a new one begins.
     """
     kept, known = _captures.pop(store, None), _watching.get(store)
     capture = kept or (None if known is None else known()) or Capture()

@@ -61,7 +61,7 @@ def rdflive_attach(store: Any) -> Adapter | None:
 
 
 def _refuse_own_writes(store: Any) -> None:
-    """Refuse a subclass with writes of its own: what they do beside rdflib's could not be seen."""
+    """Refuse a subclass that overrides writes: its changes beside rdflib's could not be seen."""
     base: Any = Memory if isinstance(store, Memory) else SimpleMemory
     for name in ("add", "addN", "remove", "remove_graph"):
         if getattr(plain_class(store), name) is not getattr(base, name):

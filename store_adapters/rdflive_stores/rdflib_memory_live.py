@@ -1,7 +1,7 @@
-"""The classes that rdflib's in-memory stores take on while they are watched.
+"""The classes that rdflib's in-memory stores have while they are watched.
 
-Another thread may be on its way into a method while the store is unhooked. So the methods of a live class
-name the plain class they stand for, and do without an adapter that is gone.
+Another thread may be inside a method while the store is unhooked. So the methods of a live class name the
+plain class that they stand for, and work without an adapter once that is gone.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _target(context: QueryContext, name: URIRef | None) -> Graph:
 
 
 def _using(context: QueryContext, clauses: Iterable[Any]) -> Dataset:
-    """Copy the graphs that USING names into a dataset of their own; one that is not there is empty."""
+    """Copy the graphs that USING names into a dataset of their own; one that does not exist is empty."""
     dataset = Dataset()
     for clause in clauses:
         copy = dataset.default_graph if clause.default else dataset.graph(clause.named)

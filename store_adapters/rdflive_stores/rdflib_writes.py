@@ -1,7 +1,7 @@
-"""Entries of feeds written to rdflib's in-memory stores, and what is kept beside the data.
+"""Writes entries of feeds to rdflib's in-memory stores, and keeps texts beside the data.
 
-rdflib has no transactions: what an entry did before it failed is taken back by the opposite operations.
-What is kept is an attribute of the store, so that it goes where the data go: into a copy or a pickle.
+rdflib has no transactions: if an entry fails, its changes are undone by the opposite operations. What is kept
+is an attribute of the store, so that it stays with the data in a copy or a pickle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Contexts = Callable[[Any], Any]
 
 
 def check_terms(changes: Mapping[QuadTerms, Literal[1, -1]]) -> None:
-    """Refuse what no statement is made of; a None would match anything when it is removed."""
+    """Refuse what is not a term of a statement; None would match anything when it is removed."""
     for s, p, o, _ in changes:
         for term in (s, p, o):
             if not isinstance(term, URIRef | BNode | RdfLiteral):
@@ -71,7 +71,9 @@ def kept_entries(store: Any, name: str) -> dict[str, str]:
 
 @contextmanager
 def restoring_graphs(graphs: set[Any]) -> Iterator[None]:
-    """Give a store its set of graphs back when the block raises: empty ones came and went with it."""
+    """Give a store its set of graphs back if the block raises, as empty graphs may have been added or
+    removed.
+    """
     before = set(graphs)
     try:
         yield
