@@ -160,17 +160,13 @@ _wrapped: dict[str, type[Any]] = {}
 
 def open_batches() -> None:
     """Wrap the registered parsers and the update processor, once each."""
-    for parser in list(plugin.plugins(None, Parser)):
-        _wrap(parser, Parser, _batching_parser)
-    for processor in list(plugin.plugins("sparql", UpdateProcessor)):
-        _wrap(processor, UpdateProcessor, _batching_processor)
-
-
-def _wrap(entry: Any, kind: type[Any], wrap: Callable[[Any], type[Any]]) -> None:
-    if getattr(entry, "module_path", None) != __name__:
-        name = f"{kind.__name__} {entry.name}"
-        _wrapped[name] = wrap(entry)
-        plugin.register(entry.name, kind, __name__, name)
+    wanted: Any = ((None, Parser, _batching_parser), ("sparql", UpdateProcessor, _batching_processor))
+    for format_name, kind, wrap in wanted:
+        for entry in list(plugin.plugins(format_name, kind)):
+            if getattr(entry, "module_path", None) != __name__:
+                name = f"{kind.__name__} {entry.name}"
+                _wrapped[name] = wrap(entry)
+                plugin.register(entry.name, kind, __name__, name)
 
 
 def _batching_parser(entry: Any) -> type[Parser]:

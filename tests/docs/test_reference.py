@@ -16,8 +16,8 @@ from support.pages import DOCS, page_name
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
 NAMED = [name for page in REFERENCE for name in re.findall(r"^::: (.*)$", page.read_text(), re.MULTILINE)]
 PUBLIC = (
-    "rdflive", "rdflive.client", "rdflive.feeds", "rdflive.server", "rdflive.sinks", "rdflive.testing",
-    "rdflive_stores.spark",
+    "rdflive", "rdflive.client", "rdflive.feeds", "rdflive.query.planning", "rdflive.server", "rdflive.sinks",
+    "rdflive.testing", "rdflive_stores.spark",
 )  # fmt: skip
 
 

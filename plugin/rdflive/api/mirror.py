@@ -84,7 +84,9 @@ def mirror(
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
     read = None if snapshot is None else partial(_read_snapshot, snapshot)
-    return MirrorRun(GraphTarget(graph), feed, name, read, letters, on_entry, on_resync).run(cursor)
+    with manager.hooked(manager.store_of(graph)) as adapter:
+        target = GraphTarget(graph, adapter)
+        return MirrorRun(target, feed, name, read, letters, on_entry, on_resync).run(cursor)
 
 
 def endpoint(

@@ -60,7 +60,7 @@ class MirrorRun:
 
     def run(self, cursor: str | None) -> Mirrored:
         """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
-        with self._alone(), self.target.hooked():
+        with self._alone():
             if cursor is None and self.name is not None:
                 cursor = self.target.kept(self.name).get(_CURSOR)
             self.done = replace(self.done, cursor=cursor)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, get_args
 
 from rdflib import URIRef
@@ -32,7 +32,7 @@ from rdflive.time.windows import Window
 __all__ = ["Windows", "open_subscription"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Windows:
     """The windows that a query looks at, and what is reported of it."""
 
@@ -73,7 +73,7 @@ class Windows:
                 + (f" and {len(self.default)} windows that are one graph" if len(self.default) > 1 else "")
             )
 
-    @property
+    @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """The streams that are looked at."""
         return tuple(dict.fromkeys(stream for stream, _ in self._all))

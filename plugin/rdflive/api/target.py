@@ -25,14 +25,14 @@ class GraphTarget:
     """Writes to a dataset, or to the one graph that an `rdflib.Graph` is, and tells what it holds.
 
     A named graph in an entry for a single graph is refused. Raises `UnsupportedStoreError` for a store
-    that cannot be written atomically.
+    that cannot be written atomically. Who keeps the store hooked gives its adapter, so that plugins are asked
+    for it once and not at each use.
     """
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, adapter: Adapter | None = None) -> None:
         self._graph = graph
         self._store = manager.store_of(graph)
-        self._adapter: Adapter | None = None
-        """That of the store while it is kept hooked."""
+        self._adapter = adapter
         with self._locked() as adapter:
             _writable(adapter)
             self.identity = id(adapter.capture)
@@ -41,15 +41,6 @@ class GraphTarget:
                 self._default, self._single = adapter.default_graph(graph), False
             except UnsupportedStoreError:
                 self._default, self._single = adapter.graph_key(graph), True
-
-    @contextmanager
-    def hooked(self) -> Iterator[None]:
-        """Keep the store hooked inside the block: plugins are asked for its adapter once, not at each use."""
-        with manager.hooked(self._store) as self._adapter:
-            try:
-                yield
-            finally:
-                self._adapter = None
 
     @property
     def is_in_batch(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeAlias
 
 from rdflive.errors import is_interruption
@@ -22,9 +22,7 @@ class Delivering:
 
     __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
 
-    def __init__(
-        self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None
-    ) -> None:
+    def __init__(self, steps: Callable[[], list[Action]], owe: Callable[[], object] = lambda: None) -> None:
         self._steps = steps
         self._owe = owe
         self._left: deque[Action] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -226,27 +226,28 @@ class Subscription(BaseSubscription):
         """Make a delta. Called under the store's lock."""
         return self._maker.make(state, self._query, weights, sequence, initial=initial, expired=expired)
 
-    def _steps(self, delta: Delta) -> Iterator[Callable[[], object]]:
+    def _steps(self, delta: Delta) -> list[Callable[[], object]]:
         """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
         the lock.
         """
-        if self.closed:
-            return
-        yield self._count
+        if self._closed:
+            return []
+        steps: list[Callable[[], object]] = [self._count]
         if manager.listens("rdflive_delta"):
-            yield partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta)
+            steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
         if self._made is not None:
-            yield partial(self._made.take, delta)
+            steps.append(partial(self._made.take, delta))
         for mailbox, since in tuple(self._mailboxes.items()):
             if delta.sequence > since or (delta.initial and delta.sequence == since):
-                yield partial(mailbox.put, delta)
+                steps.append(partial(mailbox.put, delta))
         if self._outbox is not None:
-            yield partial(self._outbox_put, self._outbox, delta)
+            steps.append(partial(self._outbox_put, self._outbox, delta))
         elif self._callback is not None:
-            yield partial(self._call, self._callback, delta)
+            steps.append(partial(self._call, self._callback, delta))
+        return steps
 
     def _call(self, callback: Callback, delta: Delta) -> None:
-        if delta is self._taken or self.closed:
+        if delta is self._taken or self._closed:
             return
         try:
             self._taken = delta

@@ -82,6 +82,7 @@ class _Writer:
         self.array = array
         self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        self.slots = [pattern.variables for pattern in plan.patterns]
         self.conditions = list(plan.conditions)
         # How the generated code gives up: the innermost loop goes on with its next value, and before the
         # first loop the function returns.
@@ -121,9 +122,6 @@ class _Writer:
         walk: Walk = self.source.function("walk")
         return walk
 
-    def _slots(self, j: int) -> tuple[Variable, ...]:
-        return self.plan.patterns[j].variables
-
     def _tuple(self, variables: Sequence[Variable]) -> str:
         names = [self.names[v] for v in variables]
         return names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
@@ -134,7 +132,7 @@ class _Writer:
         return self._tuple(variables)
 
     def _path(self, j: int, bound: Sequence[Variable]) -> str:
-        slots = self._slots(j)
+        slots = self.slots[j]
         return self.source.name(self.plan.path(j, tuple(slots.index(v) for v in bound)))
 
     def _demand_full(self, centres: Sequence[Variable | None]) -> None:
@@ -158,7 +156,7 @@ class _Writer:
 
     def _scan(self, j: int) -> None:
         """Bind variables that nothing bound so far is linked to, by listing every match of pattern j."""
-        slots = self._slots(j)
+        slots = self.slots[j]
         path = self._path(j, slots)
         self._loop(self._bind(slots), path)
 
@@ -166,7 +164,7 @@ class _Writer:
         """Give the expression that looks pattern j up by its bound variables, and the variables it then
         binds.
         """
-        slots = self._slots(j)
+        slots = self.slots[j]
         bound = [v for v in slots if v in self.names]
         return f"{self._path(j, bound)}.get({self._tuple(bound)})", [v for v in slots if v not in bound]
 
@@ -180,7 +178,7 @@ class _Writer:
         for step in self.array.steps:
             if not step.scan:
                 for j in step.links:
-                    key = [v for v in self._slots(j) if v in will]
+                    key = [v for v in self.slots[j] if v in will]
                     if j not in self.found and all(v in self.names for v in key):
                         lookup, _ = self._lookup(j)
                         name = self.found[j] = f"n{j}"
@@ -212,7 +210,7 @@ class _Writer:
 
     def _check(self, j: int) -> None:
         """Test a pattern whose variables are all bound."""
-        slots = self._slots(j)
+        slots = self.slots[j]
         if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
             return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:

@@ -199,6 +199,8 @@ class Kernel:
                 del self.stars[star.key]
         for pattern, path in state.paths:
             pattern.leave(path)
+        for pattern in kept:
+            pattern.write()
         for pattern in state.patterns:
             pattern.users -= 1
             if not pattern.users:
@@ -282,6 +284,7 @@ class _Fresh:
             for pattern, slot, bit in star.members:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
+            pattern.write()
             insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
             for triple in snapshot(pattern):
                 insert(*triple)

@@ -104,7 +104,7 @@ class PatternState:
         self.held = False
         """True while the dictionary holds the terms of every match."""
         self._make = make
-        self._write()
+        self.write()
 
     def use(self, path: tuple[int, ...]) -> bool:
         """Count one more user of a path; True when the path is new and the caller has to fill it."""
@@ -112,7 +112,6 @@ class PatternState:
         if path in self.paths:
             return False
         self.paths[path] = set() if len(path) == self.arity else self._make()
-        self._write()
         return True
 
     def leave(self, path: tuple[int, ...]) -> None:
@@ -120,12 +119,10 @@ class PatternState:
         self.uses[path] -= 1
         if not self.uses[path]:
             del self.uses[path], self.paths[path]
-            self._write()
 
     def join_star(self, slot: int, mask: MutableMapping[Any, int], bit: int) -> None:
         """Let a star's mask follow the values of one slot."""
         self.masks.setdefault(slot, []).append((mask, bit))
-        self._write()
 
     def leave_star(self, slot: int, mask: MutableMapping[Any, int]) -> None:
         """Stop following: undoes `join_star`."""
@@ -134,7 +131,6 @@ class PatternState:
             self.masks[slot] = kept
         else:
             del self.masks[slot]
-        self._write()
 
     def matches(self) -> Iterator[tuple[int, ...]] | None:
         """Iterate the matches, as slot values, that some path or mask lists; None when nothing lists them."""
@@ -154,7 +150,8 @@ class PatternState:
         """Put slot values back into the pattern."""
         return tuple(t if t >= 0 else values[-1 - t] for t in self.key)
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write `insert` and `delete` anew: called when paths or masks have come or gone."""
         self.keeps = bool(self.paths or self.masks)
         self.insert = _writer(self, "insert")
         self.delete = _writer(self, "delete")

@@ -104,8 +104,10 @@ class StoreState:
         changed: dict[QueryState, None] = {}
         for view in self.views.values():
             if view.kernel.dirty:
-                owners = (self._owners.get(state) for state in view.kernel.dirty)
-                changed.update((owner[0], None) for owner in owners if owner is not None)
+                for state in view.kernel.dirty:
+                    owner = self._owners.get(state)
+                    if owner is not None:
+                        changed[owner[0]] = None
                 # Noted before anything is taken: whatever interrupts from here on, the query is told its
                 # whole answer.
                 self._owed.update(changed)

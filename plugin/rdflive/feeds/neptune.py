@@ -20,7 +20,7 @@ from rdflive.feeds.lines import Line
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.model import Change
 
-__all__ = ["NEPTUNE", "NeptuneDecoder"]
+__all__ = ["NEPTUNE", "EventId", "NeptuneDecoder", "read_line", "records_of"]
 
 _DEFAULT_GRAPH: Final = URIRef("http://aws.amazon.com/neptune/vocab/v01/DefaultNamedGraph")
 _SIGNS: Final[dict[str, Literal[1, -1]]] = {"ADD": 1, "REMOVE": -1}
@@ -29,7 +29,9 @@ _NONE: Final = -1
 """Before the first commit."""
 
 
-class _Event(NamedTuple):
+class EventId(NamedTuple):
+    """Which operation of a commit a record is, from 1, and whether it is the last one."""
+
     commit: int
     operation: int
     is_last: bool
@@ -57,7 +59,7 @@ class NeptuneDecoder:
         A cursor cannot point into a line: behind a commit that ends inside a response it points to the
         start of that line, and what is applied of it is passed over by number when it is read again.
         """
-        for frame in group(chain.from_iterable(map(_records_of, meaningful(lines))), _place):
+        for frame in group(chain.from_iterable(map(records_of, meaningful(lines))), _place):
             last = frame[-1]
             if last.end > last.start:
                 yield frame
@@ -69,13 +71,13 @@ class NeptuneDecoder:
         lines = [line for line in frame if line.text]
         if _commit_of(lines[0]) <= self._commit:
             return None
-        events, changes = zip(*map(_read_line, lines), strict=True)
+        events, changes = zip(*map(read_line, lines), strict=True)
         _check_whole(events, frame)
         self._commit = events[0].commit
         return Decoded(changes, kept={"commit": str(self._commit)})
 
 
-def _records_of(line: Line) -> list[Line]:
+def records_of(line: Line) -> list[Line]:
     """Give each record of a response as a line, of which only the last has the end of the response."""
     try:
         response = read_object(line)
@@ -108,7 +110,8 @@ def _commit_of(line: Line) -> int:
         raise RowError(str(error), line.number) from error
 
 
-def _read_line(line: Line) -> tuple[_Event, Change]:
+def read_line(line: Line) -> tuple[EventId, Change]:
+    """Read one record: where it stands in its commit, and its change."""
     try:
         record = _read_record(line)
         return _read_event(record), _read_change(record)
@@ -123,10 +126,10 @@ def _read_record(line: Line) -> dict[str, Any]:
     return record
 
 
-def _read_event(record: Mapping[str, Any]) -> _Event:
+def _read_event(record: Mapping[str, Any]) -> EventId:
     event = member(record, "eventId", dict)
     is_last = optional(record, "isLastOp", bool)
-    return _Event(_number(event, "commitNum"), _number(event, "opNum"), bool(is_last))
+    return EventId(_number(event, "commitNum"), _number(event, "opNum"), bool(is_last))
 
 
 def _number(event: Mapping[str, Any], name: str) -> int:
@@ -153,7 +156,7 @@ def _read_change(record: Mapping[str, Any]) -> Change:
     return Change(_SIGNS[operation], quad._replace(graph=None) if quad.graph == _DEFAULT_GRAPH else quad)
 
 
-def _check_whole(events: Sequence[_Event], frame: Frame) -> None:
+def _check_whole(events: Sequence[EventId], frame: Frame) -> None:
     commit = events[0].commit
     for expected, (event, line) in enumerate(zip(events, frame, strict=False), start=1):
         if event.operation != expected:

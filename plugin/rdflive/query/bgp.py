@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 __all__ = ["BGP", "PatternClass", "TriplePattern", "VarOrTerm", "Variable", "classify", "to_text"]
@@ -33,7 +34,7 @@ VarOrTerm: TypeAlias = Hashable
 """A `Variable` or a constant of any hashable type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TriplePattern:
     """One query triple; each position holds a `Variable` or a constant.
 
@@ -49,7 +50,7 @@ class TriplePattern:
         triple = (self.subject, self.predicate, self.object)
         return iter(triple if self.graph is None else (*triple, self.graph))
 
-    @property
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """The distinct variables, in order of position."""
         return tuple(dict.fromkeys(term for term in self if isinstance(term, Variable)))

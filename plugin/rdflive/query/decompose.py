@@ -44,11 +44,11 @@ class Decomposition:
     ground: tuple[TriplePattern, ...]
 
 
-def connected_variable_decomposition(bgp: BGP) -> Decomposition:
-    """Split the patterns into segments that share no variable (Definition 10)."""
+def connected_variable_decomposition(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> Decomposition:
+    """Split the patterns into segments that share no variable (Definition 10), given Definition 9's parts."""
     segments = tuple(
-        tuple(pattern for pattern in bgp.patterns if part & set(pattern.variables))
-        for part in connected_variable_partition(bgp)
+        tuple(pattern for pattern in bgp.patterns if not part.isdisjoint(pattern.variables))
+        for part in partition
     )
     return Decomposition(segments, tuple(p for p in bgp.patterns if not p.variables))
 

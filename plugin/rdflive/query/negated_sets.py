@@ -27,7 +27,9 @@ def spell_out(text: str, tokens: Sequence[Token]) -> str:
     """
     written, done = [], 0
     for i, token in enumerate(tokens):
-        members = _members(tokens, i + 1) if token.text == "!" else []
+        if token.text != "!":
+            continue
+        members = _members(tokens, i + 1)
         named = [(b.text == "^", m.text) for b, m in pairwise([token, *members]) if m.text not in _MARKS]
         backward = [name for inverse, name in named if inverse]
         if not backward:

@@ -162,7 +162,8 @@ class _Planner:
         A projection that merely forgets columns needs no operator: later steps ignore what they do not read.
         """
         index = self._index[node.input]
-        hidden = {v.name for v in self.steps[index].columns if v not in node.columns}
+        columns = node.columns
+        hidden = {v.name for v in self.steps[index].columns if v not in columns}
         if not hidden:
             return index
         above: set[Node] = {node}
@@ -174,7 +175,7 @@ class _Planner:
                 seen.update(name for expression in other.expressions for name in expression.variables)
         if hidden.isdisjoint(seen):
             return index
-        return self._project(index, self._kept(self.steps[index].columns, frozenset(node.columns)))
+        return self._project(index, self._kept(self.steps[index].columns, frozenset(columns)))
 
     def _holding(self, node: Node) -> int:
         """Give the number of a step with exactly the columns of a node, in any order."""

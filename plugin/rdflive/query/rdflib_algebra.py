@@ -54,9 +54,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         spelled = spell_out(text, tokens)
         if spelled != text:
             parsed = parse_query(spelled)
-        plain = traverse(traverse(parsed[1], visitPost=_plain_key), visitPost=_never)
-        plain = traverse(plain, visitPost=_in_groups)
-        _hide(traverse(plain, visitPost=partial(_numbered, {})))
+        _hide(traverse(parsed[1], visitPost=partial(_mended, {})))
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
@@ -100,16 +98,26 @@ class _Hidden:
     pattern: CompValue
 
 
-def _plain_key(node: Any) -> Any:
-    """Unwrap a GROUP BY key in brackets, which rdflib 7.6 reads as an assignment without a name."""
-    is_nameless = isinstance(node, CompValue) and node.name == "GroupAs" and node.var is None
-    return node.expr if is_nameless else None
+def _mended(labels: dict[BNode, BNode], node: Any) -> Any:
+    """Give what a node must be for rdflib to translate it as it is meant; None where it may stay.
+
+    Blank nodes are called by their order in the text. rdflib labels nameless ones at random and orders
+    patterns by labels; the plan of a query, which kept state relies on, must be the same in every process.
+    """
+    if isinstance(node, BNode):
+        return labels.setdefault(node, BNode(f"b{len(labels):06}"))
+    if isinstance(node, CompValue):
+        if node.name == "GroupAs" and node.var is None:  # brackets, to rdflib 7.6 a nameless assignment
+            return node.expr
+        if node.name == "Filter":
+            return _never(node)
+        if node.name == "GroupOrUnionGraphPattern":
+            _in_groups(node)
+    return None
 
 
-def _never(node: Any) -> Any:
-    """Rewrite a filter that is a false constant, which rdflib 7.6 takes for no filter at all."""
-    if not isinstance(node, CompValue) or node.name != "Filter":
-        return None
+def _never(node: CompValue) -> Any:
+    """Spell out a filter that is a false constant, which rdflib takes for no filter at all (rdflib 7.6)."""
     inner = node.expr
     while isinstance(inner, CompValue) and inner.name in _WRAPPERS and set(inner) == {"expr"}:
         inner = inner.expr
@@ -119,26 +127,14 @@ def _never(node: Any) -> Any:
     return None
 
 
-def _in_groups(node: Any) -> None:
-    """Nest the branches of a long UNION in groups, because rdflib's tree is otherwise as deep as the
-    UNION is long.
-    """
-    if isinstance(node, CompValue) and node.name == "GroupOrUnionGraphPattern":
-        branches = list(node.graph)
-        while len(branches) > _LONG_UNION:
-            chunks = (branches[at : at + _LONG_UNION] for at in range(0, len(branches), _LONG_UNION))
-            unions = (CompValue("GroupOrUnionGraphPattern", graph=chunk) for chunk in chunks)
-            branches = [CompValue("GroupGraphPatternSub", part=[union]) for union in unions]
-        node["graph"] = branches
-
-
-def _numbered(labels: dict[BNode, BNode], node: Any) -> Any:
-    """Rename blank nodes by their order in the text.
-
-    rdflib gives nameless ones random labels and sorts patterns by label. The plan of a query must be the same
-    in every process, because state that is kept on disk belongs to a plan.
-    """
-    return labels.setdefault(node, BNode(f"b{len(labels):06}")) if isinstance(node, BNode) else None
+def _in_groups(union: CompValue) -> None:
+    """Nest the branches of a long UNION in groups, or rdflib's tree is as deep as the UNION is long."""
+    branches = list(union.graph)
+    while len(branches) > _LONG_UNION:
+        chunks = (branches[at : at + _LONG_UNION] for at in range(0, len(branches), _LONG_UNION))
+        unions = (CompValue("GroupOrUnionGraphPattern", graph=chunk) for chunk in chunks)
+        branches = [CompValue("GroupGraphPatternSub", part=[union]) for union in unions]
+    union["graph"] = branches
 
 
 def _hide(tree: Any) -> None:
@@ -152,7 +148,8 @@ def _hide(tree: Any) -> None:
     def look(node: Any) -> None:
         if isinstance(node, CompValue):
             for key in _MODIFIERS:
-                traverse(getattr(node, key), visitPre=hide)  # None where there is none
+                if key in node:
+                    traverse(getattr(node, key), visitPre=hide)
 
     traverse(tree, visitPre=look)
 

@@ -87,7 +87,7 @@ def plan_basic(
     partition = connected_variable_partition(bgp)
     pattern_class = classify(bgp, partition)
     if algorithm == "auto" or algorithm == "product":
-        parts = connected_variable_decomposition(bgp)
+        parts = connected_variable_decomposition(bgp, partition)
         groups: list[tuple[TriplePattern, ...]] = [*([parts.ground] if parts.ground else []), *parts.segments]
         forced = None
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rdflive.query import algebra
-from rdflive.query.explain import Explanation
+from rdflive import Explanation
+from rdflive.query import planning
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Arrangement, MatchPlan, Pattern, Visit
 from rdflive_stores.spark.dataflow.query_plan import QueryPlan, Stage
 
@@ -69,7 +69,7 @@ def _visit(matching: MatchPlan, visit: Visit) -> str:
 def _stage(stage: Stage) -> str:
     key = ", ".join(f"?{stage.inputs[place].name}" for place in stage.key)
     where = f"by {key}" if key else "in one partition"
-    kept = {algebra.Distinct: "the count of each row", algebra.Group: "a state per group"}
+    kept = {planning.Distinct: "the count of each row", planning.Group: "a state per group"}
     names = [type(operation.node).__name__ for operation in stage.operations]
     keeps = [kept[type(operation.node)] for operation in stage.operations if type(operation.node) in kept]
     does = " → ".join(["net", *names])

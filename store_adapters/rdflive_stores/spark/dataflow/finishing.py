@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from rdflive.query import algebra
+from rdflive.query import planning
 from rdflive_stores.spark.dataflow import groups
 from rdflive_stores.spark.dataflow.packing import bucket_of, pack, unpack
 from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, Stage
@@ -57,9 +57,9 @@ def folders(plan: QueryPlan) -> dict[str, tuple[Layout, Merge]]:
     kept: dict[str, tuple[Layout, Merge]] = {}
     for number, stage in enumerate(plan.stages):
         first = stage.operations[0] if stage.operations else None
-        if first is not None and isinstance(first.node, algebra.Group):
+        if first is not None and isinstance(first.node, planning.Group):
             kept[_folder(number)] = groups.layout(first.node), groups.newest_rows
-        elif first is not None and isinstance(first.node, algebra.Distinct):
+        elif first is not None and isinstance(first.node, planning.Distinct):
             kept[_folder(number)] = Layout(len(first.inputs)), sum_rows
     return kept
 
@@ -92,12 +92,12 @@ class _Task(NamedTuple):
 
 
 @singledispatch
-def _compile(node: algebra.Node, operation: Operation, task: _Task) -> _Pass:
+def _compile(node: planning.Node, operation: Operation, task: _Task) -> _Pass:
     raise NotImplementedError(type(node).__name__)
 
 
 @_compile.register
-def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Pass:
+def _filter(node: planning.Filter, operation: Operation, task: _Task) -> _Pass:
     cells = Cells(operation.inputs, node.expressions, task.terms)
     test = node.condition.condition(cells.places, task.terms)
 
@@ -108,7 +108,7 @@ def _filter(node: algebra.Filter, operation: Operation, task: _Task) -> _Pass:
 
 
 @_compile.register
-def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Pass:
+def _extend(node: planning.Extend, operation: Operation, task: _Task) -> _Pass:
     cells = Cells(operation.inputs, node.expressions, task.terms)
     value, text = node.expression.value(cells.places, task.terms), task.terms.text
 
@@ -120,13 +120,13 @@ def _extend(node: algebra.Extend, operation: Operation, task: _Task) -> _Pass:
 
 
 @_compile.register
-def _project(node: algebra.Project, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
+def _project(node: planning.Project, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
     sources = operation.sources
     return lambda rows, _: pick(rows, sources)
 
 
 @_compile.register
-def _distinct(node: algebra.Distinct, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
+def _distinct(node: planning.Distinct, operation: Operation, task: _Task) -> _Pass:  # noqa: ARG001
     layout = Layout(len(operation.inputs))
 
     def step(rows: pa.Table, bucket: int) -> pa.Table:
@@ -136,7 +136,7 @@ def _distinct(node: algebra.Distinct, operation: Operation, task: _Task) -> _Pas
 
 
 @_compile.register
-def _group(node: algebra.Group, operation: Operation, task: _Task) -> _Pass:
+def _group(node: planning.Group, operation: Operation, task: _Task) -> _Pass:
     compiled, layout = groups.Groups(operation, task.terms), groups.layout(node)
 
     def step(rows: pa.Table, bucket: int) -> pa.Table:

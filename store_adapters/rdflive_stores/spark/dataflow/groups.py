@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from rdflib.term import Literal
 
 from rdflive.feeds.terms import exact_literal
-from rdflive.query import algebra
-from rdflive.query.aggregates import Accumulator, make_accumulator
+from rdflive.query import planning
+from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.query_plan import Operation
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sort_rows
 from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
@@ -32,7 +32,7 @@ _ANY: Final[Any] = "row"
 """A value for COUNT(*), which counts rows; any that is no error."""
 
 
-def layout(node: algebra.Group) -> Layout:
+def layout(node: planning.Group) -> Layout:
     """Give the columns of what is kept: the keys, and the state of the group; weight 0 means it is gone."""
     return Layout(len(node.keys), held=True)
 
@@ -100,7 +100,7 @@ class Groups:
         state.add(batch, _table(state.layout, kept))
         return _solutions(changes, len(self._keys) + len(self._aggregates))
 
-    def _compile(self, aggregate: algebra.Aggregate) -> _Aggregate:
+    def _compile(self, aggregate: planning.Aggregate) -> _Aggregate:
         expression = aggregate.expression
         is_of_rows = aggregate.distinct and expression is None
         distinct = aggregate.distinct and not is_of_rows

@@ -1,7 +1,7 @@
 """How a basic graph pattern is matched on Spark: for each triple pattern, the way of its changes along the
 stars.
 
-The decomposition is that of `rdflive.query.decompose`. A change of a pattern goes from star to star
+The decomposition is that of `star_decomposition`. A change of a pattern goes from star to star
 (Definition 13) along the overlapping-subqueries graph (Section 6.5), and at the centre of a star it is joined
 with all of its patterns at once. Patterns that no variable links (Definition 10) are joined in every bucket.
 
@@ -17,10 +17,16 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from rdflive.feeds.writing import write_term
-from rdflive.query.algebra import Columns, Condition, reads
-from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
-from rdflive.query.segment import BasicPlan
+from rdflive.query.planning import (
+    BasicPlan,
+    Columns,
+    Condition,
+    TriplePattern,
+    Variable,
+    overlapping_subqueries_graph,
+    reads,
+    star_decomposition,
+)
 
 __all__ = [
     "DEFAULT_GRAPH",

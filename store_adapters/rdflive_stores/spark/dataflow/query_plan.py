@@ -10,37 +10,33 @@ from itertools import pairwise
 from typing import Any, Final
 
 from rdflive.errors import UnsupportedQueryError
-from rdflive.query import algebra
-from rdflive.query.algebra import Columns, Node
-from rdflive.query.bgp import Variable
-from rdflive.query.parse import parse_query
-from rdflive.query.plan import Plan, make_plan
-from rdflive.query.plan import Step as PlanStep
+from rdflive.query import planning
+from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_plan, parse_query
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.plan import MatchPlan, plan_matching
 
 __all__ = ["Operation", "QueryPlan", "Stage", "plan_query"]
 
 _OPERATORS: Final = (
-    algebra.Basic,
-    algebra.Filter,
-    algebra.Extend,
-    algebra.Project,
-    algebra.Distinct,
-    algebra.Group,
+    planning.Basic,
+    planning.Filter,
+    planning.Extend,
+    planning.Project,
+    planning.Distinct,
+    planning.Group,
 )
 
 
 _PATHS: Final = ("*", "+", "|", "?")
 _OPENINGS: Final[Mapping[type[Node], Sequence[str]]] = {
-    algebra.Closure: _PATHS,
-    algebra.Exists: ("EXISTS",),
-    algebra.Join: ("GRAPH", "SELECT", "BIND", "FROM", *_PATHS),
-    algebra.LeftJoin: ("OPTIONAL",),
-    algebra.Minus: ("MINUS",),
-    algebra.Slice: ("LIMIT", "OFFSET"),
-    algebra.Union: ("UNION", *_PATHS),
-    algebra.Values: ("VALUES", "BIND"),
+    planning.Closure: _PATHS,
+    planning.Exists: ("EXISTS",),
+    planning.Join: ("GRAPH", "SELECT", "BIND", "FROM", *_PATHS),
+    planning.LeftJoin: ("OPTIONAL",),
+    planning.Minus: ("MINUS",),
+    planning.Slice: ("LIMIT", "OFFSET"),
+    planning.Union: ("UNION", *_PATHS),
+    planning.Values: ("VALUES", "BIND"),
 }
 """The tokens that an operator may come from, the most likely first."""
 _NAMES: Final = {
@@ -67,9 +63,9 @@ class Operation:
     def sources(self) -> tuple[int | None, ...]:
         """Per column, the position of the input column that it copies; None for a new one."""
         node = self.node
-        if isinstance(node, algebra.Project):
+        if isinstance(node, planning.Project):
             return tuple(self._place(node.source(column)) for column in self.columns)
-        copies = node.keys if isinstance(node, algebra.Group) else self.inputs
+        copies = node.keys if isinstance(node, planning.Group) else self.inputs
         return (*map(self._place, copies), *[None] * (len(self.columns) - len(copies)))
 
     def _place(self, column: Variable | None) -> int | None:
@@ -125,13 +121,13 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
     if basic is None:
         raise AssertionError("a chain begins with a basic graph pattern")
     if basic.distinct:
-        operations.insert(0, Operation(algebra.Distinct(leaf.node), leaf.columns, leaf.columns))
+        operations.insert(0, Operation(planning.Distinct(leaf.node), leaf.columns, leaf.columns))
     shown = [place for place in plan.places if place is not None]
     stages = tuple(_stages(leaf.columns, operations, shown))
     return QueryPlan(plan, plan_matching(basic, stages[0].key), stages)
 
 
-def _chain(plan: Plan) -> list[PlanStep]:
+def _chain(plan: Plan) -> list[Step]:
     """Give the steps of a plan if each reads the one before it; otherwise refuse the query."""
     query = plan.query
     tokens = list(tokenize(query.text))
@@ -147,13 +143,13 @@ def _chain(plan: Plan) -> list[PlanStep]:
             raise _refused(_OPENINGS.get(type(step.node), ()), tokens)
     leaves = sum(step.basic is not None for step in steps)
     if leaves != 1:
-        raise _refused(_OPENINGS[algebra.Join] if leaves else ("{",), tokens)
+        raise _refused(_OPENINGS[planning.Join] if leaves else ("{",), tokens)
     return steps
 
 
-def _is_unit(step: PlanStep) -> bool:
+def _is_unit(step: Step) -> bool:
     """Recognise the seed of the one group without GROUP BY."""
-    return isinstance(step.node, algebra.Values) and not step.node.columns
+    return isinstance(step.node, planning.Values) and not step.node.columns
 
 
 def _refused(
@@ -221,8 +217,8 @@ def _key(operation: Operation) -> tuple[int, ...] | None:
     """Give the positions of the columns by which an operator compares rows; None if it looks at
     single rows.
     """
-    if isinstance(operation.node, algebra.Distinct):
+    if isinstance(operation.node, planning.Distinct):
         return tuple(range(len(operation.inputs)))
-    if isinstance(operation.node, algebra.Group):
+    if isinstance(operation.node, planning.Group):
         return tuple(operation.inputs.index(column) for column in operation.node.keys)
     return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from rdflive.query.algebra import Condition
+from rdflive.query.planning import Condition
 from rdflive_stores.spark.dataflow.runs import Numbers
 from rdflive_stores.spark.dataflow.terms import TextTerms
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rdflive.query.algebra import Columns, Condition
+from rdflive.query.planning import Columns, Condition
 from rdflive_stores.spark.dataflow.packing import mix
 from rdflive_stores.spark.dataflow.runs import Numbers
 from rdflive_stores.spark.dataflow.terms import TextTerms

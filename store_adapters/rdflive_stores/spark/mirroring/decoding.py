@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from rdflib.term import BNode
 
 from rdflive.feeds import FeedFormat, Frame, RowError, UnwritableError, read_entries, to_lines
-from rdflive.feeds.neptune import _read_line, _records_of
+from rdflive.feeds.neptune import read_line, records_of
 from rdflive.feeds.terms import RdflibTerm
 from rdflive.feeds.writing import write_term
 from rdflive.model import Change
@@ -98,11 +98,11 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         commits: dict[int, tuple[list[int], list[int]]] = {}
         for value, place in zip(batch.column("value").to_pylist(), places(batch), strict=True):
             for line in to_lines(io.BytesIO(to_bytes(value or "")), "row"):
-                for record in _records_of(line) if line.text.strip() or line.fault else ():
+                for record in records_of(line) if line.text.strip() or line.fault else ():
                     try:
                         if line.fault:
                             raise RowError(line.fault)
-                        event, change = _read_line(record)
+                        event, change = read_line(record)
                         rows.add(change, Place("", event.commit, event.operation, place.seq), 0)
                     except RowError as error:
                         rows.note(place, Fault(line.number, str(error), record.text).to_note())

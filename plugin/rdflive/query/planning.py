@@ -1,0 +1,75 @@
+"""Planning for engines other than rdflive's own: what they may use of `rdflive.query`.
+
+`make_plan` turns a query into steps, inputs first: each has a node of the algebra, the steps that feed it and
+the columns of its rows. A step over a basic graph pattern also says into which segments the pattern falls.
+How an engine evaluates a node is its own affair; `Condition` and `make_accumulator` compute as SPARQL says.
+The Spark package uses this module and nothing else of `rdflive.query`.
+
+>>> query = parse_query("SELECT DISTINCT ?train { ?train <urn:delay> ?m FILTER(?m > 5) }")
+>>> [type(step.node).__name__ for step in make_plan(query).steps]
+['Basic']
+>>> basic = make_plan(query).steps[0].basic
+>>> [star.centre.name for star in star_decomposition(basic.segments[0].patterns)]
+['train', 'm']
+"""
+
+from rdflive.query.aggregates import Accumulator, make_accumulator
+from rdflive.query.algebra import (
+    Aggregate,
+    Basic,
+    Closure,
+    Columns,
+    Condition,
+    Distinct,
+    Exists,
+    Extend,
+    Filter,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    Project,
+    Slice,
+    Union,
+    Values,
+    reads,
+)
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import Plan, Step, make_plan
+from rdflive.query.segment import BasicPlan
+
+__all__ = [
+    "Accumulator",
+    "Aggregate",
+    "Basic",
+    "BasicPlan",
+    "Closure",
+    "Columns",
+    "Condition",
+    "Distinct",
+    "Exists",
+    "Extend",
+    "Filter",
+    "Group",
+    "Join",
+    "LeftJoin",
+    "Minus",
+    "Node",
+    "Plan",
+    "Project",
+    "Slice",
+    "Step",
+    "TriplePattern",
+    "Union",
+    "Values",
+    "Variable",
+    "make_accumulator",
+    "make_plan",
+    "overlapping_subqueries_graph",
+    "parse_query",
+    "reads",
+    "star_decomposition",
+]
