@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import queue
+import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
