@@ -475,14 +475,12 @@ class Capture:
         """Let go of what threads held that a fork does not have; what they were at is mended or done here."""
         me = threading.get_ident()
         self._mutex, self._waiting = threading.RLock(), []
-        was_delivering = self._delivering not in (0, me)
-        if was_delivering:
-            self._delivering = 0
         if not self._is_held():
             self.lock, self._owner = threading.RLock(), 0
-            was_delivering |= bool(self.state & ~(LEFT | OWED))
-            self.state = IDLE
-        if was_delivering:  # half of something has been done
+            if self.state & ~(LEFT | OWED):  # half of a write has been done
+                self.state = TORN
+        if self._delivering not in (0, me):  # half of a delivery
+            self._delivering = 0
             self.state |= TORN
         self._give_away()
 
@@ -497,7 +495,7 @@ class Capture:
         A call inside a delivery leaves them to that one, and a call under the lock to whoever lets go of it.
         Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
         another one. Should that thread be gone, the waiting one delivers in its place. What Ctrl-C interrupts
-        stays in the queue, for whoever delivers next; other exceptions keep nobody else from his deltas, and
+        stays in the queue, for whoever delivers next; other exceptions keep nobody else from its deltas, and
         the last one is raised in the end.
         """
         me = threading.get_ident()
