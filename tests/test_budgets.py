@@ -16,8 +16,8 @@ from rdflib import Literal, URIRef
 
 import rdflive
 from rdflive import Budget, BudgetError
-from rdflive.budget import Meter
 from rdflive.membership import _states
+from rdflive.query.budget import Meter
 from support.bombs import BOMBS
 from support.effort import drawn_from, in_turn, rounds
 
@@ -312,7 +312,7 @@ def test_an_interruption_as_work_begins_leaves_the_meter_whole(monkeypatch: pyte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("rdflive.budget.perf_counter", interrupt)
+        patched.setattr("rdflive.query.budget.perf_counter", interrupt)
         with pytest.raises(KeyboardInterrupt):
             meter.run(int)
     assert meter.attempt(meter.spend, 2) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rdflive.budget import Budget
 from rdflive.client import ServerError, connect
 from rdflive.continuous import register
 from rdflive.entail.errors import ReformulationSizeError, SchemaError, UnnameableTermError
@@ -26,6 +25,7 @@ from rdflive.manager import register_plugin, unregister_plugin
 from rdflive.matching import EventError, Match, Matcher, match
 from rdflive.mirror import Mirrored, endpoint, mirror
 from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
+from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.reformulate import Reformulation, reformulate

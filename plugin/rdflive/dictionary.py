@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Final, TypeAlias
 
-from rdflive.budget import Meter
+from rdflive.query.budget import Meter
 
 __all__ = ["UNBOUND", "Dictionary"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import rdflib
 
 from rdflive import manager
-from rdflive.budget import Budget
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
 from rdflive.model import Delta
 from rdflive.opening import Windows, open_subscription
+from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
-from rdflive.budget import Meter
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import Emit, StoreState
 from rdflive.engine.view import QuadView, State, View
@@ -15,6 +14,7 @@ from rdflive.entail.entailment import Regime
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 from rdflive.snapshot import committed_quads, committed_triples
 from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of

@@ -13,10 +13,10 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive import manager
-from rdflive.budget import Budget
 from rdflive.calling import check_callback
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
+from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
 from rdflive.resume import Journal, ResumeError
 from rdflive.store import Adapter

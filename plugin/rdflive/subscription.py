@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias
 from rdflib import RDF, Graph
 
 from rdflive import manager, membership
-from rdflive.budget import Budget, Meter
 from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
 from rdflive.delivering import Delivering
@@ -22,6 +21,7 @@ from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError, ClosedError
 from rdflive.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.model import Delta, Header
+from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
 from rdflive.resume import Journal, Outbox, ResumeError

@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rdflive.budget import Meter
 from rdflive.engine.pattern import ARGUMENTS, PatternState, Walk, each
 from rdflive.engine.source import Source
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.budget import Meter
 from rdflive.query.decompose import OrderedArray
 
 __all__ = ["WalkPlan", "compile_walk", "intersect"]

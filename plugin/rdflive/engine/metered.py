@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Row, Weights
@@ -20,6 +19,7 @@ from rdflive.engine.operators import Operator
 from rdflive.engine.query import QueryState, Terms, TermWeights
 from rdflive.engine.terms import TermTable
 from rdflive.query import algebra
+from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
 __all__ = ["MeteredQuery"]

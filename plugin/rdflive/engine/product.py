@@ -7,8 +7,8 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.engine.multiset import Multiset, Row, Weights
+from rdflive.query.budget import Meter
 
 __all__ = ["Combine", "Combined", "advance", "combine", "combine_within"]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.kernel import SegmentState
@@ -14,6 +13,7 @@ from rdflive.engine.leaf import Leaf
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
 from rdflive.engine.terms import TermTable
+from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 
 __all__ = ["QueryState", "TermWeights", "Terms", "add_up", "common_losses"]

@@ -8,7 +8,6 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.capture import Capture
 from rdflive.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
@@ -18,6 +17,7 @@ from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 from rdflive.query.bgp import TriplePattern
+from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 
 __all__ = ["Emit", "StoreState", "ViewOf"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-from rdflive.budget import Meter
 from rdflive.dictionary import UNBOUND, Dictionary
+from rdflive.query.budget import Meter
 from rdflive.query.terms import FALSE, TRUE, Foreign, blank_node, is_triple, to_text
 
 __all__ = ["TermTable"]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
@@ -16,6 +15,7 @@ from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.budget import Meter
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]

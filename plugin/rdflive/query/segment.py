@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from rdflive.budget import Meter
 from rdflive.errors import PlanError
 from rdflive.query.algebra import Basic, Condition, Graph, reads
 from rdflive.query.bgp import BGP, PatternClass, TriplePattern, Variable, classify
+from rdflive.query.budget import Meter
 from rdflive.query.decompose import (
     OrderedArray,
     connected_variable_decomposition,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from rdflive.budget import Budget
+from rdflive.query.budget import Budget
 
 __all__ = ["Limits"]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rdflib
 
-from rdflive.budget import Budget
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.live import subscribe
 from rdflive.model import Delta
+from rdflive.query.budget import Budget
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem
 from rdflive.server.follower import Follower

@@ -5,8 +5,8 @@ from __future__ import annotations
 import rdflib
 import re2  # noqa: F401 - subscriptions import it when they need it: see cli/serve.py
 
-from rdflive.budget import Budget
 from rdflive.live import subscribe
+from rdflive.query.budget import Budget
 from rdflive.server.answering import answer
 from rdflive.server.operations import Operation
 

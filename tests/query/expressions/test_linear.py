@@ -9,8 +9,8 @@ import pytest
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
-from rdflive.budget import Budget, Meter
 from rdflive.errors import BudgetError, UnsupportedQueryError
+from rdflive.query.budget import Budget, Meter
 from rdflive.query.expressions.functions import regex, replace
 from rdflive.query.expressions.linear import linear_function
 from support.effort import drawn_from, rounds

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from rdflive.budget import Meter
 from rdflive.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.places import key_at, mask_at
+from rdflive.query.budget import Meter
 
 __all__ = ["Entries", "Index", "Probe"]
 

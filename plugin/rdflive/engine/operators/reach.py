@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from rdflive.budget import Meter
 from rdflive.engine.operators.changes import Changes
 from rdflive.engine.operators.digraph import Digraph, is_connected, strong_components, walk
+from rdflive.query.budget import Meter
 
 __all__ = ["MeteredReach", "Reach", "Step"]
 

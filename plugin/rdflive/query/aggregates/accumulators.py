@@ -12,8 +12,8 @@ from rdflib import XSD
 from rdflib.term import Node
 from sortedcontainers import SortedList
 
-from rdflive.budget import Meter
 from rdflive.query.aggregates.exact_sum import ExactSum
+from rdflive.query.budget import Meter
 from rdflive.query.expressions.numbers import DECIMALS, number
 from rdflive.query.ordering import term_key
 

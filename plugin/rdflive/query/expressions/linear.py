@@ -15,8 +15,8 @@ from typing import Any, Final
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, Variable
 
-from rdflive.budget import Meter
 from rdflive.errors import RdfliveError, UnsupportedQueryError
+from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import expand, like, python_pattern, replacement_pieces, to_python
 from rdflive.query.expressions.functions import string_literal as string_of
 from rdflive.query.expressions.values import text

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rdflib.namespace import XSD
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from rdflive.budget import Meter
+from rdflive.query.budget import Meter
 from rdflive.query.expressions.linear import linear_function
 
 __all__ = ["metered"]

@@ -12,7 +12,7 @@ from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Literal, Node, Variable
 
-from rdflive.budget import Meter
+from rdflive.query.budget import Meter
 from rdflive.query.expressions.nodes import replace
 from rdflive.query.expressions.numbers import in_fixed_context
 from rdflive.query.expressions.values import known, no_value
