@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
+from rdflive.deliveries import Deliveries, Delivering
 from rdflive.errors import WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad
 
 __all__ = [
-    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Delivery", "GraphKey", "Listener", "QuadTerms",
+    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "GraphKey", "Listener", "QuadTerms",
     "Triple", "thread",
 ]  # fmt: skip
 
@@ -57,11 +57,6 @@ OWED: Final = 16
 CHANGING: Final = 32
 """Listeners change what they keep."""
 
-ANYBODY: Final = 0
-"""The owner of a delivery that whoever has the turn runs."""
-PATIENCE: Final = 1.0
-"""Seconds to wait for a thread that committed but has not begun to deliver."""
-
 Result = TypeVar("Result")
 
 
@@ -70,8 +65,6 @@ class _Thread(threading.local):
 
     batch: Capture | None = None
     """The store whose batch it opened last, of those that are open."""
-    delivering = 0
-    """How many deliveries it is inside of, one within the other."""
 
     def __init__(self) -> None:
         self.batches: list[Capture] = []
@@ -88,25 +81,6 @@ thread: Final = _Thread()
 _waits: Final[dict[int, Capture]] = {}
 """The stores that threads with a batch of another store wait for, or are about to."""
 _waits_mutex: Final = threading.RLock()
-
-
-class Delivery(Protocol):
-    """What is to run when the lock is free: a call that may be made again until it has run to its end."""
-
-    has_run: bool
-
-    def __call__(self) -> None:
-        """Run, from where an earlier call was interrupted; what has raised twice is passed over."""
-
-
-class _Queued:
-    """A delivery, and the thread that is to run it."""
-
-    __slots__ = ("delivery", "owner")
-
-    def __init__(self, owner: int, delivery: Delivery) -> None:
-        self.owner = owner
-        self.delivery = delivery
 
 
 class Listener(Protocol):
@@ -153,8 +127,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_delivering", "_later", "_mutex", "_net", "_owner", "_pending", "_waiting",
-        "deliveries", "listeners", "lock", "on_batch", "sequence", "state",
+        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "listeners", "lock", "on_batch",
+        "sequence", "state",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -166,7 +140,7 @@ class Capture:
         self.listeners: dict[GraphKey, Listener] = {}
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only where a plugin takes batches."""
-        self.deliveries: deque[_Queued] = deque()
+        self.deliveries = Deliveries()
         self._owner = 0
         """The thread whose batch is open; 0 for none."""
         self._later = IDLE
@@ -174,11 +148,6 @@ class Capture:
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
         """What `pending` gave since the last record."""
-        self._mutex = threading.RLock()
-        """Held for a moment by who looks at the queue of deliveries, never while waiting."""
-        self._waiting: list[threading.Lock] = []
-        """What threads wait for that want to know of a change of the queue."""
-        self._delivering = 0
 
     @property
     def idle(self) -> bool:
@@ -369,7 +338,7 @@ class Capture:
         net, self._net = self._net, {}
         self._pending.clear()
         if found & (WRITING | TORN | CHANGING):
-            self._give_away()  # the interrupted thread may never come back for what is its own
+            self.deliveries.give_away()  # the interrupted thread may never come back for what is its own
             self.sequence += 1
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
@@ -467,105 +436,26 @@ class Capture:
         """Forget who listens, and what other threads were delivering: in a fork, made under the lock."""
         self.listeners.clear()
         self.on_batch = None
-        self.deliveries.clear()
-        self._mutex, self._waiting, self._delivering = threading.RLock(), [], 0
+        self.deliveries = Deliveries()
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
         """Let go of what threads held that a fork does not have; what they were at is mended or done here."""
-        me = threading.get_ident()
-        self._mutex, self._waiting = threading.RLock(), []
         if not self._is_held():
             self.lock, self._owner = threading.RLock(), 0
             if self.state & ~(LEFT | OWED):  # half of a write has been done
                 self.state = TORN
-        if self._delivering not in (0, me):  # half of a delivery
-            self._delivering = 0
+        if self.deliveries.free_others():
             self.state |= TORN
-        self._give_away()
 
-    def enqueue(self, delivery: Delivery) -> None:
-        """Queue a call for after the lock's release, behind what is queued already."""
-        with self._mutex:
-            self.deliveries.append(_Queued(threading.get_ident(), delivery))
+    def enqueue(self, delivery: Delivering) -> None:
+        """Queue a delivery for after the lock's release, behind what is queued already."""
+        self.deliveries.put(delivery)
 
     def deliver(self) -> None:
-        """Run this thread's queued deliveries, each in its turn.
-
-        A call inside a delivery leaves them to that one, and a call under the lock to whoever lets go of it.
-        Commit order holds across threads: a thread waits while an earlier commit's delivery belongs to
-        another one. Should that thread be gone, the waiting one delivers in its place. What Ctrl-C interrupts
-        stays in the queue, for whoever delivers next; other exceptions keep nobody else from its deltas, and
-        the last one is raised in the end.
-        """
-        me = threading.get_ident()
-        if me == self._delivering or self._is_held():
-            return
-        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
-            return
-        nested = thread.delivering
-        failure: BaseException | None = None
-        try:
-            thread.delivering = nested + 1
-            while not isinstance(failure, KeyboardInterrupt) and (queued := self._next(me)) is not None:
-                try:
-                    queued.delivery()
-                except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
-                    failure = error
-                finally:  # no call before the assignment, for there a signal could come
-                    self._delivering = 0
-                    self._wake()
-        finally:
-            if self._delivering == me:
-                self._delivering = 0
-            thread.delivering = nested
-        if failure is not None:
-            self._give_away(me)
-            raise failure
-
-    def _next(self, me: int) -> _Queued | None:
-        """Give the next delivery that is this thread's or anybody's, waiting for its turn.
-
-        A thread inside a delivery, or inside a batch of another store, must not wait: two stores whose
-        callbacks write to each other would wait for each other. It leaves what is its own to whoever has the
-        turn.
-        """
-        may_wait = thread.delivering == 1 and thread.batch is None
-        while True:
-            with self._mutex:
-                while self.deliveries and self.deliveries[0].delivery.has_run:
-                    self.deliveries.popleft()
-                if not self.deliveries:
-                    return None
-                first, delivering = self.deliveries[0], self._delivering
-                if first.owner in (me, ANYBODY):
-                    if not delivering:
-                        self._delivering = me
-                        return first
-                elif not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
-                    return None
-                if may_wait:
-                    turn = threading.Lock()
-                    turn.acquire()
-                    self._waiting.append(turn)
-            if not may_wait:
-                self._give_away(me)
-                return None
-            if not turn.acquire(timeout=PATIENCE) and not delivering:
-                self._give_away(first.owner)
-
-    def _wake(self) -> None:
-        with self._mutex:
-            waiting, self._waiting = self._waiting, []
-            for turn in waiting:
-                turn.release()
-
-    def _give_away(self, owner: int = ANYBODY) -> None:
-        """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
-        with self._mutex:
-            for queued in tuple(self.deliveries):
-                if owner in (ANYBODY, queued.owner):
-                    queued.owner = ANYBODY
+        """Run this thread's queued deliveries; under the lock they are left to whoever lets go of it."""
+        if not self._is_held():
+            self.deliveries.run(may_wait=thread.batch is None)
 
 
 def _difference(

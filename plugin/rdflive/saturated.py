@@ -10,7 +10,7 @@ import rdflib
 from rdflib.store import Store
 
 from rdflive import manager, membership
-from rdflive.delivering import Delivering
+from rdflive.deliveries import Delivering
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView

@@ -12,7 +12,7 @@ from rdflib import RDF, Graph
 from rdflive import manager, membership
 from rdflive.calling import Calling
 from rdflive.constructed import ConstructedGraph
-from rdflive.delivering import Delivering
+from rdflive.deliveries import Delivering
 from rdflive.delta_maker import DeltaMaker
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rdflive.delivering import Delivering
+from rdflive.deliveries import Delivering
 from rdflive.store import UNION
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")

@@ -49,7 +49,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an interrupt in a callback is swallowed",
-        "rdflive/capture.py",
+        "rdflive/deliveries.py",
         "failure = error",
         "failure = None",
         SUBSCRIPTION,
@@ -114,8 +114,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/capture.py",
-        "may_wait = thread.delivering == 1 and thread.batch is None",
-        "may_wait = thread.delivering == 1",
+        "self.deliveries.run(may_wait=thread.batch is None)",
+        "self.deliveries.run(may_wait=True)",
         LOCKS,
     ),
     Fault(

@@ -13,7 +13,7 @@ from rdflib import URIRef
 
 import rdflive
 from interrupts.lines import lines_of, raising_at
-from rdflive.delivering import Delivering
+from rdflive.deliveries import Delivering
 from rdflive.engine.view import View
 from rdflive.store import Capture
 from support.effort import DEEP, drawn_from, rounds
