@@ -79,7 +79,7 @@ class _Thread(threading.local):
 
 thread: Final = _Thread()
 _waits: Final[dict[int, Capture]] = {}
-"""The stores that threads with a batch of another store wait for, or are about to."""
+"""The stores that threads with a batch of another store wait for, are about to, or are inside of."""
 _waits_mutex: Final = threading.RLock()
 
 
@@ -210,8 +210,6 @@ class Capture:
             if elsewhere:
                 self._will_wait()
             with self.lock:
-                if elsewhere:
-                    _waits.pop(threading.get_ident(), None)
                 if self.state > OPEN and (not is_inside or self.state & OPEN):
                     self.settle()
                 before = self.state
@@ -269,8 +267,6 @@ class Capture:
             if elsewhere:
                 self._will_wait()
             with self.lock:
-                if elsewhere:
-                    _waits.pop(threading.get_ident(), None)
                 if self.state > OPEN and not is_inside:
                     self.settle()
                 yield

@@ -90,7 +90,15 @@ FAULTS: tuple[Fault, ...] = (
         REENTRANCE,
     ),
     Fault(
-        "a stream that was interrupted is taken for whole",
+        "an element that was interrupted is taken for whole",
+        "rdflive/stream.py",
+        "with self._locked() as adapter, adapter.capture.changing():",
+        "with self._locked() as adapter:",
+        MARKS,
+        after="def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:",
+    ),
+    Fault(
+        "a report that was interrupted is taken for whole",
         "rdflive/stream.py",
         "with self._locked() as adapter, adapter.capture.changing():",
         "with self._locked() as adapter:",
