@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rdflive.delivery.delivering import Delivering
 from rdflive.store import UNION
+from rdflive.store.deliveries import Delivering
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 

@@ -49,7 +49,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an interrupt in a callback is swallowed",
-        "rdflive/store/capture.py",
+        "rdflive/store/deliveries.py",
         "failure = error",
         "failure = None",
         SUBSCRIPTION,
@@ -90,7 +90,15 @@ FAULTS: tuple[Fault, ...] = (
         REENTRANCE,
     ),
     Fault(
-        "a stream that was interrupted is taken for whole",
+        "an element that was interrupted is taken for whole",
+        "rdflive/api/stream.py",
+        "with self._locked() as adapter, adapter.capture.changing():",
+        "with self._locked() as adapter:",
+        MARKS,
+        after="def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:",
+    ),
+    Fault(
+        "a report that was interrupted is taken for whole",
         "rdflive/api/stream.py",
         "with self._locked() as adapter, adapter.capture.changing():",
         "with self._locked() as adapter:",
@@ -114,8 +122,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/store/capture.py",
-        "may_wait = thread.delivering == 1 and thread.batch is None",
-        "may_wait = thread.delivering == 1",
+        "self.deliveries.run(may_wait=thread.batch is None)",
+        "self.deliveries.run(may_wait=True)",
         LOCKS,
     ),
     Fault(

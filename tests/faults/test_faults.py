@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_planted_fault_is_caught(fault: Fault, copy: Copy, record_property: Callable[..., None]) -> None:
     """A quick test fails when one line of the code is wrong."""
+    _need_spark(fault.tests)
     source = (copy.folder / fault.module).read_text(encoding="utf-8")
     caught = copy.run(fault.module, fault.planted(source), fault.tests)
     assert caught is not None, f"no test of {', '.join(fault.tests)} notices: {fault.module}: {fault.instead}"
@@ -57,4 +59,10 @@ def test_faults_can_be_planted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tests", sorted({fault.tests for fault in FAULTS}), ids=" ".join)
 def test_code_without_a_fault_passes(tests: tuple[str, ...], copy: Copy) -> None:
     """What fails above does so because of the fault."""
+    _need_spark(tests)
     assert run_tests(tests, copy.folder) is None
+
+
+def _need_spark(tests: tuple[str, ...]) -> None:
+    if any(name.startswith("spark/") for name in tests) and find_spec("pyspark") is None:
+        pytest.skip("the tests of Spark need pyspark")

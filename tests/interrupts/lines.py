@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import signal
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -32,8 +33,12 @@ def lines_of(operation: Callable[[], object]) -> list[LineRun]:
 
 
 def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[], object]) -> bool:
-    """Run an operation with an error raised at a line; tells if it came there."""
+    """Run an operation with an error raised at a line; tells if it came there.
+
+    Ctrl-C does afterwards what it did before.
+    """
     came: list[LineRun] = []
+    handler = signal.getsignal(signal.SIGINT)
 
     def look(at: LineRun) -> None:
         if at == place:
@@ -45,6 +50,7 @@ def raising_at(place: LineRun, error: type[BaseException], operation: Callable[[
     except BaseException:
         if not came:
             raise
+    assert signal.getsignal(signal.SIGINT) is handler, place
     return bool(came)
 
 

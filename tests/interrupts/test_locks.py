@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ from rdflib import URIRef
 
 import rdflive
 from rdflive.errors import WaitError
+from rdflive.store import Capture
 from support.effort import DEEP, drawn_from, rounds
 
 QUERY = "SELECT ?s ?o { ?s <urn:p> ?o }"
@@ -56,22 +57,21 @@ def test_a_batch_is_left_by_its_own_thread() -> None:
     assert not writer.is_alive()
 
 
-def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
-    """The thread that would close the circle gets an error, and has changed nothing by then."""
-    graphs = rdflib.Graph(), rdflib.Graph()
-    subscriptions = [rdflive.subscribe(graph, QUERY) for graph in graphs]
+def refused(
+    stores: Sequence[Any], first: Callable[[int], object], second: Callable[[int], object]
+) -> list[int]:
+    """Have two threads open a batch of a store each, and tell which of them may not go on to the other."""
     both_are_open = threading.Barrier(2, timeout=20)
-    refused: list[int] = []
+    losers: list[int] = []
 
     def write(number: int) -> None:
-        own, other = graphs[number], graphs[1 - number]
-        with rdflive.batch(own):
-            own.add(triple("own", number))
+        with rdflive.batch(stores[number]):
+            first(number)
             both_are_open.wait()
             try:
-                other.add(triple("other", number))
+                second(number)
             except WaitError:
-                refused.append(number)
+                losers.append(number)
 
     threads = [threading.Thread(target=write, args=(number,), daemon=True) for number in (0, 1)]
     for thread in threads:
@@ -79,7 +79,18 @@ def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
-    (loser,) = refused
+    return losers
+
+
+def test_one_of_two_batches_that_wait_for_each_other_is_refused() -> None:
+    """The thread that would close the circle gets an error, and has changed nothing by then."""
+    graphs = rdflib.Graph(), rdflib.Graph()
+    subscriptions = [rdflive.subscribe(graph, QUERY) for graph in graphs]
+    (loser,) = refused(
+        graphs,
+        lambda number: graphs[number].add(triple("own", number)),
+        lambda number: graphs[1 - number].add(triple("other", number)),
+    )
     assert len(graphs[loser]) == 2
     assert len(graphs[1 - loser]) == 1
     assert [len(subscription.answers()) for subscription in subscriptions] == list(map(len, graphs))
@@ -95,24 +106,10 @@ def test_one_of_two_batches_of_native_stores_is_refused(operation: str) -> None:
         "add": (quad,), "bulk_extend": ([quad],), "load": (b"", form), "update": ("CLEAR ALL",), "clear": (),
     }[operation]  # fmt: skip
     stores = [rdflive.LiveStore(pyoxigraph.Store()) for _ in range(2)]
-    both_are_open = threading.Barrier(2, timeout=20)
-    refused: list[int] = []
-
-    def write(number: int) -> None:
-        with rdflive.batch(stores[number]):
-            both_are_open.wait()
-            try:
-                getattr(stores[1 - number], operation)(*arguments)
-            except WaitError:
-                refused.append(number)
-
-    threads = [threading.Thread(target=write, args=(number,), daemon=True) for number in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-        assert not thread.is_alive()
-    assert len(refused) == 1
+    losers = refused(
+        stores, lambda number: None, lambda number: getattr(stores[1 - number], operation)(*arguments)
+    )
+    assert len(losers) == 1
 
 
 class Stores:
@@ -234,3 +231,28 @@ def test_a_fork_beside_a_writing_thread_can_write() -> None:
     finally:
         ended.set()
         writer.join()
+
+
+@pytest.mark.posix("forks")
+@pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
+def test_a_fork_keeps_what_a_batch_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch whose commit was interrupted is committed by whoever comes next, in the child too."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    graph, told = rdflib.Graph(), list[int]()
+    subscription = rdflive.subscribe(graph, QUERY, lambda delta: told.append(len(delta.added)), initial=False)
+    batch = rdflive.batch(graph)
+    batch.__enter__()
+    graph.add(triple("a", "b"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Capture, "settle", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            batch.__exit__(None, None, None)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if len(subscription.answers()) == 1 and told == [1] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert len(subscription.answers()) == 1
+    assert told == [1]

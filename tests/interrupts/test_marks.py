@@ -13,9 +13,9 @@ from rdflib import URIRef
 
 import rdflive
 from interrupts.lines import lines_of, raising_at
-from rdflive.delivery.delivering import Delivering
 from rdflive.engine.view import View
 from rdflive.store import Capture
+from rdflive.store.deliveries import Delivering
 from support.effort import DEEP, drawn_from, rounds
 
 QUERY = "SELECT ?s { ?s <urn:p> ?o }"
@@ -182,7 +182,10 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
         assert sum(len(delta.added) for delta in told) == 2, place
 
 
-@pytest.mark.parametrize("window", [rdflive.Tumbling("10s"), rdflive.Sliding("10s"), rdflive.Count(2)])
+@pytest.mark.parametrize(
+    "window",
+    [rdflive.Tumbling("10s"), rdflive.Sliding("10s"), rdflive.Sliding("10s", step="5s"), rdflive.Count(2)],
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any) -> None:
     """What was interrupted is done again, and the next use of the store tells what the windows hold."""
@@ -209,9 +212,9 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
 
     def act(stream: rdflive.Stream) -> None:
         stream.add(triple("late"), at=21)
-        stream.advance_to(25)
+        stream.advance_to(31)
 
-    expected = play(act), play(lambda stream: stream.advance_to(25))  # it was taken before, or not at all
+    expected = play(act), play(lambda stream: stream.advance_to(31))  # it was taken before, or not at all
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
     draw = drawn_from("stream", error.__name__, repr(window))
@@ -219,6 +222,6 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))
-            stream.advance_to(25)
+            stream.advance_to(31)
 
         assert play(interrupted) in expected, place

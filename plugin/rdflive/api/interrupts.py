@@ -31,10 +31,13 @@ def interrupt_later() -> Iterator[None]:
         if waiting > 1:
             signal.default_int_handler(number, frame)
 
-    signal.signal(signal.SIGINT, handle)
     try:
+        signal.signal(signal.SIGINT, handle)
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        finally:  # what interrupts the line above must not leave a handler that swallows the next Ctrl-C
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     if waiting:
         raise KeyboardInterrupt

@@ -10,7 +10,6 @@ import rdflib
 from rdflib.store import Store
 
 from rdflive.delivery import membership
-from rdflive.delivery.delivering import Delivering
 from rdflive.entail.proof import Proof, ProofStep
 from rdflive.entail.regimes import Counts, Rules, regime_of
 from rdflive.entail.view import EntailedView
@@ -18,6 +17,7 @@ from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter
+from rdflive.store.deliveries import Delivering
 
 __all__ = ["SaturatedGraph", "saturate"]
 

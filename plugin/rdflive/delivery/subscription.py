@@ -12,7 +12,6 @@ from rdflib import RDF
 from rdflive.delivery import membership
 from rdflive.delivery.base import BaseSubscription, Callback
 from rdflive.delivery.constructed import ConstructedGraph
-from rdflive.delivery.delivering import Delivering
 from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import Source
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
@@ -28,6 +27,7 @@ from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter
+from rdflive.store.deliveries import Delivering
 from rdflive.time.windowed import Windowed
 
 __all__ = ["OnError", "Subscription"]

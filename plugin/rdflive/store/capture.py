@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
@@ -13,10 +12,10 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from rdflive.errors import WaitError, is_interruption
 from rdflive.model import Batch, Change, Quad, Term, Triple
+from rdflive.store.deliveries import Deliveries, Delivering
 
 __all__ = [
-    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "Delivery", "GraphKey", "Listener", "QuadTerms",
-    "thread",
+    "IDLE", "NAMED", "OPEN", "UNION", "WRITING", "Capture", "GraphKey", "Listener", "QuadTerms", "thread",
 ]  # fmt: skip
 
 
@@ -57,13 +56,6 @@ OWED: Final = 16
 CHANGING: Final = 32
 """A subscription begins or ends, so what listeners keep is changing."""
 
-ANYBODY: Final = 0
-"""The owner of a delivery that any thread may run."""
-PATIENCE: Final = 1.0
-"""Seconds to wait for a thread that committed but has not started to deliver; after that others deliver for
-it.
-"""
-
 Result = TypeVar("Result")
 
 
@@ -72,8 +64,6 @@ class _Thread(threading.local):
 
     batch: Capture | None = None
     """The store of the open batch that the thread opened last; None outside any batch."""
-    delivering = 0
-    """How many deliveries the thread is in, one inside the other."""
 
     def __init__(self) -> None:
         self.batches: list[Capture] = []
@@ -88,27 +78,8 @@ class _Thread(threading.local):
 
 thread: Final = _Thread()
 _waits: Final[dict[int, Capture]] = {}
-"""Thread → the store whose lock it waits for, or is about to, while it has a batch of another store open."""
+"""Thread → the store whose lock it has, waits for or is about to, while it has a batch of another open."""
 _waits_mutex: Final = threading.RLock()
-
-
-class Delivery(Protocol):
-    """A call to make when the lock is free. It may be made again until it has run to its end."""
-
-    has_run: bool
-
-    def __call__(self) -> None:
-        """Run, from where an earlier call was interrupted; a step that raised twice is skipped."""
-
-
-class _Queued:
-    """A delivery, and the thread that has to run it."""
-
-    __slots__ = ("delivery", "owner")
-
-    def __init__(self, owner: int, delivery: Delivery) -> None:
-        self.owner = owner
-        self.delivery = delivery
 
 
 class Listener(Protocol):
@@ -157,8 +128,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_delivering", "_later", "_mutex", "_net", "_owner", "_pending", "_waiting",
-        "deliveries", "holds", "listeners", "lock", "on_batch", "sequence", "state",
+        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "holds", "listeners", "lock",
+        "on_batch", "sequence", "state",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -172,7 +143,7 @@ class Capture:
         """How many users need the store to stay hooked although they do not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
-        self.deliveries: deque[_Queued] = deque()
+        self.deliveries = Deliveries()
         self._owner = 0
         """The thread whose batch is open; 0 if none is."""
         self._later = IDLE
@@ -180,12 +151,6 @@ class Capture:
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
         """A cache of what `pending` gave since the last record."""
-        self._mutex = threading.RLock()
-        """Protects the queue of deliveries. It is held for a moment only, never while waiting."""
-        self._waiting: list[threading.Lock] = []
-        """Locks on which threads wait for a change of the queue."""
-        self._delivering = 0
-        """The thread that runs a delivery now; 0 if none does."""
 
     @property
     def idle(self) -> bool:
@@ -250,8 +215,6 @@ class Capture:
             if elsewhere:
                 self._will_wait()
             with self.lock:
-                if elsewhere:
-                    _waits.pop(threading.get_ident(), None)
                 # Inside the lock, the flags may be those of a write of this very thread that is still going
                 # on: then there is nothing to mend. An open batch only notes them.
                 if self.state > OPEN and (not is_inside or self.state & OPEN):
@@ -311,8 +274,6 @@ class Capture:
             if elsewhere:
                 self._will_wait()
             with self.lock:
-                if elsewhere:
-                    _waits.pop(threading.get_ident(), None)
                 if self.state > OPEN and not is_inside:
                     self.settle()
                 yield
@@ -384,7 +345,7 @@ class Capture:
         net, self._net = self._net, {}
         self._pending.clear()
         if found & (WRITING | TORN | CHANGING):
-            self._give_away()  # the interrupted thread may never come back to deliver
+            self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
@@ -485,109 +446,28 @@ class Capture:
         """
         self.listeners.clear()
         self.on_batch, self.holds = None, 0
-        self.deliveries.clear()
-        self._mutex, self._waiting, self._delivering = threading.RLock(), [], 0
+        self.deliveries = Deliveries()
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
         """Release what threads held that do not exist in a fork; what they were doing is mended or
         done here.
         """
-        me = threading.get_ident()
-        self._mutex, self._waiting = threading.RLock(), []
-        was_delivering = self._delivering not in (0, me)
-        if was_delivering:
-            self._delivering = 0
         if not self._is_held():
             self.lock, self._owner = threading.RLock(), 0
-            was_delivering |= bool(self.state & ~(LEFT | OWED))
-            self.state = IDLE
-        if was_delivering:  # half of something has been done
+            if self.state & ~(LEFT | OWED):  # half of a write has been done
+                self.state = TORN
+        if self.deliveries.free_others():
             self.state |= TORN
-        self._give_away()
 
-    def enqueue(self, delivery: Delivery) -> None:
+    def enqueue(self, delivery: Delivering) -> None:
         """Queue a call to be made after the lock is released, behind those that are queued."""
-        with self._mutex:
-            self.deliveries.append(_Queued(threading.get_ident(), delivery))
+        self.deliveries.put(delivery)
 
     def deliver(self) -> None:
-        """Run this thread's queued deliveries, each in its turn.
-
-        A call inside a delivery leaves them to that delivery, and a call under the lock to whoever releases
-        it. Commit order holds across threads: a thread waits while an earlier delivery belongs to another
-        thread. If that thread is gone, the waiting one delivers for it. A delivery that Ctrl-C interrupts
-        stays in the queue for whoever delivers next. Other exceptions do not keep later deliveries from
-        running, and the last one is raised at the end.
-        """
-        me = threading.get_ident()
-        if me == self._delivering or self._is_held():
-            return
-        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
-            return
-        nested = thread.delivering
-        failure: BaseException | None = None
-        try:
-            thread.delivering = nested + 1
-            while not isinstance(failure, KeyboardInterrupt) and (queued := self._next(me)) is not None:
-                try:
-                    queued.delivery()
-                except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
-                    failure = error
-                finally:  # the assignment first: a call before it would be a place for a signal to come
-                    self._delivering = 0
-                    self._wake()
-        finally:
-            if self._delivering == me:
-                self._delivering = 0
-            thread.delivering = nested
-        if failure is not None:
-            self._give_away(me)
-            raise failure
-
-    def _next(self, me: int) -> _Queued | None:
-        """Give the next delivery that this thread may run, waiting for its turn.
-
-        A thread inside a delivery, or inside a batch of another store, must not wait: two stores whose
-        callbacks write to each other would wait for each other. It leaves its deliveries to whoever has the
-        turn.
-        """
-        may_wait = thread.delivering == 1 and thread.batch is None
-        while True:
-            with self._mutex:
-                while self.deliveries and self.deliveries[0].delivery.has_run:
-                    self.deliveries.popleft()
-                if not self.deliveries:
-                    return None
-                first, delivering = self.deliveries[0], self._delivering
-                if first.owner in (me, ANYBODY):
-                    if not delivering:
-                        self._delivering = me
-                        return first
-                elif not any(queued.owner in (me, ANYBODY) for queued in tuple(self.deliveries)):
-                    return None
-                if may_wait:
-                    turn = threading.Lock()
-                    turn.acquire()
-                    self._waiting.append(turn)
-            if not may_wait:
-                self._give_away(me)
-                return None
-            if not turn.acquire(timeout=PATIENCE) and not delivering:
-                self._give_away(first.owner)
-
-    def _wake(self) -> None:
-        with self._mutex:
-            waiting, self._waiting = self._waiting, []
-            for turn in waiting:
-                turn.release()
-
-    def _give_away(self, owner: int = ANYBODY) -> None:
-        """Let any thread run the deliveries of a thread, or all of them."""
-        with self._mutex:
-            for queued in tuple(self.deliveries):
-                if owner in (ANYBODY, queued.owner):
-                    queued.owner = ANYBODY
+        """Run this thread's queued deliveries; under the lock they are left to whoever releases it."""
+        if not self._is_held():
+            self.deliveries.run(may_wait=thread.batch is None)
 
 
 def _difference(

@@ -1,0 +1,191 @@
+"""The queue of deliveries of a store: callbacks run after the store's lock is free, in commit order.
+
+Say two threads commit, first A, then B. The deliveries of A run before those of B, whichever thread is ready
+first: the thread of B waits, or leaves its own to the thread of A.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+from rdflive.errors import is_interruption
+
+__all__ = ["Deliveries", "Delivering"]
+
+Action: TypeAlias = Callable[[], object]
+
+_ANYBODY: Final = 0
+"""The owner of a delivery that whoever has the turn runs."""
+_PATIENCE: Final = 1.0
+"""Seconds to wait for a thread that committed but has not begun to deliver."""
+
+
+class Delivering:
+    """Runs steps. Called again after an interruption, it goes on with the step that was interrupted.
+
+    So each step must do nothing if it was done before. A step that raises by itself, or is interrupted twice,
+    is skipped and `owe` is called, so that nobody behind it waits for ever.
+    """
+
+    __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
+
+    def __init__(
+        self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None
+    ) -> None:
+        self._steps = steps
+        self._owe = owe
+        self._left: deque[Action] | None = None
+        self._tried: Action | None = None
+        self.has_run = False
+
+    def __call__(self) -> None:
+        """Do the steps that are left."""
+        try:
+            if self._left is None:
+                self._left = deque(self._steps())
+            while self._left:
+                self._left[0]()
+                self._left.popleft()
+            self.has_run = True
+        except BaseException as error:
+            self._pass_over(error)
+            raise
+
+    def _pass_over(self, error: BaseException) -> None:
+        """Leave out the step that raised, unless it was interrupted for the first time."""
+        step = self._left[0] if self._left else self._steps
+        if step is self._tried or not is_interruption(error):
+            self._left = deque() if self._left is None else self._left
+            if self._left:
+                self._left.popleft()
+            self._owe()
+        self._tried = step
+
+
+class _Thread(threading.local):
+    depth = 0
+    """How many deliveries the thread is inside of, one within the other."""
+
+
+_thread: Final = _Thread()
+
+
+class _Queued:
+    """A delivery, and the thread that is to run it."""
+
+    __slots__ = ("delivery", "owner")
+
+    def __init__(self, owner: int, delivery: Delivering) -> None:
+        self.owner = owner
+        self.delivery = delivery
+
+
+class Deliveries(deque[_Queued]):
+    """The queue of one store. A delivery leaves it when it has run.
+
+    It is a deque, so that whoever writes learns without a call that there is nothing to deliver.
+    """
+
+    __slots__ = ("_delivering", "_mutex", "_waiting")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._delivering = 0
+        """The thread whose turn it is."""
+        self._mutex = threading.RLock()
+        """Held for a moment by who looks at the queue, never while waiting."""
+        self._waiting: list[threading.Lock] = []
+        """What threads wait for that want to know of a change of the queue."""
+
+    def put(self, delivery: Delivering) -> None:
+        """Queue a delivery of this thread."""
+        with self._mutex:
+            self.append(_Queued(threading.get_ident(), delivery))
+
+    def run(self, *, may_wait: bool) -> None:
+        """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
+
+        A thread waits while an earlier commit's delivery belongs to another one. Should that thread be gone,
+        the waiting one delivers in its place. Inside a delivery of another store no thread waits: two stores
+        whose callbacks write to each other would wait for each other. Where it may not wait, a thread leaves
+        what is its own to whoever has the turn.
+
+        What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
+        else from its deltas, and the last one is raised in the end.
+        """
+        me = threading.get_ident()
+        if me == self._delivering:
+            return
+        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
+            return
+        depth = _thread.depth
+        failure: BaseException | None = None
+        try:
+            _thread.depth = depth + 1
+            while not isinstance(failure, KeyboardInterrupt) and (
+                queued := self._next(me, may_wait=may_wait and not depth)
+            ):
+                try:
+                    queued.delivery()
+                except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
+                    failure = error
+                finally:  # no call before the assignment, for there a signal could come
+                    self._delivering = 0
+                    self._wake()
+        finally:
+            if self._delivering == me:
+                self._delivering = 0
+            _thread.depth = depth
+        if failure is not None:
+            self.give_away(me)
+            raise failure
+
+    def give_away(self, owner: int = _ANYBODY) -> None:
+        """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
+        with self._mutex:
+            for queued in tuple(self):
+                if owner in (_ANYBODY, queued.owner):
+                    queued.owner = _ANYBODY
+
+    def free_others(self) -> bool:
+        """Let go of what other threads held, in a fork; true where one was inside a delivery."""
+        self._mutex, self._waiting = threading.RLock(), []
+        was_inside = self._delivering not in (0, threading.get_ident())
+        if was_inside:
+            self._delivering = 0
+        self.give_away()
+        return was_inside
+
+    def _next(self, me: int, *, may_wait: bool) -> _Queued | None:
+        """Give the next delivery that is this thread's or anybody's, when it is its turn."""
+        while True:
+            with self._mutex:
+                while self and self[0].delivery.has_run:
+                    self.popleft()
+                if not self:
+                    return None
+                first, delivering = self[0], self._delivering
+                if first.owner in (me, _ANYBODY):
+                    if not delivering:
+                        self._delivering = me
+                        return first
+                elif not any(queued.owner in (me, _ANYBODY) for queued in tuple(self)):
+                    return None
+                if may_wait:
+                    turn = threading.Lock()
+                    turn.acquire()
+                    self._waiting.append(turn)
+            if not may_wait:
+                self.give_away(me)
+                return None
+            if not turn.acquire(timeout=_PATIENCE) and not delivering:
+                self.give_away(first.owner)
+
+    def _wake(self) -> None:
+        with self._mutex:
+            waiting, self._waiting = self._waiting, []
+            for turn in waiting:
+                turn.release()
