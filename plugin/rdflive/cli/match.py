@@ -60,7 +60,7 @@ def to_lines(found: Match) -> list[str]:
     if found.triples:
         return [f"{head} {' '.join(map(to_ntriples, triple))} ." for triple in found.triples]
     return [
-        " ".join([head, *(f"?{name}={to_ntriples(term)}" for name, term in solution.items())])
+        " ".join([head, *(f"?{name}={to_ntriples(term)}" for name, term in solution.asdict().items())])
         for solution in found.solutions
     ]
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rdflive.cli.texts import to_compact, to_ntriples, to_printable
-from rdflive.model import Delta, Origin
+from rdflive.model import Delta, Origin, Solution
 from rdflive.sinks.sink import to_rdflib
 
 __all__ = ["TableWriter", "show_lines"]
@@ -128,7 +128,7 @@ def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Ro
 
     def row(solution: Any) -> _Row:
         pairs = _pairs(solution)
-        origin = None if isinstance(solution, tuple) else solution.origin
+        origin = solution.origin if isinstance(solution, Solution) else None
         texts = tuple(write(name, to_rdflib(term)) for name, term in pairs)
         return _Row(tuple(name for name, _ in pairs), texts, _mark(origin))
 
@@ -149,6 +149,6 @@ def _mark(origin: Origin | None) -> str | None:
 
 def _pairs(solution: Any) -> list[tuple[str, Any]]:
     """Name what is bound, also the parts of a triple."""
-    if isinstance(solution, tuple):
-        return list(zip(_TRIPLE, solution, strict=True))
-    return list(solution.items())
+    if isinstance(solution, Solution):
+        return list(solution.asdict().items())
+    return list(zip(_TRIPLE, solution, strict=True))

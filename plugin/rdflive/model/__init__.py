@@ -2,7 +2,7 @@
 
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Delta
-from rdflive.model.solution import Header, Origin, Solution, Terms
+from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
 from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "Terms",
     "Triple",
     "TripleTerm",
+    "hidden_names",
 ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, NoReturn, SupportsIndex, TypeAlias, overload
 
+from rdflive.model.python_values import python_value
 from rdflive.model.terms import Term
 
-__all__ = ["Header", "Origin", "Solution", "Terms"]
+__all__ = ["Header", "Origin", "Solution", "Terms", "hidden_names"]
 
 Terms: TypeAlias = tuple[Term, ...]
 """A solution: terms in the order of the projection, None where unbound."""
@@ -24,6 +28,142 @@ class Origin:
     """The rules that gave it, by name; none when it was not inferred."""
 
 
+class Solution(tuple[Any, ...]):
+    """One solution: an immutable tuple of terms in the order of SELECT, None where a variable is unbound.
+
+    It has what rdflib's `ResultRow` has: terms are read by place, by name and as attributes. It equals a
+    plain tuple of the same terms. An ASK query that is true has one solution without terms.
+
+    >>> row = Header("SELECT", ("train", "delay")).solution(("IC5", None))
+    >>> train, delay = row
+    >>> row.train, row["train"], row[0], delay
+    ('IC5', 'IC5', 'IC5', None)
+    >>> row.asdict(), row
+    ({'train': 'IC5'}, Solution(train='IC5', delay=None))
+    """
+
+    __slots__ = ()
+
+    labels: ClassVar[Mapping[str, int]] = {}
+    """The place of each variable, by its name."""
+
+    origin: Origin | None = None
+    """Where the solution came from when it appeared; None unless `provenance=True` asked for it."""
+    expires: Any = None
+    """When windows will have dropped it, as far as was known when it appeared; None for never.
+
+    It is the first report without it if nothing but time changes, in the terms of the stream; of a solution
+    that has expired, when it did. Known with `expires=True`.
+    """
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Any, ...]: ...
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """Give the term at a place, or that of a variable by its name; raises KeyError for another name."""
+        if not isinstance(key, str):
+            return _item(self, key)
+        try:
+            return _item(self, self.labels[str(key)])  # rdflib's Variable has the hash of no str
+        except KeyError:
+            raise KeyError(self._unknown(key)) from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Give the term of a variable, None where it is unbound; `default` where the query has no such one."""
+        place = self.labels.get(str(name))
+        return default if place is None else _item(self, place)
+
+    def asdict(self) -> dict[str, Any]:
+        """Give the terms of the variables that are bound, by their names.
+
+        >>> dict.fromkeys(Header("SELECT", ("a", "b")).solution((None, 1)).asdict())
+        {'b': None}
+        """
+        return {name: term for name, term in zip(self.labels, self, strict=True) if term is not None}
+
+    def python(self) -> Solution:
+        """Give the same row with values of Python in place of terms.
+
+        IRIs and blank nodes are strings; literals are what rdflib makes of them (int, Decimal, float, bool,
+        date, datetime …), or strings where they have no value of their own.
+
+        >>> import rdflib
+        >>> row = Header("SELECT", ("train", "delay")).solution((rdflib.URIRef("urn:t"), rdflib.Literal(7)))
+        >>> row.python()
+        Solution(train='urn:t', delay=7)
+        """
+        return self._like(map(python_value, self))
+
+    def _like(self, terms: Any) -> Solution:
+        return _make(type(self), tuple(terms), self.origin, self.expires)
+
+    def _unknown(self, name: str) -> str:
+        known = list(self.labels)
+        near = get_close_matches(name, known, n=len(known), cutoff=0.0)
+        listed = ", ".join(f"?{other}" for other in dict.fromkeys(near + known)) or "none"
+        return f"the query has no variable ?{name}; it has: {listed}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(self._unknown(name), name=name, obj=self)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a solution is immutable: cannot set {name!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({', '.join(f'{name}={term!r}' for name, term in zip(self.labels, self, strict=True))})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (tuple(self.labels), tuple(self), self.origin, self.expires)
+
+
+_item: Final = tuple.__getitem__
+_new: Final = tuple.__new__
+_OWN: Final = frozenset(dir(Solution))
+
+
+def hidden_names(names: tuple[str, ...]) -> list[str]:
+    """List the variables that cannot be read as attributes, because rows have a method of that name.
+
+    >>> hidden_names(("train", "count"))
+    ['count']
+    """
+    return [name for name in names if name in _OWN]
+
+
+@lru_cache(maxsize=1024)
+def _row_type(names: tuple[str, ...]) -> type[Solution]:
+    """Make the type of rows with these variables: reading one as an attribute then costs no search."""
+    members: dict[str, Any] = {
+        name: property(lambda row, place=place: _item(row, place))
+        for place, name in enumerate(names)
+        if name not in _OWN
+    }
+    labels = MappingProxyType({name: place for place, name in enumerate(names)})
+    return type("Solution", (Solution,), {**members, "__slots__": (), "labels": labels})
+
+
+@lru_cache(maxsize=1024)
+def _marked_type(row: type[Solution]) -> type[Solution]:
+    """Make the type of such rows with an origin or an expiry, which few queries ask for."""
+    return type("Solution", (row,), {})  # without slots, so that it has a __dict__
+
+
+def _make(row: type[Solution], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
+    if origin is None and expires is None:
+        return _new(row, terms)
+    made = _new(_marked_type(row), terms)
+    vars(made).update(origin=origin, expires=expires)
+    return made
+
+
+def _restored(names: tuple[str, ...], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
+    return _make(_row_type(names), terms, origin, expires)
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """What all solutions of one subscription share: the form, the variables, and how terms are shown."""
@@ -32,90 +172,15 @@ class Header:
     names: tuple[str, ...]
     convert: Callable[[Term], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
-    places: Mapping[str, int] = field(init=False, repr=False, compare=False)
-    """Where the term of each variable is in a row."""
+    row: type[Solution] = field(init=False, repr=False, compare=False)
+    """The type of its solutions."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "places", {name: place for place, name in enumerate(self.names)})
+        object.__setattr__(self, "row", _row_type(self.names))
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
-        if self.form != "CONSTRUCT":
-            return Solution(self, terms, origin, expires)
-        return terms if self.convert is None else tuple(map(self.convert, terms))
-
-
-class Solution(Mapping[str, Any]):
-    """One solution: an immutable mapping from variable names to terms, also readable as attributes.
-
-    An unbound variable is not in the mapping. With `provenance=True` it knows its `origin`.
-
-    >>> solution = Solution(Header("SELECT", ("train", "delay")), ("IC5", 7))
-    >>> solution.train, solution["delay"], dict(solution)
-    ('IC5', 7, {'train': 'IC5', 'delay': 7})
-    """
-
-    __slots__ = ("_expires", "_header", "_origin", "_terms")
-
-    def __init__(
-        self, header: Header, terms: Terms, origin: Origin | None = None, expires: Any = None
-    ) -> None:
-        object.__setattr__(self, "_header", header)
-        object.__setattr__(self, "_terms", terms)
-        object.__setattr__(self, "_origin", origin)
-        object.__setattr__(self, "_expires", expires)
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where the solution came from when it appeared; None unless `provenance=True` asked for it.
-
-        A variable of this name is read as `solution["origin"]`.
-        """
-        found: Origin | None = self._origin
-        return found
-
-    @property
-    def expires(self) -> Any:
-        """When windows will have dropped it, as far as was known when it appeared; None for never.
-
-        It is the first report without it if nothing but time changes, in the terms of the stream; of a
-        solution that has expired, when it did. Known with `expires=True`; a variable of this name is read as
-        `solution["expires"]`.
-        """
-        return self._expires
-
-    def __getitem__(self, name: str) -> Any:
-        header = self._header
-        term = self._terms[header.places[name]]
-        if term is None:
-            raise KeyError(name)
-        return term if header.convert is None else header.convert(term)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError:
-            bound = ", ".join(self) or "none"
-            raise AttributeError(f"the solution binds no variable {name!r}; bound: {bound}") from None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a solution is immutable: cannot set {name!r}")
-
-    def __iter__(self) -> Iterator[str]:
-        return (n for n, term in zip(self._header.names, self._terms, strict=True) if term is not None)
-
-    def __len__(self) -> int:
-        return sum(term is not None for term in self._terms)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.items()))
-
-    def __repr__(self) -> str:
-        return "Solution(" + ", ".join(f"{name}={term!r}" for name, term in self.items()) + ")"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        header = Header(self._header.form, self._header.names)
-        terms = tuple(self.get(name) for name in self._header.names)
-        return Solution, (header, terms, self._origin, self._expires)
+        convert = self.convert
+        if convert is not None:
+            terms = tuple([None if term is None else convert(term) for term in terms])
+        return terms if self.form == "CONSTRUCT" else _make(self.row, terms, origin, expires)

@@ -8,7 +8,7 @@ from typing import Any, Final, TextIO
 
 from rdflib import XSD, BNode, URIRef
 
-from rdflive.model import Delta
+from rdflive.model import Delta, Solution
 from rdflive.sinks.sink import to_rdflib
 
 __all__ = ["TRIPLE", "NdjsonSink", "solution_text", "to_json", "to_line", "to_ndjson"]
@@ -67,8 +67,8 @@ def to_line(
 
 def solution_text(solution: Any) -> str:
     """Write a solution, or a triple, as one JSON object."""
-    pairs = zip(TRIPLE, solution, strict=True) if isinstance(solution, tuple) else solution.items()
-    text = _encode({name: to_json(term) for name, term in pairs})
+    terms = solution.asdict() if isinstance(solution, Solution) else dict(zip(TRIPLE, solution, strict=True))
+    text = _encode({name: to_json(term) for name, term in terms.items()})
     # half a surrogate pair has no UTF-8; its escape is that of JSON
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 

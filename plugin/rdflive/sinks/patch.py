@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive.model import Batch, Change, Delta, Quad
+from rdflive.model import Batch, Change, Delta, Quad, Solution
 from rdflive.sinks.sink import to_rdflib
 
 __all__ = ["PatchSink"]
@@ -55,7 +55,7 @@ class PatchSink:
 
 
 def _to_quad(solution: Any) -> Quad:
-    if not isinstance(solution, tuple):
+    if isinstance(solution, Solution):
         raise RdfliveError(
             "RDF Patch holds triples, and the query gives solutions: write it as a CONSTRUCT query, or use "
             "another sink"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -67,14 +67,9 @@ def delta_rows(delta: Delta) -> pa.Table:
     _check_columns(names)
     weights = delta.native.weights()
     places = [[delta.sequence] * len(weights), list(weights.values()), [delta.initial] * len(weights)]
-    terms = [[_text(row.get(name)) for row in _bindings(weights, names)] for name in names]
+    terms = [[_text(row[place]) for row in weights] for place in range(len(names))]
     schema = pa.schema([*_PLACES, *((name, pa.string()) for name in names)])
     return pa.Table.from_pydict(dict(zip(schema.names, [*places, *terms], strict=True)), schema=schema)
-
-
-def _bindings(solutions: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    for solution in solutions:
-        yield dict(zip(names, solution, strict=True)) if isinstance(solution, tuple) else solution
 
 
 def _text(term: Any) -> str | None:
