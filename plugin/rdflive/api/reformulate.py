@@ -126,7 +126,7 @@ class Reformulation:
         with manager.locked(manager.store_of(graph)) as adapter:
             header = Header(self._query.form, self._query.names, adapter.from_native())
             rows = evaluate(self._query, self._schema, _StoreReader(adapter, graph))
-            return [Solution(header, row) for row in rows]
+            return [header.solution(row) for row in rows]
 
     def to_sparql(self) -> str:
         """Write the text of one SPARQL query that gives the same answer, for any endpoint.

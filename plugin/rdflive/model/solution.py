@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
@@ -71,7 +71,7 @@ class Solution(tuple[Any, ...]):
             raise KeyError(self._unknown(key)) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Give the term of a variable, None where it is unbound; `default` where the query has no such one."""
+        """Give the term of a variable (None where it is unbound), or `default` for another name."""
         place = self.labels.get(str(name))
         return default if place is None else _item(self, place)
 
@@ -106,15 +106,16 @@ class Solution(tuple[Any, ...]):
         return f"the query has no variable ?{name}; it has: {listed}"
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(self._unknown(name), name=name, obj=self)
+        # copy, pickle and notebooks look for methods of theirs
+        shown = name if name.startswith("_") else self._unknown(name)
+        raise AttributeError(shown, name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a solution is immutable: cannot set {name!r}")
 
     def __repr__(self) -> str:
-        return (
-            f"Solution({', '.join(f'{name}={term!r}' for name, term in zip(self.labels, self, strict=True))})"
-        )
+        pairs = zip(self.labels, self, strict=True)
+        return f"Solution({', '.join(f'{name}={term!r}' for name, term in pairs)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (tuple(self.labels), tuple(self), self.origin, self.expires)
@@ -134,13 +135,15 @@ def hidden_names(names: tuple[str, ...]) -> list[str]:
     return [name for name in names if name in _OWN]
 
 
+def _attribute(place: int) -> property:
+    return property(lambda row: _item(row, place))
+
+
 @lru_cache(maxsize=1024)
 def _row_type(names: tuple[str, ...]) -> type[Solution]:
     """Make the type of rows with these variables: reading one as an attribute then costs no search."""
     members: dict[str, Any] = {
-        name: property(lambda row, place=place: _item(row, place))
-        for place, name in enumerate(names)
-        if name not in _OWN
+        name: _attribute(place) for place, name in enumerate(names) if name not in _OWN
     }
     labels = MappingProxyType({name: place for place, name in enumerate(names)})
     return type("Solution", (Solution,), {**members, "__slots__": (), "labels": labels})
