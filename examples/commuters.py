@@ -36,7 +36,7 @@ def show(delta):
         ("retracted", delta.retracted),
     ):
         for solution in sorted(solutions, key=str):
-            names = " in ".join(term.n3(city.namespace_manager) for term in solution.values())
+            names = " in ".join(term.n3(city.namespace_manager) for term in solution)
             until = f" until {solution.expires}" if word == "came" and solution.expires else ""
             print(f"  {delta.time:>2}s  {word:<9} {names}{until}")
 

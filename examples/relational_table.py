@@ -57,7 +57,7 @@ def transaction(name, *changes):
 def show(delta):
     """Print the lines whose trains or minutes changed."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
-        for line, trains, minutes in sorted(tuple(solution.values()) for solution in solutions):
+        for line, trains, minutes in sorted(solutions):
             print(f"  {sign} {line.removeprefix(RAIL)}: {trains} late, {minutes} minutes")
 
 

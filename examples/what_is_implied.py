@@ -39,7 +39,7 @@ def printer(title):
     def show(delta):
         for sign, solutions in (("-", delta.removed), ("+", delta.added)):
             for solution in sorted(solutions, key=str):
-                names = " ".join(term.n3(graph.namespace_manager) for term in solution.values())
+                names = " ".join(term.n3(graph.namespace_manager) for term in solution)
                 by = f"   inferred by {', '.join(solution.origin.rules)}" if solution.origin.inferred else ""
                 print(f"  {title} {sign} {names}{by}")
 

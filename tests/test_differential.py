@@ -116,7 +116,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
                 assert len(follower.deltas) <= 1
                 if subscription.stats.updates > before:
                     share[bool(follower.deltas)] += 1
-            weights = Counter(frozenset(s.items()) for s in subscription.answers())
+            weights = Counter(frozenset(s.asdict().items()) for s in subscription.answers())
             if follower.answer is None:
                 assert weights == follower.state()
             face.clear()

@@ -100,7 +100,7 @@ def test_prefixes_and_bindings_are_those_of_graph_query(graph: rdflib.Graph) -> 
     graph.add((node("ic1"), node("line"), Literal("S5")))
     bound = {"l": Literal("S5")}
     text = "SELECT ?t ?l { ?t ex:line ?l ; a ex:Train }"
-    assert [dict(s) for s in rdflive.subscribe(graph, text, initBindings=bound).answers()] == [
+    assert [s.asdict() for s in rdflive.subscribe(graph, text, initBindings=bound).answers()] == [
         {str(name): term for name, term in row.asdict().items()}
         for row in graph.query(text, initBindings=bound)
     ]

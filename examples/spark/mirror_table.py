@@ -53,7 +53,7 @@ class Topic:
 def show(delta):
     """Print which late train goes where."""
     for sign, solutions in (("-", delta.removed), ("+", delta.added)):
-        for train, stop, minutes in sorted(tuple(solution.values()) for solution in solutions):
+        for train, stop, minutes in sorted(solutions):
             print(f"  {sign} {train.removeprefix(RAIL)} to {stop.removeprefix(RAIL)}, {minutes} minutes late")
 
 

@@ -104,7 +104,7 @@ class _Graph:
         for delta in self.deltas:
             for solutions, weight in ((delta.added, 1), (delta.removed, -1)):
                 for solution in solutions:
-                    total[tuple(str(solution[n]) for n in NAMES if n in solution)] += weight
+                    total[tuple(str(term) for term in solution if term is not None)] += weight
         return +total
 
 

@@ -137,7 +137,7 @@ def _events(case: str, query: str, sizes: Sizes) -> Iterator[dict[str, Cell]]:
 
     def solving() -> Callable[[Any], int]:
         matcher = Matcher(query)
-        return lambda event: _values(s.values() for s in matcher.match(event).solutions)
+        return lambda event: _values(matcher.match(event).solutions)
 
     ways: dict[str, tuple[Callable[[Any], int], Sequence[Any]]] = {
         "peer: pyoxigraph store": (ask_store, quads),

@@ -109,7 +109,7 @@ class _Watched:
         for delta in self.deltas[name]:
             for solutions, weight in ((delta.added, 1), (delta.removed, -1)):
                 for solution in solutions:
-                    total[frozenset((key, str(term)) for key, term in solution.items())] += weight
+                    total[frozenset((key, str(term)) for key, term in solution.asdict().items())] += weight
         return +total
 
 

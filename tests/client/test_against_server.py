@@ -67,7 +67,7 @@ QUERIES: dict[str, Callable[[Triples], Rows]] = {
 
 
 def row(solution: Any) -> tuple[Any, ...]:
-    return tuple(solution if isinstance(solution, tuple) else solution.values())
+    return tuple(solution)
 
 
 @dataclass

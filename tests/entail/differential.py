@@ -27,7 +27,7 @@ from support.effort import checked, drawn_from
 from support.entailment import Vocabulary, make_commits, saturated, world
 from support.oracle import comparable
 from support.quads import DATASETS, Store
-from support.solutions import Row, folded_row, row_of
+from support.solutions import Row, folded_row, items_of, row_of
 
 __all__ = ["FAMILIES", "KINDS", "Family", "Followed", "Judge", "Outcome", "Quads", "run"]
 
@@ -128,8 +128,7 @@ class Followed:
     def _row(self, solution: Any) -> Row:
         if not self._native:
             return folded_row(row_of(solution))
-        items = zip("spo", solution, strict=True) if isinstance(solution, tuple) else solution.items()
-        return comparable(items)
+        return comparable(items_of(solution))
 
     def begin(self) -> None:
         """Forget the delta of the last commit."""

@@ -26,8 +26,8 @@ def watched(graph: rdflib.Graph, query: str, **options: Any) -> tuple[rdflive.Su
 
     def take(delta: rdflive.Delta) -> None:
         for solution, weight in delta.weights().items():
-            total[tuple(solution.values())] += weight
-            assert total[tuple(solution.values())] in (0, 1)
+            total[solution] += weight
+            assert total[solution] in (0, 1)
 
     return rdflive.subscribe(graph, query, take, entailment="rdfs", **options), total
 

@@ -72,8 +72,8 @@ WRITERS = {"sepa": sepa, "sparql-incremental": line}
 def test_terms_are_those_of_sparql_results(form: Format, term: Row, expected: object) -> None:
     """Every kind of term is read, in what came and in what went."""
     (delta,) = read(form, WRITERS[form](7, [{"x": term}], [{"y": term}]))
-    assert [dict(row) for row in delta.added] == [{"x": expected}]
-    assert [dict(row) for row in delta.removed] == [{"y": expected}]
+    assert [row.asdict() for row in delta.added] == [{"x": expected}]
+    assert [row.asdict() for row in delta.removed] == [{"y": expected}]
     assert (delta.sequence, delta.initial, delta.answer) == (7, False, None)
 
 
@@ -88,12 +88,12 @@ def test_solutions_are_counted(form: Format) -> None:
 def test_columns_grow_in_the_order_they_come() -> None:
     """A name that came stays; what `head` says comes first."""
     deltas = read("sparql-incremental", line(1, [{"b": uri("1")}]), line(2, [{"a": uri("2"), "b": uri("3")}]))
-    assert [dict(delta.added[0]) for delta in deltas] == [
+    assert [delta.added[0].asdict() for delta in deltas] == [
         {"b": URIRef("urn:1")},
         {"b": URIRef("urn:3"), "a": URIRef("urn:2")},
     ]
     first, second = read("sepa", sepa(1, [{"z": uri("1"), "y": uri("2")}]), sepa(2, [{"x": uri("1")}]))
-    assert list(first.added[0]) == ["y", "z"]
+    assert list(first.added[0].labels) == ["y", "z"]
     assert (first + second).sequence == 2
 
 
@@ -231,7 +231,7 @@ def test_what_was_written_is_read_again(form: Format, history: list[tuple[list[R
     for delta, (came, went) in zip(deltas, history, strict=True):
         expected = Counter(frozenset(row.items()) for row in came)
         expected.subtract(frozenset(row.items()) for row in went)
-        found = {frozenset(row.items()): weight for row, weight in delta.weights().items()}
+        found = {frozenset(row.asdict().items()): weight for row, weight in delta.weights().items()}
         assert found == {row: weight for row, weight in expected.items() if weight}
 
 

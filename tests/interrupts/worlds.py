@@ -60,7 +60,7 @@ class Follower:
             if delta.initial:
                 answer.clear()
             for row, weight in delta.weights().items():
-                answer[_row(row)] += weight
+                answer[row] += weight
         return Counter({row: weight for row, weight in answer.items() if weight})
 
 
@@ -71,11 +71,7 @@ def _answer(name: str, quads: frozenset[Any], options: tuple[tuple[str, Any], ..
     for s, p, o, graph in quads:
         dataset.add((s, p, o, graph))
     with rdflive.subscribe(dataset, PREFIX + QUERIES[name], **dict(options)) as fresh:
-        return Counter(map(_row, fresh.answers()))
-
-
-def _row(row: Any) -> Any:
-    return row if isinstance(row, tuple) else frozenset(row.items())
+        return Counter(fresh.answers())
 
 
 class World:
@@ -116,7 +112,7 @@ class World:
         wrong = []
         for name, follower in self.followers.items():
             expected = _answer(name, frozenset(self.dataset.quads()), tuple(self.options.items()))
-            if Counter(map(_row, self.subscriptions[name].answers())) != expected:
+            if Counter(self.subscriptions[name].answers()) != expected:
                 wrong.append(f"the answers of {name}")
             if name == "join":
                 follower.told.append(next(self.deltas))

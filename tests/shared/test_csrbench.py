@@ -106,7 +106,7 @@ class Followed:
     def _take(self, delta: rdflive.Delta) -> None:
         net: Counter[Row] = Counter()
         for solution, weight in delta.weights().items():
-            net[row((name, term.value) for name, term in solution.items())] += weight
+            net[row((name, term.value) for name, term in solution.asdict().items())] += weight
         self.weights.update(net)
         self.weights = Counter({found: n for found, n in self.weights.items() if n})
         if delta.time is not None:

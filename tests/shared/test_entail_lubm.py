@@ -198,7 +198,7 @@ class Follower:
 
 def shown(follower: Follower) -> Counter[tuple[str, ...]]:
     """Give the answers as the files of official answers write them."""
-    return Counter(tuple(map(str, solution.values())) for solution in follower.subscription.answers())
+    return Counter(tuple(map(str, solution)) for solution in follower.subscription.answers())
 
 
 RUNS = {

@@ -57,7 +57,7 @@ def test_each_step_gives_its_deltas(scenario: dict[str, Any], kind: str) -> None
 
 def signed(deltas: list[rdflive.Delta]) -> Deltas:
     return Counter(
-        (sign, frozenset(solution.items()))
+        (sign, frozenset(solution.asdict().items()))
         for delta in deltas
         for sign, solutions in (("+", delta.added), ("-", delta.removed))
         for solution in solutions

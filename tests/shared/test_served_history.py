@@ -85,13 +85,13 @@ def _rows(result: Any) -> Counter[Any]:
 
 
 def _listed(subscription: Any) -> Counter[Any]:
-    return Counter(tuple(solution.values()) for solution in subscription.answers())
+    return Counter(subscription.answers())
 
 
 def _sum(deltas: list[Delta]) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for delta in deltas:
-        total.update(tuple(solution.values()) for solution in delta.added)
-        total.subtract(tuple(solution.values()) for solution in delta.removed)
+        total.update(delta.added)
+        total.subtract(delta.removed)
     assert min(total.values(), default=0) >= 0
     return +total

@@ -96,7 +96,7 @@ def _parse(file: Path) -> Iterator[Any]:
 
 
 def row(solution: Any) -> frozenset[Any]:
-    return frozenset(solution.items())
+    return frozenset(solution.asdict().items())
 
 
 def asked(live: rdflive.LiveStore, query: str) -> Counter[Any]:

@@ -58,7 +58,7 @@ class Followed:
 
 def row(solution: Any) -> frozenset[tuple[str, str]]:
     """Give a solution with its terms as texts, whatever their library."""
-    return frozenset((name, _text(term)) for name, term in solution.items())
+    return frozenset((name, _text(term)) for name, term in solution.asdict().items())
 
 
 def _text(term: Any) -> str:

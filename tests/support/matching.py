@@ -112,7 +112,7 @@ def events(draw: st.DrawFn, *, most: int = 8) -> list[Triple]:
 def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
     """Count the solutions of a match."""
     solutions = found.removed if removed else found.solutions
-    return Counter(tuple(sorted((f"?{name}", term) for name, term in s.items())) for s in solutions)
+    return Counter(tuple(sorted((f"?{name}", term) for name, term in s.asdict().items())) for s in solutions)
 
 
 def to_oxigraph(triples: list[Triple]) -> list[Any]:

@@ -95,7 +95,8 @@ class Sum:
         raise error
 
     def _row(self, solution: Any) -> Row:
-        return comparable(solution.items()) if self._native else folded_row(row(solution.items()))
+        items = solution.asdict().items()
+        return comparable(items) if self._native else folded_row(row(items))
 
     def check(self, expected: list[dict[Any, Any]] | bool) -> None:
         """Compare what the deltas add up to, and `answers()`, with an evaluation."""

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 from rdflib.query import Result
 
+import rdflive
+
 Row: TypeAlias = frozenset[tuple[str, Any]]
 State: TypeAlias = "Counter[Row] | bool"
 
@@ -28,7 +30,14 @@ def row(items: Iterable[tuple[Any, Any]]) -> Row:
 
 def row_of(solution: Any) -> Row:
     """Make a row of what a delta holds: a solution, or a triple."""
-    return row(zip("spo", solution, strict=True) if isinstance(solution, tuple) else solution.items())
+    return row(items_of(solution))
+
+
+def items_of(solution: Any) -> Iterable[tuple[str, Any]]:
+    """Name the terms of what a delta holds: a solution's that are bound, or a triple's."""
+    if isinstance(solution, rdflive.Solution):
+        return solution.asdict().items()
+    return zip("spo", solution, strict=True)
 
 
 def rows(graph: Iterable[Any]) -> Counter[Row]:

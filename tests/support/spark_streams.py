@@ -169,16 +169,13 @@ class _Engine:
     """A subscription of one process, which gives the net of each batch as texts."""
 
     def __init__(self, query: str) -> None:
-        self._names = parse_query(query).names
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
         self._subscription = rdflive.subscribe(self._dataset, query, self._take, initial=False)
 
     def _take(self, delta: rdflive.Delta) -> None:
         for solution, weight in delta.weights().items():
-            self._net[tuple(write_term(solution[n]) if n in solution else None for n in self._names)] += (
-                weight
-            )
+            self._net[tuple(None if term is None else write_term(term) for term in solution)] += weight
 
     def run(self, batch: Iterable[Operation]) -> Counter[Row]:
         """Apply a batch, in order."""

@@ -129,7 +129,7 @@ class Follower:
             self.answer = delta.answer
             return
         for solution, weight in delta.weights().items():
-            self.weights[_row(solution.items())] += weight
+            self.weights[_row(solution.asdict().items())] += weight
         self.weights = Counter({row: weight for row, weight in self.weights.items() if weight})
         assert all(weight > 0 for weight in self.weights.values())
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal, NoReturn, SupportsIndex, TypeAlias, overload
+from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, overload
+from unicodedata import normalize
 
 from rdflive.model.python_values import python_value
 from rdflive.model.terms import Term
@@ -32,7 +34,8 @@ class Solution(tuple[Any, ...]):
     """One solution: an immutable tuple of terms in the order of SELECT, None where a variable is unbound.
 
     It has what rdflib's `ResultRow` has: terms are read by place, by name and as attributes. It equals a
-    plain tuple of the same terms. An ASK query that is true has one solution without terms.
+    plain tuple of the same terms. A variable that SELECT names twice has one place. An ASK query that is
+    true has one solution without terms.
 
     >>> row = Header("SELECT", ("train", "delay")).solution(("IC5", None))
     >>> train, delay = row
@@ -44,8 +47,9 @@ class Solution(tuple[Any, ...]):
 
     __slots__ = ()
 
-    labels: ClassVar[Mapping[str, int]] = {}
+    labels: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """The place of each variable, by its name."""
+    _names: ClassVar[tuple[str, ...]] = ()
 
     origin: Origin | None = None
     """Where the solution came from when it appeared; None unless `provenance=True` asked for it."""
@@ -62,26 +66,37 @@ class Solution(tuple[Any, ...]):
     def __getitem__(self, key: slice, /) -> tuple[Any, ...]: ...
 
     def __getitem__(self, key: Any, /) -> Any:
-        """Give the term at a place, or that of a variable by its name; raises KeyError for another name."""
+        """Give the term at a place, or that of a variable; raises IndexError, or KeyError for another name.
+
+        A name may be a string, or a `Variable` of rdflib.
+        """
         if not isinstance(key, str):
-            return _item(self, key)
-        try:
-            return _item(self, self.labels[str(key)])  # rdflib's Variable has the hash of no str
-        except KeyError:
-            raise KeyError(self._unknown(key)) from None
+            try:
+                return _item(self, key)
+            except TypeError:  # neither place nor slice
+                pass
+        place = self.labels.get(str(key))  # rdflib's Variable has not the hash of its text
+        if place is None:
+            raise KeyError(self._unknown(str(key)))
+        return _item(self, place)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Give the term of a variable (None where it is unbound), or `default` for another name."""
-        place = self.labels.get(str(name))
-        return default if place is None else _item(self, place)
+        if isinstance(name, str) and str(name) not in self.labels:
+            return default
+        try:
+            return self[name]
+        except KeyError:  # no name and no place
+            return default
 
     def asdict(self) -> dict[str, Any]:
         """Give the terms of the variables that are bound, by their names.
 
-        >>> dict.fromkeys(Header("SELECT", ("a", "b")).solution((None, 1)).asdict())
-        {'b': None}
+        >>> Header("SELECT", ("a", "b")).solution((None, 1)).asdict()
+        {'b': 1}
         """
-        return {name: term for name, term in zip(self.labels, self, strict=True) if term is not None}
+        pairs = [(name, _item(self, place)) for name, place in self.labels.items()]
+        return {name: term for name, term in pairs if term is not None}
 
     def python(self) -> Solution:
         """Give the same row with values of Python in place of terms.
@@ -94,18 +109,17 @@ class Solution(tuple[Any, ...]):
         >>> row.python()
         Solution(train='urn:t', delay=7)
         """
-        return self._like(map(python_value, self))
-
-    def _like(self, terms: Any) -> Solution:
-        return _make(type(self), tuple(terms), self.origin, self.expires)
+        return _restored(self._names, tuple(map(python_value, self)), self.origin, self.expires)
 
     def _unknown(self, name: str) -> str:
-        known = list(self.labels)
-        near = get_close_matches(name, known, n=len(known), cutoff=0.0)
-        listed = ", ".join(f"?{other}" for other in dict.fromkeys(near + known)) or "none"
+        def closeness(other: str) -> float:
+            return SequenceMatcher(None, other, name).ratio()
+
+        nearest_first = sorted(self.labels, key=closeness, reverse=True)
+        listed = ", ".join(f"?{other}" for other in nearest_first) or "none"
         return f"the query has no variable ?{name}; it has: {listed}"
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         # copy, pickle and notebooks look for methods of theirs
         shown = name if name.startswith("_") else self._unknown(name)
         raise AttributeError(shown, name=name, obj=self)
@@ -113,12 +127,15 @@ class Solution(tuple[Any, ...]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a solution is immutable: cannot set {name!r}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a solution is immutable: cannot delete {name!r}")
+
     def __repr__(self) -> str:
-        pairs = zip(self.labels, self, strict=True)
+        pairs = zip(self._names, self, strict=True)
         return f"Solution({', '.join(f'{name}={term!r}' for name, term in pairs)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (tuple(self.labels), tuple(self), self.origin, self.expires)
+        return _restored, (self._names, tuple(self), self.origin, self.expires)
 
 
 _item: Final = tuple.__getitem__
@@ -132,21 +149,32 @@ def hidden_names(names: tuple[str, ...]) -> list[str]:
     >>> hidden_names(("train", "count"))
     ['count']
     """
-    return [name for name in names if name in _OWN]
+    return [name for name in names if _is_own(name)]
 
 
-def _attribute(place: int) -> property:
-    return property(lambda row: _item(row, place))
+def _is_own(name: str) -> bool:
+    """Tell whether rows have an attribute of this name, or Python would take one for a method of its own."""
+    return name in _OWN or (name.startswith("__") and name.endswith("__"))
 
 
 @lru_cache(maxsize=1024)
 def _row_type(names: tuple[str, ...]) -> type[Solution]:
     """Make the type of rows with these variables: reading one as an attribute then costs no search."""
-    members: dict[str, Any] = {
-        name: _attribute(place) for place, name in enumerate(names) if name not in _OWN
-    }
-    labels = MappingProxyType({name: place for place, name in enumerate(names)})
-    return type("Solution", (Solution,), {**members, "__slots__": (), "labels": labels})
+    labels = {name: place for place, name in enumerate(names)}
+    getters = _getters(len(names))
+    # Python normalises the names in a program: row.é is composed also where the query has it decomposed
+    spelled = {normalize("NFKC", name): place for name, place in labels.items()} | labels
+    members = {name: getters[place] for name, place in spelled.items() if not _is_own(name)}
+    own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names}
+    return type("Solution", (Solution,), members | own)
+
+
+def _getters(count: int) -> list[Any]:
+    """Make what reads the places of a tuple; those of a named tuple are five times as fast as properties."""
+    fields = [f"at{place}" for place in range(count)]
+    make: Any = namedtuple  # mypy knows it with literal names only
+    places = make("Places", fields)
+    return [getattr(places, name) for name in fields]
 
 
 @lru_cache(maxsize=1024)
@@ -180,6 +208,9 @@ class Header:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "row", _row_type(self.names))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Header, (self.form, self.names, self.convert)  # pickle does not find the type of rows
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""

@@ -201,7 +201,7 @@ def test_evaluate_takes_every_graph(kind: str) -> None:
 
 def as_rdflib(solution: Any) -> dict[str, Any]:
     """Give a solution in rdflib's terms."""
-    if all(isinstance(term, rdflib.term.Node) for term in solution.values()):
-        return dict(solution)
+    if all(isinstance(term, rdflib.term.Node) for term in solution):
+        return solution.asdict()
     oxigraph = pytest.importorskip("rdflive_stores.oxigraph_terms")
-    return {name: oxigraph.to_rdflib(term) for name, term in solution.items()}
+    return {name: oxigraph.to_rdflib(term) for name, term in solution.asdict().items()}

@@ -37,7 +37,7 @@ def rows(query: str, schema: Any, graph: Any = None) -> list[tuple[Any, ...]]:
     """Answer a query; without a graph on the triples of the schema, which must be what is entailed."""
     graph = graph_of(*schema) if graph is None else graph
     solutions = reformulate(query, schema, initNs=NS).evaluate(graph)
-    return sorted(tuple(solution.values()) for solution in solutions)
+    return sorted(map(tuple, solutions))
 
 
 ANSWERS: dict[str, tuple[list[Triple], str, list[tuple[Any, ...]]]] = {

@@ -115,7 +115,7 @@ class Engine:
 
     def _take(self, delta: Any) -> None:
         for solution, weight in delta.weights().items():
-            row = tuple(write_term(solution[n]) if n in solution else None for n in self._names)
+            row = tuple(None if term is None else write_term(term) for term in solution)
             self._net[row] += weight
 
     def run(self, operations: Operations) -> Counter[Row]:

@@ -111,7 +111,7 @@ def by_the_book(query: Query, triples: set[Triple]) -> Counter[Any]:
 
 def folded(found: Any, *, removed: bool = False) -> Counter[Any]:
     solutions = found.removed if removed else found.solutions
-    return Counter(folded_row(row(solution.items())) for solution in solutions)
+    return Counter(folded_row(row(solution.asdict().items())) for solution in solutions)
 
 
 def compiled(query: Query, **options: Any) -> Matcher | None:

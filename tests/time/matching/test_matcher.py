@@ -35,7 +35,7 @@ def test_terms_come_back_as_they_went_in() -> None:
     assert solution.c is odd
     literals = [(E.a, P, Literal("x")), (E.b, Q, Literal("x", lang="en")), (E.c, Q, Literal("x"))]
     found = Matcher("PREFIX : <http://e/> SELECT ?a ?b { ?a :p ?x . ?b :q ?x }").match(literals)
-    assert [dict(s) for s in found.solutions] == [{"a": E.a, "b": E.c}]
+    assert [s.asdict() for s in found.solutions] == [{"a": E.a, "b": E.c}]
 
 
 def test_a_variable_is_one_term_wherever_it_stands() -> None:
@@ -129,7 +129,7 @@ def test_ask_construct_and_order() -> None:
     ordered = Matcher("SELECT ?o { ?s ?p ?o } ORDER BY DESC(?o)").match(event)
     assert [int(s.o) for s in ordered.solutions] == [3, 2, 1]
     bound = Matcher("SELECT DISTINCT ?s ?n { ?s ?p ?o }", initBindings={"n": E.n}).match(event)
-    assert [dict(s) for s in bound.solutions] == [{"s": E.a, "n": E.n}]
+    assert [s.asdict() for s in bound.solutions] == [{"s": E.a, "n": E.n}]
 
 
 def test_percolation_stops_at_the_first_empty_result() -> None:

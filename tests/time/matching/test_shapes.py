@@ -109,9 +109,9 @@ def test_recognised_events_make_no_views_and_no_joins() -> None:
     matcher = warm(CHAIN, pair)
     joins, rows = matcher.stats.joins, matcher.stats.rows
     event = [tuple(URIRef(str(term)) for term in triple) for triple in [(E.a, P, E.b), (E.b, Q, E.c)]]
-    assert [dict(s) for s in matcher.match(event).solutions] == [{"a": E.a, "b": E.b, "c": E.c}]
+    assert [s.asdict() for s in matcher.match(event).solutions] == [{"a": E.a, "b": E.b, "c": E.c}]
     assert (matcher.stats.joins, matcher.stats.rows, matcher.stats.recognised) == (joins, rows, 3)
-    assert [dict(s)["c"] for s in matcher.match(pair(7)).solutions] == [Literal(7)]
+    assert [s["c"] for s in matcher.match(pair(7)).solutions] == [Literal(7)]
     assert (matcher.stats.joins, matcher.stats.rows, matcher.stats.recognised) == (joins, rows, 4)
     assert "4 events recognised" in matcher.explain()
 
