@@ -27,7 +27,7 @@ def now(answer: Answer) -> Counter[str]:
 
 
 def test_terms_are_those_of_the_graph() -> None:
-    """Each term is as it is spelt, and an unbound variable is not in a solution."""
+    """Each term is as it is spelt, in the order of the variables, and None stands for an unbound one."""
     given = {
         "a": {"type": "uri", "value": "urn:é"},
         "b": {"type": "bnode", "value": "n1"},
@@ -37,13 +37,14 @@ def test_terms_are_those_of_the_graph() -> None:
     members = {"sequence": 0, "form": "SELECT", "head": {"vars": ["d", "c", "b", "a", "e"]}, "added": [given]}
     answer = Answer(members)
     (solution,) = answer.shown(answer.listed())
-    assert list(solution) == ["d", "c", "b", "a"]
-    assert solution == {
-        "a": URIRef("urn:é"),
-        "b": BNode("n1"),
-        "c": Literal("01", datatype=XSD.integer, normalize=False),
-        "d": Literal("x\ud800", lang="en"),
-    }
+    assert list(solution.labels) == ["d", "c", "b", "a", "e"]
+    assert solution == (
+        Literal("x\ud800", lang="en"),
+        Literal("01", datatype=XSD.integer, normalize=False),
+        BNode("n1"),
+        URIRef("urn:é"),
+        None,
+    )
 
 
 STATES = st.text("abc", max_size=5)

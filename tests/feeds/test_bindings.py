@@ -93,7 +93,7 @@ def test_columns_grow_in_the_order_they_come() -> None:
         {"b": URIRef("urn:3"), "a": URIRef("urn:2")},
     ]
     first, second = read("sepa", sepa(1, [{"z": uri("1"), "y": uri("2")}]), sepa(2, [{"x": uri("1")}]))
-    assert list(first.added[0].labels) == ["y", "z"]
+    assert list(first.added[0].asdict()) == ["y", "z"]
     assert (first + second).sequence == 2
 
 

@@ -50,7 +50,7 @@ class Ranking:
 
 def scored(solution: rdflive.Solution) -> tuple[int, Literal]:
     """Score a post: ten for each comment below it, one for each like of such a comment."""
-    comments, likes = (int(solution.get(name, 0)) for name in ("nc", "nl"))
+    comments, likes = (int(solution[name] or 0) for name in ("nc", "nl"))
     return 10 * comments + likes, solution.ts
 
 

@@ -19,7 +19,6 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 import rdflive
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
-from rdflive.query.parse import parse_query
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket

@@ -19,6 +19,7 @@ from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
+from rdflive.model import warn_of_hidden_names
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
@@ -120,6 +121,7 @@ def open_subscription(
     if regime is not None:
         refuse_quads(plan)
         windows.check(regime)
+    warn_of_hidden_names(plan.query.text, plan.query.names)
     with ExitStack() as undo:
         journal = None
         if resume is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import rdflive
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.model import rows_unread
 from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["QueryText", "read_query"]
@@ -25,7 +26,8 @@ class QueryText:
     def placed(self) -> Iterator[None]:
         """Put the file and line in front of what is wrong with the query."""
         try:
-            yield
+            with rows_unread():
+                yield
         except (QuerySyntaxError, UnsupportedQueryError) as error:
             raise RdfliveError(self._explained(error)) from error
         except rdflive.PlanError as error:

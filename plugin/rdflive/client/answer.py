@@ -47,6 +47,11 @@ class Answer:
         """The form of the query."""
         return self._header.form
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of a SELECT query; else none."""
+        return self._header.names if self._header.form == "SELECT" else ()
+
     def whole(self) -> Delta:
         """Give all of it, as an initial delta."""
         return Delta(self._header, dict(self._weights), sequence=self.sequence, initial=True)

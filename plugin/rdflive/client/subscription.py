@@ -22,7 +22,7 @@ from rdflive.delivery.base import BaseSubscription, Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
-from rdflive.model import Delta
+from rdflive.model import Delta, warn_of_hidden_names
 
 __all__ = ["OnError", "RemoteSubscription"]
 
@@ -152,6 +152,7 @@ class RemoteSubscription(BaseSubscription):
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"
             ) from error
         self._id = str(members.get("subscription", ""))
+        warn_of_hidden_names(self.query, self._answer.names)
         first = self._answer.whole() if self._initial else None
         if self._callback is None:
             mailbox = self._open_first(self._answer.sequence)

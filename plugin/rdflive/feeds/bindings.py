@@ -42,10 +42,11 @@ def read_bindings(
 ) -> Iterator[Delta]:
     """Decode notifications of one subscription to a SELECT query, each as soon as its line is there.
 
-    The columns of a delta are all names that came so far, in the order they came. A notification whose
-    sequence is not above the last one's is passed over, unless it begins anew. `sepa` counts one by one, so
-    a gap raises `ResyncNeeded`; elsewhere the sequence numbers commits, and those without a change leave
-    gaps. Raises `FeedError` for what is malformed.
+    The columns of a delta are all names that came so far, in the order they came; so rows of several deltas
+    are compared by what they bind, `row.asdict()`. A notification whose sequence is not above the last one's
+    is passed over, unless it begins anew. `sepa` counts one by one, so a gap raises `ResyncNeeded`; elsewhere
+    the sequence numbers commits, and those without a change leave gaps. Raises `FeedError` for what is
+    malformed.
 
     >>> text = '{"sequence": 7, "initial": true, "added": [{"x": {"type": "uri", "value": "urn:a"}}]}'
     >>> list(read_bindings([Line(text, 1)], "feed", format="sparql-incremental"))

@@ -14,7 +14,7 @@ from rdflive.matching.joins import Tally
 from rdflive.matching.libraries import PLAIN, RDFLIB, Library, library_of
 from rdflive.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
 from rdflive.matching.match import Match
-from rdflive.model import Header
+from rdflive.model import Header, warn_of_hidden_names
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.syntax.tokens import tokenize
@@ -57,6 +57,7 @@ class Matcher:
         self._plan = make_plan(parsed)
         self._automata = automata_of(self._plan)
         self._header = Header(parsed.form, parsed.names)
+        warn_of_hidden_names(query, parsed.names)
         self._shown: Header | None = None
         self._background = background
         self._window = window

@@ -17,7 +17,7 @@ import rdflib
 from rdflive.api.live import subscribe
 from rdflive.delivery.subscription import Subscription
 from rdflive.errors import ClosedError, RdfliveError
-from rdflive.model import Delta
+from rdflive.model import Delta, rows_unread
 from rdflive.query.budget import Budget
 from rdflive.server.access import Client
 from rdflive.server.failures import Problem, server_ends
@@ -64,14 +64,15 @@ class Topic:
 
     def open(self, dataset: Any) -> None:
         """Subscribe, which may take long."""
-        self._subscription = subscribe(
-            dataset,
-            self.query,
-            self._take,
-            entailment=self.entailment,
-            on_error=self._failed,
-            budget=self._budget,
-        )
+        with rows_unread():
+            self._subscription = subscribe(
+                dataset,
+                self.query,
+                self._take,
+                entailment=self.entailment,
+                on_error=self._failed,
+                budget=self._budget,
+            )
 
     def close(self) -> None:
         """End the subscription, and with it the streams of all clients, who may come back."""

@@ -107,9 +107,8 @@ def matching(scenario: Scenario, cuts: random.Random) -> Quad:
 class Engine:
     """A subscription of one process, that gives the net of each batch as texts."""
 
-    def __init__(self, text: str, names: tuple[str, ...]) -> None:
+    def __init__(self, text: str) -> None:
         self._dataset = rdflib.Dataset()
-        self._names = names
         self._net: Counter[Row] = Counter()
         self._subscription = rdflive.subscribe(self._dataset, text, self._take, initial=False)
 
@@ -139,7 +138,7 @@ class Engine:
 def both(scenario: Scenario, hash: Hash, cuts: random.Random) -> Iterator[tuple[Simulation, Engine]]:  # noqa: A002
     with tempfile.TemporaryDirectory() as folder:
         simulation = Simulation(scenario.text, folder, scenario.buckets, hash, cuts)
-        engine = Engine(scenario.text, simulation.plan.names)
+        engine = Engine(scenario.text)
         yield simulation, engine
         engine.close()
 

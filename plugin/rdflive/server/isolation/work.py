@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import rdflib
 
 from rdflive.api.live import explain, subscribe
+from rdflive.model import rows_unread
 from rdflive.query.budget import Budget
 from rdflive.server.failures import Problem
 from rdflive.server.isolation.frames import Frames
@@ -63,9 +64,12 @@ class OpenSubscription:
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Raise `Problem` if it cannot."""
-        with subscribe(
-            dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
-        ) as subscription:
+        with (
+            rows_unread(),
+            subscribe(
+                dataset, self.query, entailment=self.entailment, initial=False, budget=self.budget
+            ) as subscription,
+        ):
             rows = len(subscription.answers())
         if rows > self.rows:
             raise Problem(403, f"the answer has more than {self.rows:,} solutions, the limit of this server")
