@@ -1,0 +1,1 @@
+"""What a user meets first, written as users write it."""
