@@ -26,14 +26,17 @@ class Delta:
     """
 
     __slots__ = (
-        "_ends", "_expired", "_header", "_origins", "_weights", "first_sequence", "initial", "sequence",
-        "time",
+        "_added", "_ends", "_expired", "_header", "_origins", "_removed", "_weights", "first_sequence",
+        "initial", "sequence", "time",
     )  # fmt: skip
 
+    _added: tuple[Any, ...] | None
+    """The rows once they have been asked for: to make them may mean to convert each term."""
     _ends: Mapping[Terms, Any]
     _expired: Mapping[Terms, int]
     _header: Header
     _origins: Mapping[Terms, Origin]
+    _removed: tuple[Any, ...] | None
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -60,6 +63,8 @@ class Delta:
         fill(self, "_weights", weights)
         fill(self, "_expired", expired or _NOTHING)
         fill(self, "_ends", ends or _NOTHING)
+        fill(self, "_added", None)
+        fill(self, "_removed", None)
         fill(self, "time", time)
         fill(self, "sequence", sequence)
         fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
@@ -78,12 +83,20 @@ class Delta:
     @property
     def added(self) -> tuple[Any, ...]:
         """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
-        return self._repeat(1)
+        rows = self._added
+        if rows is None:
+            rows = self._repeat(1)
+            object.__setattr__(self, "_added", rows)
+        return rows
 
     @property
     def removed(self) -> tuple[Any, ...]:
         """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples."""
-        return self._repeat(-1)
+        rows = self._removed
+        if rows is None:
+            rows = self._repeat(-1)
+            object.__setattr__(self, "_removed", rows)
+        return rows
 
     @property
     def expired(self) -> tuple[Any, ...]:

@@ -183,16 +183,15 @@ def _marked_type(row: type[Solution]) -> type[Solution]:
     return type("Solution", (row,), {})  # without slots, so that it has a __dict__
 
 
-def _make(row: type[Solution], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
-    if origin is None and expires is None:
-        return _new(row, terms)
+def _marked(row: type[Solution], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
     made = _new(_marked_type(row), terms)
     vars(made).update(origin=origin, expires=expires)
     return made
 
 
 def _restored(names: tuple[str, ...], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
-    return _make(_row_type(names), terms, origin, expires)
+    made: Solution = Header("SELECT", names).solution(terms, origin, expires)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +216,8 @@ class Header:
         convert = self.convert
         if convert is not None:
             terms = tuple([None if term is None else convert(term) for term in terms])
-        return terms if self.form == "CONSTRUCT" else _make(self.row, terms, origin, expires)
+        if self.form == "CONSTRUCT":
+            return terms
+        if origin is None and expires is None:  # nearly always
+            return _new(self.row, terms)
+        return _marked(self.row, terms, origin, expires)
