@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
 from typing import Any, Final, Literal
 
 from rdflive.model.solution import Header, Origin, Terms
@@ -133,8 +132,11 @@ class Delta:
         return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
 
     def _shown(self, counted: Iterable[tuple[Terms, int]]) -> tuple[Any, ...]:
-        shown = (repeat(self._solution(terms), count) for terms, count in counted if count > 0)
-        return tuple(chain.from_iterable(shown))
+        rows: list[Any] = []
+        for terms, count in counted:
+            if count > 0:
+                rows += [self._solution(terms)] * count
+        return tuple(rows)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a delta is immutable: cannot set {name!r}")
