@@ -117,6 +117,15 @@ def test_queries_of_every_form_are_followed(server: Serving, query: str, initial
         assert changed | update == changed
 
 
+def test_a_variable_may_be_called_as_a_method_of_rows(
+    server: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Clients read JSON, so the server's log has no warning about such names."""
+    with listening(at(server, "SELECT (COUNT(*) AS ?count) { ?s <http://e/p> ?o } # of a server")) as events:
+        assert next(event for event in events if event.kind).data["head"] == {"vars": ["count"]}
+    assert [record for record in caplog.records if record.name == "rdflive"] == []
+
+
 def test_entailment_is_asked_for(server: Serving) -> None:
     """The same query with and without it are two subscriptions."""
     query = "SELECT ?s { ?s a <http://e/Train> }"
