@@ -212,6 +212,15 @@ def test_a_delta_and_its_header_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(header)) == copy.deepcopy(header) == header
 
 
+def test_a_delta_keeps_its_rows() -> None:
+    """They are made once, however often they are read."""
+    with rdflive.subscribe(railway(), LATE) as subscription:
+        delta = next(subscription.deltas())
+    assert delta.added is delta.added
+    assert (-delta).removed is not delta.added
+    assert ((-delta).removed, (-delta).added) == (delta.added, ())
+
+
 def test_deltas_of_other_variables_are_others() -> None:
     """Their rows are equal tuples, and yet they tell of another query."""
     deltas = [rdflive.Delta(Header("SELECT", (name,)), {(1,): 1}, sequence=1) for name in "xyx"]
