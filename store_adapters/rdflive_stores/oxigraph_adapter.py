@@ -14,10 +14,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction
-from rdflive_stores.oxigraph_kept import has_kept
-from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
-from rdflive_stores.rdflib_graphs import (
+from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
     default_graph,
@@ -30,6 +27,9 @@ from rdflive_stores.rdflib_graphs import (
     put_away,
     reduce_as,
 )
+from rdflive_stores.oxigraph_kept import has_kept
+from rdflive_stores.oxigraph_store import LiveStore
+from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore

@@ -18,7 +18,7 @@ from rdflive.errors import UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, WriteRefusedError
-from rdflive_stores.rdflib_graphs import (
+from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
     default_graph,

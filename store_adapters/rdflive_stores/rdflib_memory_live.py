@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from rdflive.model import Triple
 from rdflive.store import OPEN, UNION, WRITING, Capture
 from rdflive.store.capture import thread
-from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
+from rdflive.store.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]
 

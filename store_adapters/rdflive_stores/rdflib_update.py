@@ -20,8 +20,8 @@ from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.store import WriteRefusedError
+from rdflive.store.rdflib_graphs import default_graph
 from rdflive.syntax.parsing import parse_update
-from rdflive_stores.rdflib_graphs import default_graph
 
 __all__ = ["run_update"]
 

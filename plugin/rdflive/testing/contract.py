@@ -22,6 +22,7 @@ from rdflib.store import Store
 
 from rdflive.api.live import batch, subscribe
 from rdflive.model import Delta
+from rdflive.plugins import manager
 from rdflive.testing.operations import (
     DATASET_OPERATIONS,
     GRAPH_OPERATIONS,
@@ -231,6 +232,14 @@ class AdapterContract:
     def test_feeds_write_at_once(self) -> None:
         """Feeds that write at once leave data and cursors that belong together."""
         check_threads(self.make_store, _watch)
+
+    def test_a_watched_store_keeps_its_adapter(self) -> None:
+        """Whoever asks for the adapter of a store that is watched gets the same one."""
+        store = self.make_store()
+        with subscribe(rdflib.Graph(store, NAMES[0]), "ASK { ?s ?p ?o }"):
+            first, second = manager.attach(store), manager.attach(store)
+            if first is not second:
+                raise AssertionError(f"rdflive_attach gave {first} and then {second} for one watched store")
 
     def test_closing_leaves_no_trace(self) -> None:
         """The last close gives the store its own class and attributes back."""

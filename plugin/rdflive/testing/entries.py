@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal, TypeAlias
+from unittest import SkipTest
 
 import rdflib
 from rdflib.store import Store
@@ -49,11 +50,15 @@ class Writer:
         self.target = world.graph if world.dataset is None else world.dataset
 
     @classmethod
-    def over(cls, make_store: Callable[[], Store]) -> Writer | None:
-        """Make the writer of a new store; None where its adapter is not `Writable`."""
+    def over(cls, make_store: Callable[[], Store]) -> Writer:
+        """Make the writer of a new store; raises `SkipTest` where its adapter is not `Writable`."""
         writer = cls(World(make_store()))
         with manager.locked(writer.world.store) as adapter:
-            return writer if isinstance(adapter, Writable) else None
+            if not isinstance(adapter, Writable):
+                raise SkipTest(
+                    f"{type(adapter).__name__} has no `write` and `kept`: feeds cannot write to it"
+                )
+        return writer
 
     def write(
         self,

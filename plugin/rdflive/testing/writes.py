@@ -27,8 +27,6 @@ def check_writes(
     """Check random entries against the same operations, one by one, on a store that nobody watches."""
     for number in range(sequences):
         writer = Writer.over(make_store)
-        if writer is None:
-            return
         twin = Writer(World(make_store()))
         choice = Choice(f"entries {number}", writer)
         watches = watch(writer.world)
@@ -64,8 +62,6 @@ def _one_by_one(twin: Writer, changes: Changes, updates: Sequence[str]) -> None:
 def check_failures(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
     """Check that an entry which fails half-way leaves nothing, alone or in an open batch."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     writer.world.prepare()
     writer.write({}, keep={"cursor": "1"})
     watches = watch(writer.world)
@@ -107,8 +103,6 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
 def check_kept(make_store: Callable[[], Store]) -> None:
     """Check that what is kept comes back as it was, by name and key, and that no reader comes upon it."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     writer.world.prepare()
     before = (writer.content(), _seen(writer.world))
     quads = QuadWatch(writer.world)
@@ -144,8 +138,6 @@ def _seen(world: World) -> list[Any]:
 def check_places(make_store: Callable[[], Store]) -> None:
     """Check entries written inside a batch, and by a callback: each is part of a commit, in order."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     deltas: list[Delta] = []
 
     def react(delta: Delta) -> None:
@@ -169,8 +161,6 @@ def check_places(make_store: Callable[[], Store]) -> None:
 def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
     """Check that threads which write at once leave data and cursors that belong together."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     watches = watch(writer.world)
 
     def write(feed: str) -> None:
