@@ -76,6 +76,7 @@ class Query:
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
+        # every expression is made here, so none that changes by itself gets past
         unsteady = volatile(node)
         if unsteady is not None:
             raise self.refuse(unsteady)
@@ -85,6 +86,7 @@ class Query:
         return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
 
 
+# without slots, which would leave `cached_property` no place for its values
 @dataclass(frozen=True)
 class Scope:
     """Where a pattern is evaluated."""
