@@ -197,8 +197,7 @@ class Delta:
         return f"{shown}, expired={len(self.expired)} of them)" if self._expired else f"{shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # in the user's terms and without `convert`, so that whoever reads the pickle needs nothing of the
-        # store
+        # in the user's terms and without `convert`, so that reading a pickle needs nothing of the store
         convert = self._header.convert or (lambda term: term)
 
         def shown(by_terms: Mapping[Terms, Any]) -> dict[Terms, Any]:
@@ -226,7 +225,11 @@ def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, A
 def _sum_of_losses(
     first: Mapping[Terms, int], second: Mapping[Terms, int], net: Mapping[Terms, int]
 ) -> dict[Terms, int]:
-    """Count how many of each solution time took in both, of those that are gone after both."""
+    """Count how many of each solution are lost in the sum of two deltas, and were lost because time passed.
+
+    Say time took a solution in the first delta, and a write brought it back in the second: the sum does not
+    have it, so it did not expire.
+    """
     losses = {t: first.get(t, 0) + second.get(t, 0) for t in (*first, *second)}
     return {
         terms: fewest for terms, count in losses.items() if (fewest := min(count, -net.get(terms, 0))) > 0

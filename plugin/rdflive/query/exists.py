@@ -70,8 +70,8 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     read: frozenset[Variable] = frozenset()
     bound = node.certain
     if isinstance(node, algebra.Filter | algebra.LeftJoin):
-        # of `{ ?t :delay ?m FILTER(?m > ?limit) }` the filter reads ?limit: had the pattern bound it, it
-        # would not matter whether rows are restricted to the outer ?limit before or after
+        # In `{ ?t :delay ?m FILTER(?m > ?limit) }` the filter finds ?limit unbound if outer values are joined
+        # in afterwards. If the pattern itself had bound ?limit, it would make no difference.
         read = _named(outer, node.condition.variables if node.condition else ())
         bound = frozenset[Variable]().union(*(below.certain for below in node.inputs))
     elif isinstance(node, algebra.Extend):
@@ -122,6 +122,9 @@ def exact_copies(
 ) -> tuple[algebra.Node, algebra.Columns]:
     """Give the rows with copies of the columns that may be unbound, to be compared exactly, unbound
     included.
+
+    Say OPTIONAL left (T101, 4) and (T102, unbound). In a join the second fits any value of its last column;
+    by the copies it fits itself alone.
     """
     copies = {v: scope.query.fresh() for v in columns if v not in node.certain}
     if copies:

@@ -96,8 +96,7 @@ def parse_query(
         # a template may read any variable, while ASK and CONSTRUCT project none by name
         modifiers.projected = tuple(bound)
     elif _selects_all(tokens):
-        # rdflib's `*` also has the variables of FILTER and of the right side of MINUS, which no solution
-        # binds
+        # rdflib's `*` also has variables of FILTER and of the right side of MINUS, which no solution binds
         modifiers.projected = tuple(n for n in modifiers.projected if n in bound or n in preset)
     names = _by_place(modifiers.projected, tokens) if node.name == "SelectQuery" else ()
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms

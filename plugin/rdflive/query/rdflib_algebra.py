@@ -66,7 +66,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
             line=error.lineno,
             column=column,
         ) from error
-    # these say nothing of the text; `depth_limited` turns the first into a refusal
+    # neither says that the text is no SPARQL; `depth_limited` makes a refusal of the first
     except (RecursionError, MemoryError):
         raise
     except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception

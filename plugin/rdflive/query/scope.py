@@ -111,6 +111,7 @@ class Scope:
 
     @property
     def _exact(self) -> frozenset[Variable]:
+        # columns that may be unbound have exact copies beside them, see `exact_copies`
         return self.outer.certain if self.outer else frozenset()
 
     @cached_property

@@ -89,4 +89,5 @@ class Construct(Unary):
         return frozenset(self.columns)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        # a blank node is named by the whole row, also by columns that the template does not show
         return (frozenset(self.input.columns),)
