@@ -80,9 +80,9 @@ class Solution(Mapping[str, Any]):
     def expires(self) -> Any:
         """When windows will have dropped it, as far as was known when it appeared; None for never.
 
-        It is the first report without it if nothing but time changes, in the terms of the stream; of a
-        solution that has expired, when it did. Known with `expires=True`; a variable of this name is read as
-        `solution["expires"]`.
+        It is the instant of the first report without the solution, if nothing but time changes, as its stream
+        writes instants; of a solution that has expired, the instant when it did. Known with `expires=True`; a
+        variable of this name is read as `solution["expires"]`.
         """
         return self._expires
 

@@ -182,8 +182,6 @@ def _construct(
 
     triples = tuple(TriplePattern(*map(term, triple)) for triple in template)
     read = {v for triple in triples for v in triple.variables}
-    # sorted: a new blank node is named by the terms of its row in this order, which must not depend on how
-    # the pattern happens to be joined
     shown = algebra.Project(root, tuple(sorted((v for v in root.columns if v in read), key=_name)))
     made = algebra.Construct(shown, triples)
     return algebra.Distinct(made), tuple(column.name for column in made.columns)

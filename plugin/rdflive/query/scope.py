@@ -102,8 +102,8 @@ class Scope:
 
     @cached_property
     def context(self) -> algebra.Columns:
-        """The columns that every row must carry: the graph of GRAPH ?g, and exact columns of outer
-        solutions.
+        """The columns that every row must carry: inside GRAPH ?g the hidden column of the graph, and inside a
+        correlated EXISTS the columns of the outer solution that are compared exactly.
         """
         outer = self.outer.columns if self.outer else ()
         graphs = self.graphs.columns if self.graphs else ()

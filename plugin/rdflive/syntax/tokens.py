@@ -26,7 +26,7 @@ _LOCAL: Final = (
     r"(?:(?:[\w\-:.·]|%[0-9A-Fa-f]{2}|\\.)*(?:[\w\-:·]|%[0-9A-Fa-f]{2}|\\.))?"
 )
 
-# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be three tokens; and
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens; and
 # an IRI has no blanks, or `?a < ?b && ?c > ?d` would hold one. The last `.` takes any character: what is no
 # SPARQL has tokens too, and it is rdflib's parser that refuses it.
 _TOKEN: Final = re.compile(

@@ -89,5 +89,5 @@ class Construct(Unary):
         return frozenset(self.columns)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
-        # a blank node is named by the whole row, also by columns that the template does not show
+        # `parse` has projected away what the template does not read
         return (frozenset(self.input.columns),)

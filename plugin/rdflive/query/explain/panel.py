@@ -55,7 +55,7 @@ class Panel:
     def draw(self) -> str:
         """Give the SVG elements; a thick rim marks a centre with a match state."""
         places = {node: self._place(i) for i, node in enumerate(self.nodes)}
-        # the title
+        # the title, which labels must not cover
         self.taken = [(0, 0, 120, _TITLE + 4)]
         for node, (x, y) in places.items():
             wide, high = self._half(node)

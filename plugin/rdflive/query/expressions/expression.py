@@ -117,7 +117,7 @@ def _evaluated(function: Callable[[Row], Any], terms: Terms, otherwise: Any = No
         return attempt
 
     def counted(row: Row) -> Any:
-        # no row is counted: the walk or the operator that made it has done so
+        # 0 looks at the time alone: rows are counted where they are made
         meter.spend(0)
         return attempt(row)
 
