@@ -36,12 +36,14 @@ class Header:
     """Where the term of each variable is in a row."""
 
     def __post_init__(self) -> None:
+        # a frozen dataclass lets its own methods assign no field in any other way
         object.__setattr__(self, "places", {name: place for place, name in enumerate(self.names)})
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""
         if self.form != "CONSTRUCT":
             return Solution(self, terms, origin, expires)
+        # a plain triple, as `graph.add` takes it: its places have no names that could be read
         return terms if self.convert is None else tuple(map(self.convert, terms))
 
 
@@ -78,9 +80,9 @@ class Solution(Mapping[str, Any]):
     def expires(self) -> Any:
         """When windows will have dropped it, as far as was known when it appeared; None for never.
 
-        It is the first report without it if nothing but time changes, in the terms of the stream; of a
-        solution that has expired, when it did. Known with `expires=True`; a variable of this name is read as
-        `solution["expires"]`.
+        It is the instant of the first report without the solution, if nothing but time changes, as its stream
+        writes instants; of a solution that has expired, the instant when it did. Known with `expires=True`; a
+        variable of this name is read as `solution["expires"]`.
         """
         return self._expires
 
@@ -92,6 +94,7 @@ class Solution(Mapping[str, Any]):
         return term if header.convert is None else header.convert(term)
 
     def __getattr__(self, name: str) -> Any:
+        # Python looks such names up itself, as `copy` does `__deepcopy__`: no variable may answer
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -110,12 +113,14 @@ class Solution(Mapping[str, Any]):
         return sum(term is not None for term in self._terms)
 
     def __hash__(self) -> int:
+        # mappings are compared without regard to the order of their keys
         return hash(frozenset(self.items()))
 
     def __repr__(self) -> str:
         return "Solution(" + ", ".join(f"{name}={term!r}" for name, term in self.items()) + ")"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # in the user's terms, as deltas are pickled
         header = Header(self._header.form, self._header.names)
         terms = tuple(self.get(name) for name in self._header.names)
         return Solution, (header, terms, self._origin, self._expires)

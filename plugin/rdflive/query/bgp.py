@@ -34,6 +34,7 @@ VarOrTerm: TypeAlias = Hashable
 """A `Variable` or a constant of any hashable type."""
 
 
+# without slots, which would leave `cached_property` no place for its values
 @dataclass(frozen=True)
 class TriplePattern:
     """One query triple; each position holds a `Variable` or a constant.
@@ -61,6 +62,7 @@ class TriplePattern:
 
 def to_text(term: VarOrTerm) -> str:
     """Write a term of a pattern the way SPARQL does."""
+    # a constant may also be an id, which the engine puts in the place of a term
     n3 = getattr(term, "n3", None)
     return str(n3()) if callable(n3) else str(term)
 

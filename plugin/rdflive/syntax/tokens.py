@@ -19,12 +19,16 @@ class Token(NamedTuple):
     offset: int
 
 
+# a name may have dots inside, and none at its end: in `?s ex:p ex:o.` the dot ends the triple
 _NAME: Final = r"[^\W_](?:[\w\-.·]*[\w\-·])?"
 _LOCAL: Final = (
     r"(?:[\w:·]|%[0-9A-Fa-f]{2}|\\.)"
     r"(?:(?:[\w\-:.·]|%[0-9A-Fa-f]{2}|\\.)*(?:[\w\-:·]|%[0-9A-Fa-f]{2}|\\.))?"
 )
 
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens; and
+# an IRI has no blanks, or `?a < ?b && ?c > ?d` would hold one. The last `.` takes any character: what is no
+# SPARQL has tokens too, and it is rdflib's parser that refuses it.
 _TOKEN: Final = re.compile(
     rf"""
       (?P<space>\s+|\#[^\n\r]*)
@@ -56,6 +60,7 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
         kind, found = str(match.lastgroup), match.group()
         if kind != "space":
             yield Token(kind, found, line, match.start() - start + 1, match.start())
+        # white space has line breaks, and so may strings in triple quotes
         breaks = found.count("\n")
         if breaks:
             line += breaks

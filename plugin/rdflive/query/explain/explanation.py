@@ -112,6 +112,7 @@ def _header(plan: Plan, names: Names) -> Iterator[str]:
     for name, term in query.preset.items():
         yield f"initBindings: ?{name} is {names.term(term)}"
     missing = [n for n, place in zip(query.names, plan.places, strict=True) if place is None]
+    # what initBindings fix is bound, though by no step
     missing = [name for name in missing if name not in query.preset]
     if missing:
         yield f"never bound: {' '.join(f'?{name}' for name in missing)}"
