@@ -49,6 +49,7 @@ class Route:
         places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
         if places == (Placeholder.SUBJECT,) and not atom.guard:
             return self.subjects
+        # an object becomes a subject by guarded atoms only; `follow` tests once for all whether it may
         if places == (Placeholder.OBJECT,) and atom.guard:
             return self.objects
         return self.pairs if places == (Placeholder.SUBJECT, Placeholder.OBJECT) and not atom.guard else None
@@ -76,6 +77,7 @@ class Routes:
 
     def add(self, step: Contribution) -> None:
         """Let a table be found by one more atom."""
+        # routes that were sorted before lack the new step
         self.forget()
         table, _, atom, _ = step
         p, c = atom.source
