@@ -21,6 +21,9 @@ class Route:
 
     Counted kinds whose key is the subject, the object or both need one dictionary update each. The rest needs
     tests or look-ups.
+
+    Example: `:delay rdfs:domain :Train`, and the kind *a :Train* is counted. Every triple `?x :delay ?y` adds
+    one to the support of the key `?x` in the table of that kind, so its route has it under `subjects`.
     """
 
     __slots__ = ("hits", "objects", "pairs", "rest", "steps", "subjects")

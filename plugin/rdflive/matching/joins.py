@@ -31,7 +31,11 @@ Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class StateJoin:
-    """How a state joins its pattern: which variables of the view are bound, and which are new."""
+    """How a state joins its pattern: which variables of the view are bound, and which are new.
+
+    Example: in `{ ?x :of ?y . ?y :name ?z }`, when the first pattern has been joined, the second has the key
+    `?y` and the new variable `?z`.
+    """
 
     pattern: int
     key: tuple[Variable, ...]

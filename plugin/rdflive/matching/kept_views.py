@@ -175,8 +175,10 @@ class KeptViews:
     def _join_waiting(self, sizes: list[int], tally: Tally) -> list[Row]:
         """Join the waiting rows of each pattern with the indexed rows of the others, then index them too.
 
-        So a solution of several new rows is found once: by the pattern whose turn is last. The largest view
-        goes first, because its rows then meet the fewest rows of the others.
+        So a solution of several new rows is found once: by the pattern whose turn is last. Example: the new
+        rows a and b of two patterns join. In the turn of a, b is in no index yet; in the turn of b, a is.
+
+        The largest view goes first, because its rows then meet the fewest rows of the others.
         """
         solutions: list[Row] = []
         for pattern in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):

@@ -155,6 +155,7 @@ class Dataset:
         place = self._cursor.token
         name = self._names.take(self._cursor, "the name of a graph, NAMED WINDOW or STREAM")
         if named:
+            # FROM NAMED may repeat a graph, as in SPARQL, but not take the name of a window
             if any(window.name == name for window in self.windows):
                 self._claim(name, place)
             self._graphs.add(name)
