@@ -73,6 +73,7 @@ class Dataset:
 
     def _pass(self, token: Token) -> None:
         if token.kind == "mark" and token.text == "{":
+            # braces within those of WINDOW are inside it too
             self._open.append(self._inside)
         elif token.kind == "mark" and token.text == "}" and self._open:
             self._open.pop()
