@@ -62,6 +62,7 @@ class Group:
         ahead = pane.ahead()
         if pane.is_continuous:
             if reached is not None:
+                # it begins with all that has come, some of which may wait for the reports of other windows
                 self._take_until(reached)
                 for closure in self.closures.values():
                     closure.sync()
@@ -102,7 +103,6 @@ class Group:
             else:
                 pane.note(position)
         if not self.is_eager and not late:
-            # Nobody reports it yet. With labels now, windows would hold it before their reports.
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
             insort(self._queue, element, key=itemgetter(0, 1))
             return False
@@ -125,6 +125,7 @@ class Group:
         self._take_until(position)
         for pane in due:
             pane.move(position)
+            # elements that still wait are for its next report; `move` has forgotten that they were noted
             if self._queue:
                 pane.note(self._queue[0].position)
         return max(position + pane.cadence.lag for pane in due)
@@ -153,6 +154,7 @@ class Group:
         while taken < len(self._queue) and self._queue[taken].position <= position:
             self._take(self._queue[taken])
             taken += 1
+        # after a failure they are all taken again, which does no harm: labels are set, not counted
         del self._queue[:taken]
 
     def _take(self, element: Element) -> None:

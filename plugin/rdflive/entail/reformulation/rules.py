@@ -123,6 +123,7 @@ def rounds(
     level: tuple[PartialQuery, ...] = (query,)
     while level:
         yield level
+        # one more than `most`, so that the caller can tell that there are more
         left = None if most is None else max(most + 1 - len(seen), 0)
         level = tuple(islice(added(level), left))
 

@@ -58,6 +58,7 @@ class LabelledClosure:
         self._program = program
         self._graph = graph
         self._wanted: Counter[Key] = Counter()
+        # not in `_begin`, as windows watch its labels, which must stay the same object
         self._propagation = Propagation(graph.dictionary)
         self._begin()
 

@@ -59,6 +59,7 @@ def parse_continuous(text: str) -> ContinuousQuery:
             "it has no window; declare one with FROM STREAM <s> [RANGE 10s STEP 1s] (C-SPARQL) or "
             "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT1S] (RSP-QL); subscribe takes plain SPARQL",
         )
+    # after `read`: only what that leaves is SPARQL, which `check_datatypes` has parsed
     check_functions(cursor, head.names)
     check_datatypes(cursor, head.names)
     every = None if head.every is None else to_duration(head.every)
