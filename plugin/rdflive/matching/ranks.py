@@ -48,7 +48,10 @@ def rank(term: Any) -> tuple[str, Any] | None:
         content = datetime.combine(datetime(1972, 12, 31), content)
     if isinstance(content, datetime):
         # XML Schema: without a time zone, times within 14 hours of each other have no order
-        local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
+        try:
+            local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:  # the last hours of the year 9999, or the first of the year 1, elsewhere
+            return None
         return space, local
     return space, content
 
