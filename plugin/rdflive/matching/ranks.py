@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
 from rdflib import Literal
@@ -48,11 +48,8 @@ def rank(term: Any) -> tuple[str, Any] | None:
         content = datetime.combine(datetime(1972, 12, 31), content)
     if isinstance(content, datetime):
         # XML Schema: without a time zone, times within 14 hours of each other have no order
-        try:
-            local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
-        except OverflowError:  # the last hours of the year 9999, or the first of the year 1, elsewhere
-            return None
-        return space, local
+        # as a duration, because in UTC the last hours of the year 9999 elsewhere are no datetime
+        return space, content.replace(tzinfo=None) - datetime.min - (content.utcoffset() or timedelta())
     return space, content
 
 
