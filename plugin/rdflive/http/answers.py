@@ -75,6 +75,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
     now = datetime.now(UTC)
     is_number = text.isascii() and text.isdigit()
     seconds = float(text) if is_number else ((read_date(text) or now) - now).total_seconds()
+    # a wait beyond TIMEOUT_MAX is an OverflowError
     return min(max(0.0, seconds), threading.TIMEOUT_MAX)
 
 
@@ -94,6 +95,7 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 def shown(text: str | bytes) -> str:
     """Make a text of a server fit for a message: one line, not long, and nothing that moves a cursor."""
+    # cut before it is cleaned: a body may be long; four times as much, as white space is joined
     start = text[: 4 * _SHOWN]
     start = start.decode(errors="replace") if isinstance(start, bytes) else start
     return " ".join("".join(char if char.isprintable() else " " for char in start).split())[:_SHOWN]
