@@ -96,6 +96,7 @@ class Backlog:
         most = max(self._most, answer)
         if self.rows > most:
             enough = most - most // _SLACK
+            # first what nobody is waiting for, then by merging, and at last what somebody is still behind
             self._drop(enough, min(places, default=self.last))
             if self.rows > enough:
                 self._compact(len(self._entries), places)
@@ -107,6 +108,7 @@ class Backlog:
     def _drop(self, rows: int, before: int) -> None:
         """Drop the oldest changes in front of a place, until so many solutions are left; not the newest."""
         count = 0
+        # the newest stays: readers that are up to date must be told of it
         while count < len(self._entries) - 1 and self._entries[count].start < before and self.rows > rows:
             self.rows -= len(self._entries[count].net)
             count += 1
