@@ -48,6 +48,7 @@ def passes(stream: _Readable, begin: Line) -> str | None:
             left -= len(block)
             check = zlib.crc32(block, check)
     except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
+        # anything that is not equal
         check = ~begin.check
     if not left and check == begin.check:
         return None
@@ -165,6 +166,7 @@ class RotatedLog:
             self._close(file)
         if begin is not None and (found := self._found(begin)) is not None:
             return found
+        # its decoder passes over the records that it has applied
         if self._replayable and os.path.exists(self._path):
             return self._opened(self._path)
         raise ResyncNeeded(self._path, fault or "")
@@ -172,6 +174,7 @@ class RotatedLog:
     def _pieces(self, file: _File) -> Iterator[bytes]:
         """Read a file to its end, which is there when its successor has begun."""
         while True:
+            # looked for before the last reading: what was written until it had begun is read then
             successor = self._successor(file)
             while block := file.read():
                 yield from io.BytesIO(block)
@@ -212,6 +215,7 @@ class RotatedLog:
             newer = [other.path for other in former if other.changed > written]
             return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
         between = [
+            # counts and times are two ways to rotate, whose orders do not compare
             other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
         ]
         missing = set() if here.time else _gaps({other.number for other in between}, here.number)
@@ -237,6 +241,7 @@ class RotatedLog:
                 if passes(file, place) is None:
                     return file
                 self._close(file)
+            # else files were renamed meanwhile, and the one that is looked for may have been missed
             elif self._former() == former:
                 return None
 

@@ -72,6 +72,7 @@ class _DataReader:
             self._graph = graph
         else:
             quad = RowReader(text).quad()
+            # a fourth term is of N-Quads, and for the parser to refuse
             if quad.graph is not None:
                 return False
             self.changes.append(Change(self._sign, Quad(*quad[:3], self._graph)))

@@ -98,6 +98,7 @@ class HeldRows:
 
     def replace(self, edited: Mapping[RowName, HeldRow | None]) -> Decoded | None:
         """Put rows in the place of others, and say what that does; None where all stays as it was."""
+        # a row that is read again as it was is neither written nor kept anew
         edited = {name: new for name, new in edited.items() if new != self.get(name)}
         if not edited:
             return None
@@ -111,6 +112,7 @@ class HeldRows:
         for name, new in edited.items():
             self._put(name, new)
         if was_empty or not self:
+            # as long as there are rows; without any, another mapping may go on with the feed
             kept[_MAPPING] = self._digest if self else None
         return Decoded(changes, kept=kept)
 
@@ -130,6 +132,7 @@ class HeldRows:
         _count(self._support, new, 1)
         for quad in old.quads if old is not None else ():
             if not self._support[quad]:
+                # a counter keeps its zeros, one for every quad that ever was
                 del self._support[quad]
         if new is not None:
             table[name.key] = new

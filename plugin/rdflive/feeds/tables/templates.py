@@ -52,6 +52,7 @@ class Template:
             raise MappingError(
                 f"{where} must begin as an absolute IRI and have {{column}} in pairs of braces, not {given!r}"
             )
+        # with anything in its places it must be an absolute IRI
         to_iri("x".join(parts[::2]), where)
         return cls(parts)
 

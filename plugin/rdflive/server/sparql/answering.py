@@ -52,6 +52,7 @@ def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: A
     except SyntaxError as error:
         raise syntax_problem(error) from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
+        # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
         if isinstance(error, RecursionError):
             raise
         raise Problem(400, f"the query cannot be evaluated: {error}") from error
@@ -117,6 +118,7 @@ def _answer_rdflib(
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
     context = _context(dataset, operation, main.datasetClause or ())
     context.prologue = query.prologue
+    # not evalQuery: it would fetch the graphs of FROM as documents
     result = evalPart(context, main)
     output.begin(formats.content_type(kind))
     if result["type_"] == "ASK":

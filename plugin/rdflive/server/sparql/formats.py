@@ -126,6 +126,7 @@ def _xml(names: list[str], rows: Rows) -> Iterator[str]:
 def _xml_term(term: Node) -> str:
     if _NOT_XML.search(str(term)):
         raise UnwritableError(f"{term!r} has a character that XML cannot hold: ask for JSON")
+    # parsers of XML read a bare carriage return as a line feed
     text = escape(str(term), {"\r": "&#13;"})
     if not isinstance(term, Literal):
         return f"<bnode>{text}</bnode>" if isinstance(term, BNode) else f"<uri>{text}</uri>"
