@@ -214,8 +214,8 @@ class RotatedLog:
             written = os.fstat(file.stream.fileno()).st_mtime_ns
             newer = [other.path for other in former if other.changed > written]
             return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
+        # counts and times are two ways to rotate, whose orders do not compare
         between = [
-            # counts and times are two ways to rotate, whose orders do not compare
             other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
         ]
         missing = set() if here.time else _gaps({other.number for other in between}, here.number)

@@ -34,7 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 def _too_large(limits: Limits) -> Problem:
+    # the rest of the body is not read, so nothing can follow on this connection
     return Problem(
-        # the rest of the body is not read, so nothing can follow on this connection
         413, f"the body is larger than {limits.request_bytes:,} bytes", headers={"Connection": "close"}
     )

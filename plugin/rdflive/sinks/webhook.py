@@ -70,8 +70,8 @@ class WebhookSink:
         begun, most = monotonic(), self._timeout
         for tried in count(1):
             try:
+                # `total` too: a server that sends a byte now and then is never silent for `timeout`
                 with self._http.send(
-                    # `total` too: a server that sends a byte now and then is never silent for `timeout`
                     "POST", self._url, timeout=most, total=most, headers=headers, body=body
                 ) as answer:
                     if 200 <= answer.status < 300:
