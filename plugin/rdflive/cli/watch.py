@@ -63,6 +63,7 @@ def _subscribed(
     dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace, entailed: dict[str, Any]
 ) -> rdflive.Subscription:
     for prefix, namespace in query.prefixes().items():
+        # so that the table shortens IRIs as the query does
         dataset.bind(prefix, namespace, override=False)
     with query.placed():
         return rdflive.subscribe(
