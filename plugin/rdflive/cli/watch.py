@@ -105,6 +105,7 @@ def _replay(
         )
     except (KeyboardInterrupt, RdfliveError) as error:
         print(f"stopped: {progress}", file=sys.stderr)
+        # its own text names an argument of `mirror`, not an option
         if isinstance(error, ResyncNeeded):
             raise RdfliveError(_advised(error)) from error
         raise

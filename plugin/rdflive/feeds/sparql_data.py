@@ -53,6 +53,7 @@ class _DataReader:
     @property
     def is_whole(self) -> bool:
         """True behind an operation that nothing continues."""
+        # a `;` at the end is left to the parser
         return self._sign is None and not self._may_begin
 
     def take(self, text: str) -> bool:

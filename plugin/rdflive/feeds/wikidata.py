@@ -107,6 +107,7 @@ class WikidataDecoder:
         last = self._last.get(head.entity)
         if last is None or moment.revision > last.revision:
             return True
+        # a revision has one diff, and may be deleted or reconciled afterwards
         return head.operation != "diff" and moment > last
 
 

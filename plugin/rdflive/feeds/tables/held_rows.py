@@ -104,6 +104,7 @@ class HeldRows:
             return None
         kept = {name.to_kept(): new and new.to_kept() for name, new in edited.items()}
         was_empty = not self
+        # over all rows together: a quad that one row gives up and another takes on is no change
         net: Counter[Quad] = Counter()
         for name, new in edited.items():
             _count(net, self.get(name), -1)
@@ -164,6 +165,7 @@ class RowEdit:
 
     def clear(self, table: TableName) -> None:
         """Remove all rows of a table."""
+        # those that the frame has put so far, too
         edited = [name for name in self._edited if name.table == table]
         self._edited.update(dict.fromkeys([*self._rows.names(table), *edited]))
 

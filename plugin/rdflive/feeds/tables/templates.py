@@ -92,6 +92,7 @@ class ColumnTriple:
         cell = row.get(self.column)
         if cell is None:
             return None
+        # a column that is NULL takes its triple away, also where the template does not name it
         if self.template is not None:
             return self.template.fill(row)
         if self.datatype is not None or self.language is not None:

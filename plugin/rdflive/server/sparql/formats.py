@@ -62,6 +62,7 @@ ALIASES: Final = {
     "text/xml": XML,
     "application/x-turtle": TURTLE,
     "text/n3": TURTLE,
+    # the media type of N-Triples before it had one of its own
     "text/plain": N_TRIPLES,
 }
 """Other names that clients ask for formats by."""
@@ -100,6 +101,7 @@ def write_graph(graph: Graph, kind: str, output: Output) -> None:
     elif kind == JSON_LD:
         output.write(json.dumps(list(_nodes(graph)), ensure_ascii=False).encode())
     else:
+        # serializers write a few characters at a time
         with io.BufferedWriter(_Stream(output)) as stream:
             (XMLSerializer if kind == RDF_XML else _Turtle)(graph).serialize(stream)
 

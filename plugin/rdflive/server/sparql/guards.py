@@ -146,8 +146,10 @@ def _clause(text: str, *, is_update: bool) -> tuple[Keyword, int] | None:
             if (token.offset, state) in seen:
                 break
             seen.add((token.offset, state))
+            # a text with so many readings is refused as well
             if (state.stage is _Stage.PLACE and token.text == "{") or len(seen) > bound:
                 return "SERVICE", state.begin
+            # updates have expressions in groups only, and LOAD outside of groups only
             is_outside = is_update and state.depth <= 0
             if token.text[0] == "<" and len(token.text) > 1 and not is_outside:
                 waiting.append((token.offset + 1, _State(state.depth)))
