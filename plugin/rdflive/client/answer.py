@@ -100,7 +100,7 @@ class Answer:
         if served + self._ahead <= before:
             self._ahead = before + 1 - served
         self.sequence = served + self._ahead
-        # kept between the delta before and this one, also where two servers have counted
+        # the number of another server could lie before the last delta, or behind this one
         first = min(max(first + self._ahead, before + 1), self.sequence)
         return Delta(self._header, net, sequence=self.sequence, first_sequence=first)
 

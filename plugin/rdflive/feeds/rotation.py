@@ -41,7 +41,10 @@ class _Readable(Protocol):
 
 
 def passes(stream: _Readable, begin: Line) -> str | None:
-    """Read up to a place; what is wrong with what lies before it, None where it is what was read there."""
+    """Read up to a place, and compare what lies before it with what was read there, by its checksum.
+
+    Gives None where it is the same, else what is wrong.
+    """
     left, check = begin.end, 0
     try:
         while left and (block := stream.read(min(left, _BLOCK))):
@@ -246,7 +249,10 @@ class RotatedLog:
                 return None
 
     def _same(self, place: Line, former: list[_Found]) -> _Found | None:
-        """Find the former file that has what was read up to a place; any could be one that was empty."""
+        """Find the former file that begins with what was read up to a place.
+
+        None where nothing was read: any of them could be that file.
+        """
         for other in reversed(former if place.end else []):
             if other.size >= place.end or other.path.endswith(".gz"):
                 with suppress(FileNotFoundError), open_bytes(other.path) as stream:
@@ -289,5 +295,8 @@ def _find(path: str) -> _Found | None:
 
 
 def _gaps(numbers: set[int], last: int) -> set[int]:
-    """Tell which numbers are missing from 1, or a lower one that is there, to the one before the last."""
+    """Tell which numbers below the last are missing; they begin at 1, or at 0 where that is there.
+
+    With `log.1` and `log.3` beside `log.4`, the last one that was read, 2 is missing.
+    """
     return set(range(min(1, *numbers, 1), last)) - numbers

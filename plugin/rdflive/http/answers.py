@@ -30,7 +30,7 @@ class Fault(Exception):  # noqa: N818 - whoever sends makes an error of it
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Times in seconds.
+    """How long a silent server is waited for, and how long between two tries, in seconds.
 
     >>> 0.1 <= Pace().pause(1) <= 0.2, Pace().pause(1, asked=7.0)
     (True, 7.0)

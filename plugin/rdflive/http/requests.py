@@ -152,7 +152,7 @@ class Exchange(ExitStack):
             self.line.settimeout(seconds)
 
     def watch(self, line: socket.socket) -> socket.socket:
-        """Cut a new connection too, at once if it is too late already."""
+        """Have `cut` end this new connection too, at once where it was called before."""
         with self._lock:
             self._watched.append(line.dup())  # TLS takes the descriptor out of the socket
         if self._end:

@@ -82,7 +82,7 @@ class Checkpoints:
                     if not alone:
                         stale, self._shared, self._state = self._shared, checkpoint, state
                 checkpoint.users += 1
-        # files are removed behind the store's lock, so that no writer waits for the disk
+        # outside of the store's lock: no writer need wait for files to be removed
         if stale is not None:
             self._drop(stale)
         return checkpoint

@@ -158,7 +158,6 @@ class Children:
 
     @asynccontextmanager
     async def _child(self, work: Work, *, writes: bool) -> AsyncIterator[Child]:
-        # asyncio has the one end, the child the other
         ours, theirs = socket.socketpair()
         loop = asyncio.get_running_loop()
         starting = loop.run_in_executor(self._threads, partial(self._begin, work, ours, theirs, writes))

@@ -44,7 +44,7 @@ def run_child(
 ) -> NoReturn:
     """Do the work on the dataset that `begin` gives, in a child, which ends here.
 
-    One whose dataset `has_files` can open some.
+    It may open no files, unless its dataset `has_files`, as a store on disk has.
     """
     frames = Frames(channel)
     try:

@@ -13,7 +13,10 @@ Weights = dict[str, int]
 """The net weights of solutions as JSON."""
 
 _SLACK: Final = 8
-"""The backlog is cut when it is longer than it may be by one part in so many, or down to as much less."""
+"""An eighth more or less than a bound, so that not every change cuts the backlog.
+
+With a history of 1000 places it is cut when there are 1126, down to 1000. Of 800 solutions that it may hold
+it keeps 700 when there are 801."""
 
 
 @dataclass(slots=True)
