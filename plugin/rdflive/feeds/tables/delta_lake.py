@@ -103,7 +103,7 @@ class DeltaLakeDecoder:
             with at_line(frame[-1]):
                 is_new = not self.is_applied(version, net)
             decoded = self.apply(version, net) if is_new else None
-        # also of one that changed nothing: none may come behind a later one
+        # also where nothing changed: an older version behind it is out of order
         self._seen = version
         return decoded
 

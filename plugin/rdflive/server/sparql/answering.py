@@ -66,7 +66,7 @@ def native_of(dataset: rdflib.Dataset) -> Any:
 def syntax_problem(error: SyntaxError) -> Problem:
     """Make the problem of a syntax error that Oxigraph found, with its place in the query.
 
-    Its reason may list every character that would have been right there; one as long as that is left out.
+    Its reason may list every character that would have been right there; such a long one is left out.
     """
     found = _PLACE.match(str(error))
     line, column = (int(found[1]), int(found[2])) if found else (0, 0)
