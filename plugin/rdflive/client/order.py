@@ -53,6 +53,7 @@ def _places(plan: Plan) -> list[int] | None:
 
 
 def _number(dictionary: Dictionary, term: Any) -> int:
+    # 0 is UNBOUND in the engine
     return 0 if term is None else dictionary.intern(term)
 
 

@@ -107,10 +107,12 @@ def to_lines(
         for part in _PART.findall(whole) if b"\r" in whole else (whole,):
             end += len(part)
             check = zlib.crc32(part, check)
+            # a line that is too long is counted and checked up to its end, but not held
             if end - start <= longest:
                 parts.append(part)
             else:
                 parts.clear()
+            # the last line needs no end
             if part.endswith((b"\n", b"\r")) or (piece is None and end > start):
                 number += 1
                 yield _to_line(parts, number, start, end, check, before)

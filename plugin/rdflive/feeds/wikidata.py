@@ -97,6 +97,7 @@ class WikidataDecoder:
         deleted = _without_moved(event.deleted, event.added) if head.operation == "diff" else event.deleted
         changes = [Change(-1, Quad(*triple)) for triple in deleted]
         changes += [Change(1, Quad(*triple)) for triple in (*event.added, *event.linked)]
+        # updates come before changes: what a reconcile adds is not taken away with the rest
         updates = (_delete(event),) if head.operation in ("delete", "reconcile") else ()
         self._last[head.entity] = event.moment
         kept = {head.entity: f"{head.revision} {event.moment.time.isoformat()}"}
@@ -106,6 +107,7 @@ class WikidataDecoder:
         last = self._last.get(head.entity)
         if last is None or moment.revision > last.revision:
             return True
+        # a revision has one diff, and may be deleted or reconciled afterwards
         return head.operation != "diff" and moment > last
 
 

@@ -24,7 +24,9 @@ async def login(request: Request) -> Response:
         access.holder(token, "")
     except Problem:
         return sign_in("This server does not know the token.")
+    # 303, so that the browser asks for the page by GET, and a reload does not post the token again
     response = RedirectResponse("/", 303)
+    # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
     is_secure = request.url.scheme == "https"
     response.set_cookie(COOKIE, token, path="/", secure=is_secure, httponly=True, samesite="strict")
     return response
