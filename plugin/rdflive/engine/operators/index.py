@@ -108,6 +108,7 @@ class Index:
     def update(self, row: Row, change: int) -> int:
         """Change the weight of a row and give the new one."""
         weight = self._plain.update(row, change) if self._plain else self._update_part(row, change)
+        # the row was not there before
         if weight == change:
             self._dictionary.hold(row)
         elif not weight:
