@@ -126,6 +126,7 @@ class _Scanner:
             touched = [self._graph(), source] if keyword == "MOVE" else [self._graph()]
         else:
             touched = [self._graph()]
+        # a new graph is empty, so no quad changes
         if keyword != "CREATE":
             self._patterns.update(dict.fromkeys((None, None, None, graph) for graph in touched))
 

@@ -116,8 +116,8 @@ def subscribe(
     parsed = _parse(graph, query, initNs, initBindings)
     journal = None
     if resume is not None:
-        # other entailment gives other answers, so to the file it is another query
         identity = query_identity(parsed, _namespaces(graph, initNs))
+        # other entailment gives other answers, so to the file it is another query
         journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
     return open_subscription(
         graph,

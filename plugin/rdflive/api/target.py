@@ -72,8 +72,8 @@ class GraphTarget:
         """Make the quads all that the graph holds, and keep something, in one commit."""
         with self._locked() as adapter, adapter.capture.batch():
             wanted = {self._to_native(adapter, quad) for quad in quads}
-            # only the difference is written, so that nobody is told of what stays
             held = set(self._held(adapter))
+            # only the difference is written, so that nobody is told of what stays
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
             net.update(dict.fromkeys(wanted - held, 1))
             _writable(adapter).write(self._graph, Transaction(net, name=name, keep=keep))
