@@ -134,6 +134,7 @@ class SparkSubscription:
         if self._is_giving:
             raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")
         was_running = self._running is not None and self._running.isActive
+        # merging removes files that a micro-batch under way may read
         self.stop()
         query, last = self._query_id(), self._last_committed()
         if query is not None and last is not None:
@@ -158,6 +159,7 @@ class SparkSubscription:
         finally:
             self._is_giving = False
         if not tasks.is_done(Moment(os.path.join(self._root, self._query_id() or ""), batch), self._buckets):
+            # runs every task, and writes nothing
             deltas.write.format("noop").mode("overwrite").save()
 
     def _check_state(self) -> None:
@@ -287,6 +289,7 @@ def _hashed(rows: DataFrame) -> DataFrame:
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
+    # the bucket is the number of the partition, which tasks take for their part of the state
     return rows.repartitionById(buckets, "bucket")
 
 

@@ -233,10 +233,12 @@ class _Stars:
         for seed, triple in enumerate(self._triples):
             waiting = tuple(number for number in range(len(self._triples)) if number != seed)
             ways.append((seed, list(self._stops(_Front(triple.variables, waiting, self._conditions)))))
+        # a copy: detours have no detours of their own
         for seed, stops in tuple(ways):
             for number, stop in enumerate(stops):
                 if stop.other is not None:
                     stops[number] = stop._replace(detour=len(ways))
+                    # joins nothing: rows change over at this visit, and go on with the next one
                     passed = stop._replace(met=(), conditions=())
                     ways.append((seed, [*stops[:number], passed, *self._stops(stop.front, stop.other)]))
         return ways

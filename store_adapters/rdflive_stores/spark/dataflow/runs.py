@@ -135,6 +135,7 @@ def _bisect(values: Numbers, begin: Numbers, end: Numbers, wanted: Numbers, *, r
         if not is_open.any():
             return low
         middle = (low + high) >> 1
+        # a range that is done may lie behind the last value
         found = values[np.where(is_open, middle, 0)]
         below = found <= wanted if right else found < wanted
         low = np.where(is_open & below, middle + 1, low)

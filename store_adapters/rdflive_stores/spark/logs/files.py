@@ -173,6 +173,7 @@ def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
         number, left, before = 1, offset, b""
         while left and (block := stream.read(min(left, _BLOCK))):
             left -= len(block)
+            # a CRLF that lies in two blocks ends one line
             number += len(LINE_END.findall(block)) - (before == b"\r" and block.startswith(b"\n"))
             before = block[-1:]
     raise FeedError(path, number, str(error), offset=offset) from error

@@ -106,6 +106,7 @@ class _Partition:
     def _take(self, text: str, key: Any, place: Place) -> None:
         record = _with_key(read_record(Line(text, 1)), key)
         if record.is_numbered and not place.stream:
+            # where the DataFrame lacks Kafka's columns, the numbers that the record itself tells
             place = Place(record.partition, record.offset, 0, place.seq)
             least, most = self._numbers.get(record.partition, (record.offset, record.offset))
             self._numbers[record.partition] = min(least, record.offset), max(most, record.offset)
