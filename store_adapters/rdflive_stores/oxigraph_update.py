@@ -168,6 +168,7 @@ class _Scanner:
                     break
             if not self._accept(";"):
                 return
+            # SPARQL lets a semicolon be repeated, and stand at the end
             while self._accept(";"):
                 pass
             if self._tokens[self._at].text.upper() in (".", "}", "GRAPH"):
@@ -230,6 +231,7 @@ class _Scanner:
                     closing.append(_CLOSING[token.text])
                 elif token.text in _CLOSING.values() and closing.pop() != token.text:
                     raise _UnclearError
+            # comparisons are inside parentheses only
             elif token.kind == "iri" and closing[-1] == ")" and may_compare(previous, token):
                 raise _UnclearError
             previous = token

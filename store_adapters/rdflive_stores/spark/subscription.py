@@ -116,6 +116,7 @@ class SparkSubscription:
 
         def start() -> StreamingQuery:
             writer = self.deltas.writeStream.options(**options)
+            # with its scheme, for the default file system of a cluster may be another
             writer = writer.option("checkpointLocation", f"file://{self._checkpoint}")
             writer = writer.foreachBatch(partial(self._give, sink)) if callable(sink) else writer.format(sink)
             query = writer.trigger(**trigger).start() if trigger else writer.start()

@@ -87,6 +87,7 @@ def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
     matching_ = plan.matching
     patterns = [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching_.patterns]
     above = [e.text for step in plan.plan.steps for e in step.node.expressions]
+    # the text alone does not tell: by other prefixes of initNs it means something else
     return {
         "format": _FORMAT,
         "query": plan.plan.query.text,

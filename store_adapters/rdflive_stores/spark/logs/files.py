@@ -144,6 +144,7 @@ def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
 def resync(path: str, reason: str) -> ResyncNeeded:
     """Make the error that explains how to start reading a log through Spark anew."""
     error = ResyncNeeded(path, reason)
+    # instead of the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (
         f"{path}: {reason}; resync: with a new checkpoint read the log from its beginning; a mirror needs "
         "another name as well, and an empty graph",

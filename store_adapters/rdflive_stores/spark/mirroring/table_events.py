@@ -130,6 +130,7 @@ class _Partition:
     def _add(self, part: RowEvent, event: _Event) -> None:
         known = self._events[part.table, part.key]
         if self._is_net:
+            # records of one row may come in any order, and a later whole one has all its values
             if any(other.is_whole and other.position > event.position for other in known):
                 return
             if event.is_whole:
