@@ -109,6 +109,7 @@ class LiveStore:
                     s, p, o, graph = quad
                     if graph == KEPT:
                         refuse_kept(graph)
+                    # no `finally`: what interrupts this must leave the flag, see `Capture`
                     capture.state = state | WRITING
                     native.add(quad)
                     capture.record(1, s, p, canonical(o), graph)

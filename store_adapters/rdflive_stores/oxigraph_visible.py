@@ -102,7 +102,7 @@ class Visible:
     def _dataset(
         self, query: str, base_iri: str | None, prefixes: Mapping[str, str] | None, default_graph: Any
     ) -> tuple[Any, Any]:
-        """Give the default and the named graphs that a query may see; None where its own clauses may decide."""
+        """Give the default and the named graphs that a query may see; None where its clauses may decide."""
         words = str(query).upper()  # the store itself refuses what is no string
         # such a query reads the default graph alone, and need not be scanned
         if "GRAPH" not in words and "FROM" not in words:

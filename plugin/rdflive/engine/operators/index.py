@@ -123,6 +123,7 @@ class Index:
         weight = 0
         for table in tables.values():
             weight = table.update(row, change)
+        # a probe looks into each group, so none without rows may stay
         if not tables[mask].buckets:
             del self._parts[mask]
         return weight

@@ -305,6 +305,7 @@ class Reach:
         components = list(strong_components(self.seeds, inside, self.graph.succ))
         for component in reversed(components):
             for node in component:
+                # a node that was not touched above had no start, and so was no start on a cycle
                 self._before.setdefault(node, False)
             self._keep(component, self._arriving(component))
         self.changes.compare(old, self.starts)
