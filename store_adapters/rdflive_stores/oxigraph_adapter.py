@@ -88,6 +88,7 @@ class LiveStoreAdapter:
             for quad in self._matching(pattern, key):
                 yield quad.subject, quad.predicate, quad.object
             return
+        # the store gives a triple once for each graph that holds it
         seen = set()
         for quad in self._matching(pattern, None):
             triple = quad.triple
@@ -106,6 +107,7 @@ class LiveStoreAdapter:
 
     def _matching(self, pattern: TermPattern, graph: Any) -> Iterable[Any]:
         live = self._open()
+        # pyoxigraph raises TypeError for a literal as subject; a pattern with one just has no match
         matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
         return matching
 

@@ -129,6 +129,7 @@ def _live_class(plain: Any) -> Any:
             in_batch(self, plain.remove, self, spo, context)
 
         def rollback(self) -> None:
+            # it takes the operations back one by one
             in_batch(self, plain.rollback, self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:

@@ -128,6 +128,7 @@ class MirrorRun:
                         raise
                     error = self._refusal(entry, cause)
                     anew = bool(entry.kept) and entry.frame != self.refused
+                    # a stream cannot be read again, so it cannot be taken up from what is kept
                     if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
                         raise error from cause
                     self.refused = entry.frame
@@ -177,6 +178,7 @@ class MirrorRun:
         """Replace what the graph holds in one commit."""
         old = {} if self.name is None else self.target.kept(self.name)
         new = {_OWN + key: text for key, text in snapshot.kept.items()}
+        # None forgets a key: what the feed kept goes with the state that it was about
         keep = {**dict.fromkeys(old), **new, _CURSOR: snapshot.cursor}
         with interrupt_later():
             self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
@@ -192,6 +194,7 @@ class MirrorRun:
 
 def _is_refusal(cause: Exception, entry: Entry) -> bool:
     """Tell what a store says of an entry from what has happened to the store."""
+    # these say something of the disk or the store; the next entry would fail too
     if isinstance(cause, OSError | UnsupportedStoreError | ClosedError):
         return False
     if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):

@@ -82,6 +82,7 @@ class _Writer:
         self.array = array
         self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
         self.conditions = list(plan.conditions)
         # How the generated code gives up: the innermost loop goes on with its next value, and before the

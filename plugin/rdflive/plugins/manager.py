@@ -119,8 +119,10 @@ def plugin_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     if os.environ.get("RDFLIVE_TRACE", "0") not in ("", "0"):
+        # only then: with a plugin for batches every write makes a `Batch`
         manager.register(trace)
     manager.load_setuptools_entrypoints(hookspecs.PROJECT)
+    # refuses an implementation of a hook that is not there, such as one that is misspelt
     manager.check_pending()
     return manager
 
@@ -175,5 +177,6 @@ def call_safely(hook: str, **arguments: Any) -> None:
         log.exception("a plugin failed in hook %s", hook)
 
 
+# `feeds` and `entail` may not import this package, so they are given functions to call
 formats.add_source(lambda: chain.from_iterable(plugin_manager().hook.rdflive_feed_formats()))
 rules.add_source(lambda: plugin_manager().hook.rdflive_rule_sets())

@@ -192,6 +192,7 @@ class Capture:
                 self._net[quad] = sign
             return
         listeners = self.listeners
+        # Two listeners may follow this change, and both must have taken it before either commits.
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
@@ -347,6 +348,7 @@ class Capture:
         if found & (WRITING | TORN | CHANGING):
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
+            # all views of a store have the same `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
         else:
@@ -368,6 +370,7 @@ class Capture:
         with _waits_mutex:
             _waits[me] = self
             owner, seen = self._owner, set[int]()
+            # `seen`: the threads met may wait in a circle of their own, which does not concern this one
             while owner not in (0, me) and owner not in seen:
                 seen.add(owner)
                 waited = _waits.get(owner)

@@ -75,6 +75,7 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
         (change, [insert, "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o } ; INSERT DATA { unfinished"]),
         (change, ["DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }", "CREATE nonsense"]),
         (change, [insert, "LOAD <file:///nowhere.ttl>"]),
+        # two texts that are an update only when they are joined: each has to be parsed by itself
         (change, ["INSERT DATA { :a :p '''", "''' }"]),
     ]
     if not writer.can_update():
@@ -108,6 +109,7 @@ def check_kept(make_store: Callable[[], Store]) -> None:
     quads = QuadWatch(writer.world)
     for name in ODD:
         writer.write({}, name=name, keep={key: name + key for key in ODD})
+    # None forgets; what was never kept may be forgotten too
     writer.write({}, name="", keep={"": None, "never kept": None})
     for name in ODD:
         expected = {key: name + key for key in ODD if name or key}
@@ -115,6 +117,7 @@ def check_kept(make_store: Callable[[], Store]) -> None:
             raise AssertionError(f"under {name!r} {writer.kept(name)} is kept instead of {expected}")
     if quads.changed:
         raise AssertionError("listeners heard of what is kept")
+    # again when nobody listens any more, and the store has its own class back
     for watched in (True, False):
         if (writer.content(), _seen(writer.world)) != before:
             raise AssertionError(f"readers see what is kept ({watched=}): {_seen(writer.world)}")
@@ -167,6 +170,7 @@ def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list
         for number in range(15):
             changes: Changes = {
                 (term(f"{feed} at {number}"), None): 1,
+                # so that in the end one triple per feed is left, which must be the one of its cursor
                 (term(f"{feed} at {number - 1}"), None): -1,
             }
             writer.write(changes, name=feed, keep={"cursor": str(number)})
