@@ -97,21 +97,22 @@ class MirrorRun:
 
     def _follow(self) -> ResyncNeeded | None:
         """Apply what comes, to the end of the feed or to where it needs a resync."""
-        entries = self.feed.entries(self.done.cursor, self._own(), self.target)
-        try:
-            while True:
-                try:
-                    entry = next(entries)
-                except StopIteration:
-                    return None
-                except ResyncNeeded as need:
-                    return need
-                if self._apply(entry):
-                    return self._follow()
-        finally:
-            close = getattr(entries, "close", None)  # a generator may hold a file or a connection
-            if close is not None:
-                close()
+        while True:
+            entries = self.feed.entries(self.done.cursor, self._own(), self.target)
+            try:
+                begins_anew = False
+                while not begins_anew:
+                    try:
+                        entry = next(entries)
+                    except StopIteration:
+                        return None
+                    except ResyncNeeded as need:
+                        return need
+                    begins_anew = self._apply(entry)
+            finally:
+                close = getattr(entries, "close", None)  # a generator may hold a file or a connection
+                if close is not None:
+                    close()
 
     def _apply(self, entry: Entry) -> bool:
         """Apply an entry or skip it; true where its feed must be taken up again from what is kept.
