@@ -22,8 +22,8 @@ from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
+from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
-from rdflive.time.languages import looks_continuous
 from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 

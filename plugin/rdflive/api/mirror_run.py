@@ -139,9 +139,8 @@ class MirrorRun:
                 self.letters(error, entry.frame)
                 self._skip(entry)
         finally:
-            del (
-                error
-            )  # its traceback leads here: what was interrupted in it would wait for the garbage collector
+            # its traceback leads here: what was interrupted in it would wait for the garbage collector
+            del error
         if self.on_entry is not None:
             self.on_entry(entry)
         return anew

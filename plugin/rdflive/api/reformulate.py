@@ -63,7 +63,7 @@ def reformulate(
 
 
 class Reformulation:
-    """The union of partially instantiated queries that a query becomes (paper 003, Section 6).
+    """The union of partially instantiated queries that a query becomes (Goasdoué et al., Section 6).
 
     `queries` lists its members, `evaluate` answers it on a graph, `to_sparql` writes it as one query. A
     member is made when it is listed; the other two work atom by atom and never need the whole union.

@@ -1,4 +1,4 @@
-"""When saturation pays off for a query: the thresholds of paper 003, Section 7.4, measured."""
+"""When saturation pays off for a query: the thresholds of Goasdoué et al., Section 7.4, measured."""
 
 from __future__ import annotations
 

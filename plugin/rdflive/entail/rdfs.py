@@ -1,4 +1,4 @@
-"""RDFS entailment of one graph, one kind of triples at a time: paper 003, Sections 5 and 6.
+"""RDFS entailment of one graph, one kind of triples at a time: Goasdoué et al., Sections 5 and 6.
 
 A *kind* is the triples of one property, or the type triples of one class. It is kept in one of two ways.
 *Saturated*: its triples are stored, each with its support, the number of explicit triples that entail it.
@@ -52,7 +52,7 @@ SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Rdfs:
-    """Entailment by subclasses, subproperties, domains and ranges: the DB fragment of paper 003."""
+    """Entailment by subclasses, subproperties, domains and ranges: the DB fragment of Goasdoué et al.."""
 
     strategy: Strategy = "auto"
     counts: Counts = "support"

@@ -1,4 +1,4 @@
-"""The schema triples of one graph: the explicit ones, and their closure (paper 003, Figure 6)."""
+"""The schema triples of one graph: the explicit ones, and their closure (Goasdoué et al., Figure 6)."""
 
 from __future__ import annotations
 

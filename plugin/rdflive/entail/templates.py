@@ -1,9 +1,9 @@
 """What the explicit triples of a kind entail, computed once per kind and not per triple: closed templates.
 
-Every instance rule of paper 003, Figure 8, has exactly one instance triple in its body. So what an explicit
-triple entails depends only on its *kind*: its property, or for a type triple its class. The template of a
-kind is closed under the rules once, over placeholders for subject and object. No derivation is followed per
-triple, so cycles of the schema do no harm.
+Every instance rule of Goasdoué et al., Figure 8, has exactly one instance triple in its body. So what an
+explicit triple entails depends only on its *kind*: its property, or for a type triple its class. The template
+of a kind is closed under the rules once, over placeholders for subject and object. No derivation is followed
+per triple, so cycles of the schema do no harm.
 
 Example: with `:delay rdfs:domain :Train` and `:Train rdfs:subClassOf :Vehicle`, the template of kind :delay
 is (SUBJECT, :delay, OBJECT), (SUBJECT, a, :Train), (SUBJECT, a, :Vehicle). Each of the three is an atom of

@@ -56,8 +56,8 @@ class NeptuneDecoder:
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
         """Give commits, the records of a response as lines of their own.
 
-        A cursor cannot point into a line: behind a commit that ends inside a response it points to the
-        start of that line, and what is applied of it is passed over by number when it is read again.
+        A cursor cannot point into a line. If a commit ends inside a response, it points to the start of that
+        line; when the line is read again, records that were applied are skipped by their numbers.
         """
         for frame in group(chain.from_iterable(map(records_of, meaningful(lines))), _place):
             # inside of a response all lines but the last have no bytes of their own: see `records_of`

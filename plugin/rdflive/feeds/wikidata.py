@@ -67,9 +67,9 @@ class WikidataDecoder:
 
     `diff`, `import` and `reconcile` delete what they say, then add what they add and link; `reconcile` and
     `delete` first take away all that is about the entity. Shared values that an event unlinks stay, because
-    other entities may use them. So do, as in the service itself, the triples of a sitelink that a `diff`
-    deletes, but for the one that says what it is about, unless the entity gets another of the same site: the
-    page may have moved to an entity whose event came before. All is in the default graph.
+    other entities may use them. When a `diff` deletes a sitelink, only its triple `schema:about` goes, as in
+    the service itself, unless the entity gets another sitelink of the same site: the page may already belong
+    to another entity, whose event came before. All is in the default graph.
 
     An entity's events are ordered by `rev_id` and, within a revision, by `dt`; one that is not later than
     the last applied is passed over, as is a `diff` to the same revision.

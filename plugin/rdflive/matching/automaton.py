@@ -1,4 +1,4 @@
-"""The TP-Join automaton of a basic graph pattern (paper 004, Definition 4.1), and the order of its states.
+"""The TP-Join automaton of a basic graph pattern (SPECTRA, Definition 4.1), and the order of its states.
 
 Each state is a triple pattern with its view, the event's triples that match it. Going to a state joins its
 view with the rows of the states before, and the automaton stops when there are no rows. The order of the

@@ -1,4 +1,4 @@
-"""The run of a TP-Join automaton (paper 004, Algorithm 2), as code generated per order of its states.
+"""The run of a TP-Join automaton (SPECTRA, Algorithm 2), as code generated per order of its states.
 
 Each state joins the rows of the states before with the view of its pattern, by a hash index on the variables
 that both bind. A complex filter between the two is a sort-merge join inside each key of the index. The run

@@ -1,9 +1,9 @@
-"""Views that are kept while updates add to them, and the delta join over them (paper 004, Section 5).
+"""Views that are kept while updates add to them, and the delta join over them (SPECTRA, Section 5).
 
 The paper empties the views of matched triples and asks the old matches only where new views do not join,
-which loses solutions (Theorem 5.1). Here every row stays: the new solutions of an update are, one pattern
-after the other, its new rows joined with the old rows of the patterns that are still to come and with all
-rows of those that had their turn. Everything is undone in reverse order, so a static background under the
+which loses solutions (Theorem 5.1). Here every row stays. The patterns take turns: the new rows of a pattern
+are joined with all rows of the patterns that had their turn, and with the old rows of the others, so each new
+solution is found once. Everything is undone in reverse order, so a static background under the
 views costs nothing when an event has been answered.
 """
 

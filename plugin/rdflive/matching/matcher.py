@@ -17,9 +17,8 @@ from rdflive.matching.match import Match
 from rdflive.model import Header
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tokens import looks_continuous, tokenize
 from rdflive.time.instants import Instant, numbered, to_instant
-from rdflive.time.languages import looks_continuous
 from rdflive.time.windows import Tumbling
 
 __all__ = ["Matcher"]

@@ -1,4 +1,4 @@
-"""Sort-merge joins for complex filters (paper 004, Section 4): rows sorted by a value, found by bisection."""
+"""Sort-merge joins for complex filters (SPECTRA, Section 4): rows sorted by a value, found by bisection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query-based partitioned views (paper 004, Definition 3.4 and Algorithm 1), as code generated per query.
+"""Query-based partitioned views (SPECTRA, Definition 3.4 and Algorithm 1), as code generated per query.
 
 One pass over the triples of an event puts each triple into the view of every pattern that it matches, after
 testing constants, repeated variables, and filters over the pattern's variables alone. (The paper's definition

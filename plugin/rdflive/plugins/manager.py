@@ -65,14 +65,16 @@ def hooked(store: Any) -> Iterator[Adapter]:
 
     Whoever has it needs no `locked` to find it again: the lock of its capture is enough.
     """
-    with locked(store) as adapter:
-        adapter.capture.holds += 1
+    mark, adapter = object(), None
     try:
+        with locked(store) as adapter:
+            adapter.capture.holds.add(mark)
         yield adapter
     finally:
-        with adapter.capture.reading():
-            adapter.capture.holds -= 1
-            release(adapter)
+        if adapter is not None:
+            with adapter.capture.reading():
+                adapter.capture.holds.discard(mark)
+                release(adapter)
 
 
 def release(adapter: Adapter) -> None:

@@ -1,4 +1,4 @@
-"""Basic graph patterns and their classes (paper 001, Section 4)."""
+"""Basic graph patterns and their classes (Gergatsoulis and Damigos, Section 4)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class BGP:
 
 
 def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass:
-    """Name the smallest class of paper 001 that holds the pattern.
+    """Name the smallest class of Gergatsoulis and Damigos that holds the pattern.
 
     Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition`
     is the connected-variable partition of Definition 9. A variable in predicate position is a node

@@ -1,4 +1,6 @@
-"""Decompositions of basic graph patterns: connected variables, stars, and ordered arrays (paper 001)."""
+"""Decompositions of basic graph patterns, after Gergatsoulis and Damigos: connected variables, stars, ordered
+arrays.
+"""
 
 from __future__ import annotations
 

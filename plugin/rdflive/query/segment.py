@@ -138,7 +138,7 @@ def make_segment(
 ) -> Segment:
     """Plan one segment; without `algorithm` the simplest that fits is taken.
 
-    A condition is pushed to every pattern that has all of its variables (paper 004, Definition 3.2).
+    A condition is pushed to every pattern that has all of its variables (SPECTRA, Definition 3.2).
 
     If forced, `connected` keeps a match state for every centre of several patterns. Otherwise it keeps one
     only from three open patterns on, where a walk could run through the neighbours in one pattern before it

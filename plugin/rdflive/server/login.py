@@ -30,6 +30,7 @@ async def login(request: Request) -> Response:
     response = RedirectResponse("/", 303)
     # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
     # behind a proxy that does TLS, only its header tells what the browser sees
-    is_secure = request.headers.get("x-forwarded-proto", request.url.scheme).lower() == "https"
+    told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    is_secure = "https" in (request.url.scheme, told)
     response.set_cookie(COOKIE, token, path="/", secure=is_secure, httponly=True, samesite="strict")
     return response

@@ -139,8 +139,8 @@ class Capture:
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
-        self.holds = 0
-        """How many users need the store to stay hooked although they do not listen."""
+        self.holds: set[object] = set()
+        """A mark of each user that needs the store to stay hooked although it does not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
         self.deliveries = Deliveries()
@@ -448,7 +448,8 @@ class Capture:
         lock.
         """
         self.listeners.clear()
-        self.on_batch, self.holds = None, 0
+        self.on_batch = None
+        self.holds.clear()
         self.deliveries = Deliveries()
         self.state, self._owner = IDLE, 0
 

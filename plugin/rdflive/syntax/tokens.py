@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "tokenize"]
+__all__ = ["Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -65,3 +65,17 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
         if breaks:
             line += breaks
             start = match.start() + found.rindex("\n") + 1
+
+
+def looks_continuous(text: str) -> bool:
+    """Tell whether a text has a clause that only a language of continuous queries has.
+
+    >>> looks_continuous("ASK FROM STREAM <u:s> [RANGE 1s] {}"), looks_continuous("ASK { ?s ?p 'WINDOW' }")
+    (True, False)
+    """
+    words = [token.text.upper() if token.kind == "word" else "" for token in tokenize(text)]
+    follows = zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False)
+    return any(
+        first in ("REGISTER", "WINDOW") or (first == "FROM" and "STREAM" in (second, third))
+        for first, second, third in follows
+    )

@@ -32,7 +32,7 @@ class Group:
     """The labels of the triples that some windows hold, up to the position where the first of them reports.
 
     Windows of different ranges and steps share the labels, which generalises the maximal common sub-window of
-    paper 002. If elements may come late, only windows that report at the same instants share them: a late
+    IMaRS. If elements may come late, only windows that report at the same instants share them: a late
     element is put into what a window held at its last report, so the labels must not be ahead of that report.
     """
 

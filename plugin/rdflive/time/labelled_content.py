@@ -1,5 +1,5 @@
 """The content of one window with what it entails, read from labels that tell how long each triple lasts
-(paper 002).
+(IMaRS).
 """
 
 from __future__ import annotations

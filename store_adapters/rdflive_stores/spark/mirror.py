@@ -93,8 +93,8 @@ def mirror(
       `_commit_version`; timestamps have microseconds, in UTC.
 
     Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
-    Rows are ordered by the columns `file`, `offset` and `part` or `topic`, `partition` and `offset` where
-    they are there, which says where a row stands in its source, and otherwise as they come. A transaction
+    If the DataFrame has the columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, rows
+    are applied in their order, which is that of the source; otherwise as they come. A transaction
     that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
 
     `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,

@@ -1,4 +1,4 @@
-"""The queries that can be reformulated: one basic graph pattern (paper 003, Section 2.2)."""
+"""The queries that can be reformulated: one basic graph pattern (Goasdoué et al., Section 2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Non-standard evaluation (paper 003, Section 6.2): blank nodes of the data are constants."""
+"""Non-standard evaluation (Goasdoué et al., Section 6.2): blank nodes of the data are constants."""
 
 from __future__ import annotations
 

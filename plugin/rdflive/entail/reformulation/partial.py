@@ -1,4 +1,4 @@
-"""Partially instantiated queries (paper 003, Section 6.1)."""
+"""Partially instantiated queries (Goasdoué et al., Section 6.1)."""
 
 from __future__ import annotations
 

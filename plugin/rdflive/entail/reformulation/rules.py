@@ -1,4 +1,4 @@
-"""The rules of paper 003, Figure 12, and the fixpoint of them."""
+"""The rules of Goasdoué et al., Figure 12, and the fixpoint of them."""
 
 from __future__ import annotations
 

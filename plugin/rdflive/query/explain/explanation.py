@@ -40,7 +40,7 @@ class Explanation:
 
     @property
     def pattern_class(self) -> PatternClass | None:
-        """The class of the pattern in paper 001: ground, simple var-centric star, ...
+        """The class of the pattern in Gergatsoulis and Damigos: ground, simple var-centric star, ...
 
         None for a query that has several basic graph patterns, or none: see `pattern_classes`.
         """

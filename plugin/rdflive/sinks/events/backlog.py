@@ -33,8 +33,8 @@ class _Entry:
 class Backlog:
     """The changes behind each place, in order; places are the sequences of the commits that led there.
 
-    At least the last `history` places are kept, of together about `rows` solutions. In front of them there
-    are only places that somebody is at.
+    At least the last `history` places are kept, of together about `rows` solutions. Older places are kept
+    only as long as some client is at one of them.
 
     >>> backlog = Backlog(history=10, rows=100)
     >>> backlog.begin(4)

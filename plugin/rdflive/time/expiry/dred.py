@@ -1,4 +1,4 @@
-"""DRed, delete and re-derive: the baseline of paper 002, after Volz, Staab and Motik, for any rules."""
+"""DRed, delete and re-derive: the baseline of IMaRS, after Volz, Staab and Motik, for any rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closure of explicit triples under rules, with labels: paper 002, Section 4, with its errors
+"""The closure of explicit triples under rules, with labels: IMaRS, Section 4, with its errors
 corrected.
 """
 
