@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -225,3 +226,21 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
             stream.advance_to(31)
 
         assert play(interrupted) in expected, place
+
+
+def test_a_mirror_may_be_interrupted_anywhere() -> None:
+    """Afterwards the store is watched no longer than its last subscription."""
+
+    def follow(graph: rdflib.Graph) -> None:
+        feed = b"A <urn:s> <urn:p> <urn:o> .\nTX .\nA <urn:t> <urn:p> <urn:o> .\nTC .\n"
+        rdflive.mirror(graph, io.BytesIO(feed), "rdf-patch", name="log")
+
+    places = lines_of(lambda: follow(rdflib.Graph()))
+    draw = drawn_from("mirror")
+    for place in places if DEEP else draw.sample(places, rounds(80)):
+        graph = rdflib.Graph()
+        raising_at(place, KeyboardInterrupt, lambda graph=graph: follow(graph))
+        with rdflive.subscribe(graph, QUERY) as subscription:
+            graph.add(triple("a"))
+            assert len(subscription.answers()) == len(graph), place
+        assert "Live" not in type(graph.store).__name__, place

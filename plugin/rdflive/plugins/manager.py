@@ -59,30 +59,36 @@ def locked(store: Any) -> Iterator[Adapter]:
             return
 
 
+class _User:
+    """Needs a store to stay hooked, for as long as it exists: so an interruption leaves none behind."""
+
+    __slots__ = ("__weakref__",)
+
+
 @contextmanager
 def hooked(store: Any) -> Iterator[Adapter]:
     """Keep a store hooked inside the block, so that it has the same adapter from beginning to end.
 
     Whoever has it needs no `locked` to find it again: the lock of its capture is enough.
     """
-    mark, adapter = object(), None
+    user, adapter = _User(), None
     try:
         with locked(store) as adapter:
-            adapter.capture.holds.add(mark)
+            adapter.capture.users.add(user)
         yield adapter
     finally:
         if adapter is not None:
             with adapter.capture.reading():
-                adapter.capture.holds.discard(mark)
+                adapter.capture.users.discard(user)
                 release(adapter)
 
 
 def release(adapter: Adapter) -> None:
-    """Unhook a store that nobody listens to and nobody holds; called under its capture's lock."""
+    """Unhook a store that nobody listens to and nobody uses; called under its capture's lock."""
     capture = adapter.capture
     if capture.idle:
         capture.on_batch = None
-        if not capture.holds:
+        if not capture.users:
             with _hooking:
                 adapter.detach()
 

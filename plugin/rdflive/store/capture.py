@@ -128,8 +128,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "holds", "listeners", "lock",
-        "on_batch", "sequence", "state",
+        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "listeners", "lock",
+        "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -139,8 +139,8 @@ class Capture:
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
-        self.holds: set[object] = set()
-        """A mark of each user that needs the store to stay hooked although it does not listen."""
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()
+        """Who needs the store to stay hooked although it does not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
         self.deliveries = Deliveries()
@@ -449,7 +449,7 @@ class Capture:
         """
         self.listeners.clear()
         self.on_batch = None
-        self.holds.clear()
+        self.users.clear()
         self.deliveries = Deliveries()
         self.state, self._owner = IDLE, 0
 
