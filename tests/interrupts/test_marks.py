@@ -187,8 +187,9 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
     "window",
     [rdflive.Tumbling("10s"), rdflive.Sliding("10s"), rdflive.Sliding("10s", step="5s"), rdflive.Count(2)],
 )
+@pytest.mark.parametrize("until", [pytest.param(25, id="no report"), pytest.param(31, id="a report")])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any) -> None:
+def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any, until: int) -> None:
     """What was interrupted is done again, and the next use of the store tells what the windows hold."""
 
     def play(act: Callable[[rdflive.Stream], object]) -> list[Any]:
@@ -213,17 +214,17 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
 
     def act(stream: rdflive.Stream) -> None:
         stream.add(triple("late"), at=21)
-        stream.advance_to(31)
+        stream.advance_to(until)
 
-    expected = play(act), play(lambda stream: stream.advance_to(31))  # it was taken before, or not at all
+    expected = play(act), play(lambda stream: stream.advance_to(until))  # it was taken before, or not at all
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
-    draw = drawn_from("stream", error.__name__, repr(window))
-    for place in places if DEEP else draw.sample(places, rounds(40)):
+    draw = drawn_from("stream", error.__name__, repr(window), until)
+    for place in places if DEEP else draw.sample(places, 40):
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))
-            stream.advance_to(31)
+            stream.advance_to(until)
 
         assert play(interrupted) in expected, place
 
