@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import json
 import signal
@@ -235,6 +236,26 @@ def test_a_row_that_the_store_refuses_supports_nothing(tmp_path: Path, kind: str
     done = rdflive.mirror(dataset, path, form, on_bad="skip", dead_letters=tmp_path / "bad")
     assert "Anne" in objects(dataset)
     assert done.skipped == (kind != "dataset")
+
+
+def test_rows_that_the_store_refuses_do_not_add_up(tmp_path: Path) -> None:
+    """However many there are, the feed is open once and the stack no deeper."""
+    mapping = {"key": ["id"], "subject": "http://e/s", "predicates": {
+        "port": {"predicate": "http://e/h", "object": "http://h:{port}/"}}}  # fmt: skip
+    lines = [{"port": "nix", "_change_type": "insert", "_commit_version": i} for i in range(60)]
+    path = append(tmp_path / "f.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    depths = set[int]()
+
+    def look(_: Entry) -> None:
+        depths.add(len(inspect.stack(0)))
+
+    form = rdflive.feeds.delta_lake({"*": mapping})
+    letters = tmp_path / "bad"
+    done = rdflive.mirror(
+        KINDS["oxigraph dataset"](), path, form, on_bad="skip", dead_letters=letters, on_entry=look
+    )
+    assert done.skipped == 60
+    assert len(depths) == 1
 
 
 @pytest.mark.parametrize("damage", ["cut", "other"])

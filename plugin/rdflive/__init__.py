@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rdflive.api.continuous import register
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
@@ -31,6 +33,7 @@ from rdflive.errors import (
     WaitError,
 )
 from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
+from rdflive.plugins import hookspecs
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
@@ -100,3 +103,6 @@ __all__ = [
     "to_feed",
     "unregister_plugin",
 ]
+
+# its place in 0.1 before the packages, which the reference named: `import rdflive.hookspecs` goes on working
+sys.modules["rdflive.hookspecs"] = hookspecs

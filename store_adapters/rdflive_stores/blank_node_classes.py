@@ -54,6 +54,7 @@ class Surroundings(NamedTuple):
             numbers: dict[BNode, int] = {}
             for quad in quads:
                 nodes = [term for term in quad if isinstance(term, BNode)]
+                # once, also where a node is subject and object of the same quad
                 for node in dict.fromkeys(nodes):
                     if node not in numbers:
                         numbers[node] = len(labels)
@@ -128,6 +129,7 @@ class Classes:
         classes: dict[int, list[int]] = {}
         for node in nodes:
             number = self.of[node]
+            # a class of one cannot split
             if len(self.members[number]) > 1:
                 classes.setdefault(number, []).append(node)
         return classes
@@ -142,6 +144,7 @@ class Classes:
             sure = self._seen(next(node for node in members if node not in unsure))
             like_them = parts.pop(sure, set())
             rest = len(members) - len(nodes) + len(like_them)
+            # the nodes like the sure ones are the largest part; then they need not even be listed
             if all(len(part) <= rest for part in parts.values()):
                 return list(parts.values())
             parts[sure] = members.difference(*parts.values())
@@ -151,6 +154,7 @@ class Classes:
     def _seen(self, node: int) -> tuple[Any, ...]:
         incidences = self._around.incidences[node]
         self._budget.spend(len(incidences) + 1)
+        # sorted, because the quads around a node have no order
         return tuple(
             sorted((shape, tuple(self.of[other] for other in others)) for shape, others in incidences)
         )

@@ -68,6 +68,7 @@ class Overlap:
             circles.append(
                 {node: numbers.setdefault(self._seen(node, inner), len(numbers)) for node in nodes}
             )
+            # no two nodes were told apart that looked alike before, and wider circles tell no more
             if len(numbers) == len(set(inner.values())):
                 break
         return circles[1:]
@@ -116,12 +117,14 @@ class Overlap:
         while self._next:
             candidate = heappop(self._next)
             common, likeness, mine, theirs = candidate
+            # one of the two was matched since, or the pair was pushed again with more in common
             if mine not in self._old or theirs not in self._new or -common != self._common[mine, theirs]:
                 continue
             if -likeness > reach:
                 self._take(mine, theirs)
             else:
                 later.append(candidate)
+        # a sorted list is a heap
         self._next = sorted(later)
 
     def _likeness(self, pair: Pair) -> int:
@@ -146,6 +149,7 @@ class Overlap:
     def _alike(self, old: list[int], new: list[int]) -> Iterator[Pair]:
         for circle in reversed(self._circles):
             waiting: dict[int, list[int]] = {}
+            # reversed, because `pop` takes from the end
             for node in reversed(old):
                 waiting.setdefault(circle[node], []).append(node)
             yield from ((waiting[circle[node]].pop(), node) for node in new if waiting.get(circle[node]))
@@ -161,6 +165,7 @@ class Overlap:
         for old, new in holders.values():
             if len(old) <= _HOLDERS and len(new) <= _HOLDERS:
                 common.update(product(old, new))
+        # by the numbers of the nodes among equals, so that the matching is the same in each run
         for (mine, theirs), _ in sorted(common.items(), key=lambda item: (-item[1], item[0])):
             if mine in self._old and theirs in self._new:
                 self._take(mine, theirs)
@@ -177,6 +182,7 @@ class Overlap:
                 self._matching.get(other, other if self._is_matched(other) else -1) for other in others
             )
             seen[shape, known] += 1
+            # counted: three quads of a kind have more in common with three of them than with two
             yield shape, known, seen[shape, known]
 
     def _is_matched(self, old: int) -> bool:

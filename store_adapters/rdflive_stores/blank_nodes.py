@@ -39,6 +39,7 @@ def relabel(new: Iterable[Quad], old: Iterable[Quad]) -> list[Quad]:
     quads = list(dict.fromkeys(new))
     here = dict.fromkeys(filter(_has_blank_nodes, old))
     there = [quad for quad in quads if _has_blank_nodes(quad)]
+    # the endpoint has given its nodes the labels that they have here
     if here.keys() == set(there):
         return quads
     around = Surroundings.of(here, there)
@@ -111,6 +112,7 @@ def _isomorphism(
     classes = Classes(around, (*old, *new), {node: known[node] for node in (*old, *new, *edge)}, budget)
     if not classes.balanced():
         return None
+    # classes are balanced, so a pair is an old and a new node, and old nodes have the smaller numbers
     matching = {max(pair): min(pair) for pair in classes.members.values() if len(pair) == 2}
     matched = {*matching, *matching.values()}
     rest = [[node for node in nodes if node not in matched] for nodes in (old, new)]
@@ -124,6 +126,7 @@ def _choose(
     around: Surroundings, old: list[int], new: list[int], classes: Classes, budget: Budget, depth: int
 ) -> Matching | None:
     """Match one node of the smallest class with each candidate, until the rest follows."""
+    # with the fewest candidates to try
     smallest = min(classes.members.values(), key=len)
     own = min(smallest)
     free = max(classes.of.values()) + 1

@@ -42,6 +42,7 @@ class EventLog:
     def behind(self, cursor: str) -> Iterator[Entry]:
         """Decode the events after a cursor, up to the one that is the last now."""
         end = self.position()
+        # All before the first is given: a try that fails half-way is made again, and would repeat entries.
         entries = self._requests.attempt(self._url, lambda: list(self._until(cursor, end)))
         yield from entries
 
@@ -55,6 +56,7 @@ class EventLog:
             pause = PAUSE
             try:
                 with self._requests.stream(self._url, self._headers(cursor), (200, 204, *_GONE)) as response:
+                    # this status tells a client to connect no more
                     if response.status == 204:
                         return
                     failed, begin = 0, time.monotonic()

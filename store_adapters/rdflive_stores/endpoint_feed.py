@@ -95,6 +95,7 @@ class EndpointFeed:
         try:
             for sequence, entry in enumerate(source, start=1):
                 yield replace(entry, batch=Batch(entry.batch.changes, sequence))
+        # `close` ends the feed, and is no error
         except Closed:
             return
 
@@ -117,6 +118,7 @@ class EndpointFeed:
         try:
             entries = list(log.behind(cursor))
         except ResyncNeeded as renewed:
+            # a Fault, so that the whole snapshot is tried again
             raise Fault(f"the log began anew while the state was read ({renewed})") from renewed
         for entry in entries:
             if entry.error is not None:
@@ -129,6 +131,7 @@ class EndpointFeed:
         return Snapshot(tuple(quads), f"{kind} {cursor}", {_PATTERNS: str(needed)})
 
     def _polled(self, target: Target) -> Iterator[Entry]:
+        # one for all polls: it knows what it read last, and asks whether that has changed
         pages = self._pages()
         needed = self._needed(target)
         while True:
@@ -150,6 +153,7 @@ class EndpointFeed:
         if kept.get(_PATTERNS) != str(needed):
             raise ResyncNeeded(self.source, "other patterns are needed than were mirrored")
         for entry in _KINDS[kind](self._requests, self._log_url).follow(place, self._every):
+            # to need less than was mirrored does no harm; to need more takes a snapshot
             if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
                 raise ResyncNeeded(self.source, "more patterns are needed than were mirrored")
             if entry is not None:
@@ -169,6 +173,7 @@ class EndpointFeed:
 
     def _state(self, pages: Pages, needed: Needed, target: Target) -> list[Quad] | None:
         """Read what matches, in the spellings and labels of the target; None where nothing has changed."""
+        # the subscriptions are closed by now, and what was mirrored for them goes
         if not needed.patterns:
             return []
         quads = pages.read(needed)
@@ -194,6 +199,7 @@ class EndpointFeed:
             for change in entry.batch.changes
             if any(matches(pattern, change.quad) for pattern in needed.patterns)
         )
+        # only where they are needed: other quads of the log may well have blank nodes
         self._refuse_blank_nodes(change.quad for change in changes)
         return replace(entry, batch=Batch(changes))
 

@@ -80,6 +80,7 @@ class Pages:
             return self._distinct(pages)
         again = self._round(needed, pages)
         if [page.rows.keys for page in pages] != [page.rows.keys for page in again]:
+            # Fresh: a page that has not changed since the first round may have changed since `_last`.
             rounds.append([page._replace(fresh=True) for page in again])
             raise _Torn(
                 f"its {len(pages)} pages of {self._size} rows changed while they were read; a larger page= "
@@ -119,7 +120,9 @@ class Pages:
             reason = f"it gave {received} rows where it counts {expected}"
             if page.total == _UNCOUNTED:
                 reason = f"it gave {received} rows, without the one that counts them"
+            # twice the same number: a limit of the server, and no accident
             if received == before < self._size:
+                # the row with the number of all rows counts too
                 limit = received + (page.total != _UNCOUNTED)
                 advice = f"it seems to give {limit} rows at most: say page={max(1, limit - 1)} or less"
                 raise EndpointError(f"{self._url}: {reason}; {advice}")
@@ -154,4 +157,5 @@ class Pages:
 
 def _is_one_version(pages: list[_Page]) -> bool:
     tags = {page.headers.get("ETag", "") for page in pages}
+    # a weak tag (`W/"1"`) may stand for several states
     return len(tags) == 1 and tags.pop().startswith('"')

@@ -120,6 +120,7 @@ class PatchLog:
             raise ResyncNeeded(
                 self._url, f"the log has changed in front of byte {place.end}, up to where it was read"
             )
+        # the last line is not there yet while it has no end
         stream = io.BytesIO(body[: body.rfind(b"\n") + 1])
         stream.seek(known)
         for line in to_lines(stream, self._url, number=place.number, end=place.end):

@@ -36,6 +36,7 @@ class Needed:
         """Keep the most general patterns; a blank node in one means something only here: it is dropped."""
         distinct = dict.fromkeys(map(_without_blank_nodes, patterns))
         kept = (q for q in distinct if not any(_covers(other, q) for other in distinct if other != q))
+        # sorted, so that equal needs are equal texts: a mirror compares them with those it kept
         return cls(tuple(sorted(kept, key=_branch)))
 
     @property
@@ -125,4 +126,5 @@ def _spelled(name: str, literal: Literal) -> str:
     if literal.datatype in _PLAIN:
         plain = write_term(Literal(str(literal)))
         return f"VALUES {name} {{ {plain} {plain}^^{write_term(XSD.string)} }}"
+    # `sameTerm`, because NaN does not equal itself
     return f"FILTER({name} = {text} || sameTerm({name}, {text}))"

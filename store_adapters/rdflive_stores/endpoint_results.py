@@ -50,6 +50,7 @@ def read_rows(answer: Answer, *, construct: bool) -> Rows:
     try:
         rows = list(_read_triples(answer.body) if construct else _read_json(answer.body))
         counts = [_count(term) for _, term in rows if not isinstance(term, Quad)]
+    # RecursionError is for JSON that is nested too deeply
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise Fault(f"the answer is malformed or cut: {type(error).__name__}: {error}") from error
     quads = [(key, quad) for key, quad in rows if isinstance(quad, Quad)]

@@ -14,10 +14,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction
-from rdflive_stores.oxigraph_kept import has_kept
-from rdflive_stores.oxigraph_store import LiveStore
-from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
-from rdflive_stores.rdflib_graphs import (
+from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
     default_graph,
@@ -30,6 +27,9 @@ from rdflive_stores.rdflib_graphs import (
     put_away,
     reduce_as,
 )
+from rdflive_stores.oxigraph_kept import has_kept
+from rdflive_stores.oxigraph_store import LiveStore
+from rdflive_stores.oxigraph_terms import is_possible, to_native, to_rdflib, to_value
 
 if TYPE_CHECKING:
     from oxrdflib import OxigraphStore
@@ -88,6 +88,7 @@ class LiveStoreAdapter:
             for quad in self._matching(pattern, key):
                 yield quad.subject, quad.predicate, quad.object
             return
+        # the store gives a triple once for each graph that holds it
         seen = set()
         for quad in self._matching(pattern, None):
             triple = quad.triple
@@ -106,6 +107,7 @@ class LiveStoreAdapter:
 
     def _matching(self, pattern: TermPattern, graph: Any) -> Iterable[Any]:
         live = self._open()
+        # pyoxigraph raises TypeError for a literal as subject; a pattern with one just has no match
         matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
         return matching
 

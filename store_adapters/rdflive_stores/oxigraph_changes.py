@@ -71,6 +71,7 @@ def _matching(native: Store, pattern: Pattern) -> Iterable[Quad]:
     if s is None or p is None or o is None or graph is None:
         matching: Iterable[Quad] = visible(native).quads_for_pattern(s, p, o, graph)
         return matching
+    # `in` takes any spelling of a number, but the quad is recorded, and listeners know the stored one
     quad = canonical_quad(Quad(s, p, o, graph))
     return (quad,) if quad in native else ()
 
@@ -87,6 +88,7 @@ def _record_union(native: Store, capture: Capture, went: _Graphs, came: _Graphs)
         is_held, was_held = False, triple in went
         for quad in seen.quads_for_pattern(s, p, o, None):
             is_held = True
+            # it was held before: it went from some graph, or this one did not just get it
             if was_held or quad.graph_name not in takers:
                 was_held = True
                 break

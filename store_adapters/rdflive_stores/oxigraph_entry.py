@@ -48,6 +48,7 @@ class Entry:
 
     def changed(self, native: Store) -> tuple[list[Quad], list[Quad]]:
         """Give the quads to delete and to insert; without updates those that really go and come."""
+        # updates come first and may insert or delete a quad, so then each change is written
         texts = self._updates
         went = [quad for quad, sign in self._signs.items() if sign < 0 and (texts or quad in native)]
         came = [quad for quad, sign in self._signs.items() if sign > 0 and (texts or quad not in native)]

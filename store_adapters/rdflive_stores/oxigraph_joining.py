@@ -52,6 +52,7 @@ def _checked(update: str, options: Mapping[str, Any]) -> tuple[str, str]:
     start = _start(update)
     prologue, body = update[:start], update[start:]
     if body:
+        # behind a line feed, because a comment at the end would swallow the semicolon
         for end in ("\n;\n", "\n"):
             try:
                 _stopped().update(prologue + _FAIL + body + end + _NEXT, **options)

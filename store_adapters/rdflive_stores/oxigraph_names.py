@@ -70,6 +70,7 @@ class Names:
         if self._base is None:
             return None
         try:
+            # there is no function for this, so a document of one triple has the IRI resolved
             turtle = parse(f"<{iri}> a <{iri}> .", RdfFormat.TURTLE, base_iri=self._base)
             subject = next(turtle).subject
         except (SyntaxError, ValueError):
@@ -89,6 +90,7 @@ def named_graphs(
     [('GRAPH', <NamedNode value=urn:a>), ('DROP', None)]
     """
     names = Names(base_iri, prefixes)
+    # `\u0047RAPH` is GRAPH: SPARQL replaces these escapes before it looks for tokens (19.2)
     tokens = list(tokenize(_CODE_POINT.sub(_character, text)))
     if is_doubtful(tokens):
         yield "", None

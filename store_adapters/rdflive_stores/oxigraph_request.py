@@ -49,6 +49,7 @@ def execute(
         return
     prologue, joined = join_updates(updates, options)
     if hide_kept:
+        # first so that the updates do not find the graph, then for what they may have put into it
         joined = _DROP + joined + _DROP
         came = [*dict.fromkeys([*kept_quads(native), *came]).keys() - set(went)]
     try:

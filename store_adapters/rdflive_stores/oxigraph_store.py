@@ -109,6 +109,7 @@ class LiveStore:
                     s, p, o, graph = quad
                     if graph == KEPT:
                         refuse_kept(graph)
+                    # no `finally`: what interrupts this must leave the flag, see `Capture`
                     capture.state = state | WRITING
                     native.add(quad)
                     capture.record(1, s, p, canonical(o), graph)
@@ -246,7 +247,7 @@ class LiveStore:
         return False
 
     def _unchecked(self, write: Callable[..., None], *args: Any, **options: Any) -> bool:
-        """Do the same with quads that nobody has looked at, unless something is kept in the reserved graph.
+        """Do as `_unheard` with quads that nobody has looked at, unless the reserved graph holds something.
 
         If they turn out to have created that graph, it is dropped, and the error says so.
         """

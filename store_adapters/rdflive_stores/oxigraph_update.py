@@ -126,6 +126,7 @@ class _Scanner:
             touched = [self._graph(), source] if keyword == "MOVE" else [self._graph()]
         else:
             touched = [self._graph()]
+        # a new graph is empty, so no quad changes
         if keyword != "CREATE":
             self._patterns.update(dict.fromkeys((None, None, None, graph) for graph in touched))
 
@@ -167,6 +168,7 @@ class _Scanner:
                     break
             if not self._accept(";"):
                 return
+            # SPARQL lets a semicolon be repeated, and stand at the end
             while self._accept(";"):
                 pass
             if self._tokens[self._at].text.upper() in (".", "}", "GRAPH"):
@@ -229,6 +231,7 @@ class _Scanner:
                     closing.append(_CLOSING[token.text])
                 elif token.text in _CLOSING.values() and closing.pop() != token.text:
                     raise _UnclearError
+            # comparisons are inside parentheses only
             elif token.kind == "iri" and closing[-1] == ")" and may_compare(previous, token):
                 raise _UnclearError
             previous = token

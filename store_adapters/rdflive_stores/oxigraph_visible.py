@@ -83,6 +83,7 @@ class Visible:
         if default_graph is not None:
             default_graph = _others(default_graph)
         elif use_default_graph_as_union:
+            # the store's own union would take the reserved graph in, so the graphs are listed
             use_default_graph_as_union, default_graph = False, [_DEFAULT, *self.named_graphs()]
         if named_graphs is not None:
             named_graphs = _others(named_graphs)
@@ -101,8 +102,9 @@ class Visible:
     def _dataset(
         self, query: str, base_iri: str | None, prefixes: Mapping[str, str] | None, default_graph: Any
     ) -> tuple[Any, Any]:
-        """Give the graphs of a query where its own say would show the reserved one; None leaves it that."""
+        """Give the default and the named graphs that a query may see; None where its clauses may decide."""
         words = str(query).upper()  # the store itself refuses what is no string
+        # such a query reads the default graph alone, and need not be scanned
         if "GRAPH" not in words and "FROM" not in words:
             return default_graph, None
         given = list(named_graphs(query, base_iri=base_iri, prefixes=prefixes))

@@ -13,7 +13,7 @@ from rdflive.errors import UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import Adapter, Capture, GraphKey, QuadTerms, Transaction, Writable, value_of
-from rdflive_stores.rdflib_graphs import (
+from rdflive.store.rdflib_graphs import (
     ADAPTER,
     default_graph,
     hook,
@@ -129,6 +129,7 @@ def _live_class(plain: Any) -> Any:
             in_batch(self, plain.remove, self, spo, context)
 
         def rollback(self) -> None:
+            # it takes the operations back one by one
             in_batch(self, plain.rollback, self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:

@@ -18,7 +18,7 @@ from rdflive.errors import UnsupportedStoreError
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.store import UNION, Adapter, GraphKey, QuadTerms, Transaction, WriteRefusedError
-from rdflive_stores.rdflib_graphs import (
+from rdflive.store.rdflib_graphs import (
     ADAPTER,
     capture_of,
     default_graph,
@@ -116,11 +116,13 @@ class SimpleMemoryAdapter:
         """Apply one entry of a feed; if an update raises, what was done before it is undone."""
         changes, updates = transaction.changes, transaction.updates
         check_terms(changes)
+        # before anything is written: it refuses what is no name of a graph
         contexts = {key: self._context(key) for key in {quad[3] for quad in changes}}
 
         def write() -> None:
             with ExitStack() as stack:
                 if updates:
+                    # entered first and so left last: taking changes back adds graphs too
                     self._restore_graphs(stack)
                 stack.enter_context(self.capture.undoing(self._undo))
                 for text in updates:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from rdflive.model import Triple
 from rdflive.store import OPEN, UNION, WRITING, Capture
 from rdflive.store.capture import thread
-from rdflive_stores.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
+from rdflive.store.rdflib_graphs import ADAPTER, capture_of_watched, in_batch, live_class, reduce_as
 
 __all__ = ["live_memory", "live_simple_memory"]
 
@@ -124,8 +124,10 @@ def live_memory(plain: Any) -> type[Any]:
                     own = graphs.get(name)
                     held = 0 if own is None else len(own)
                     union = len(graphs[None]) if wants_union else 0
+                    # no `finally`: what interrupts this must leave the flag, see `Capture`
                     capture.state = state | WRITING
                     plain.add(self, triple, context)
+                    # a graph has its set from its first triple on
                     if own is None or len(own) != held:
                         s, p, o = triple
                         if identifier is not None:  # else written past every graph: the union alone has it

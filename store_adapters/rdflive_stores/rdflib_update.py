@@ -20,8 +20,8 @@ from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.store import WriteRefusedError
+from rdflive.store.rdflib_graphs import default_graph
 from rdflive.syntax.parsing import parse_update
-from rdflive_stores.rdflib_graphs import default_graph
 
 __all__ = ["run_update"]
 
@@ -64,6 +64,7 @@ def _delete_where(context: QueryContext, operation: Any) -> None:
     where = BGP(operation.triples)
     for name, triples in operation.quads.items():
         where = Join(where, GraphPattern(name, BGP(triples)))
+    # all of them before the first change, which the pattern must not see
     solutions = list(evalPart(context, where))
     _change(context, _target(context, None), solutions, operation, Graph.remove)
 
@@ -74,6 +75,7 @@ def _modify(context: QueryContext, operation: Any) -> None:
         where = _context(_using(context, operation.using), operation)
     else:
         where = context.pushGraph(target) if operation.withClause else context
+    # Once, on the state before: then all deletes, then all inserts (SPARQL 1.1 Update, 3.1.3).
     solutions = list(evalPart(where, operation.where))
     _change(context, target, solutions, operation.delete, Graph.remove)
     _change(context, target, solutions, operation.insert, Graph.add)

@@ -54,6 +54,7 @@ def apply_changes(
 
 def keep_entries(store: Any, name: str, keep: Mapping[str, str | None]) -> None:
     """Remember texts under a name; None forgets the key."""
+    # nothing is left on a store that keeps nothing
     if not keep:
         return
     entries: dict[str, str] = vars(store).setdefault(KEPT, {}).setdefault(name, {})
@@ -78,6 +79,7 @@ def restoring_graphs(graphs: set[Any]) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # in place, because the store itself has this set
         graphs.clear()
         graphs.update(before)
         raise

@@ -27,7 +27,7 @@ THRESHOLDS = {
 
 
 def draw(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Make Figures 14 to 17 of paper 003 of the section's rows, by the names of their files."""
+    """Make Figures 14 to 17 of Goasdoué et al. of the section's rows, by the names of their files."""
     named = {row["what"]: row for row in rows}
     queries = [row for row in rows if "ref" in row]
     sizes = [row for row in rows if row["what"] == "saturation"]
@@ -66,7 +66,7 @@ def draw(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def draw_expiry(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Make Figure 7 of paper 002 of the section's rows, once for each kind of data."""
+    """Make Figure 7 of IMaRS of the section's rows, once for each kind of data."""
     series = {"labels": "labels", "DRed": "dred", "keep all": "keep-all", "recompute": "recompute"}
     pictures = {}
     for what in dict.fromkeys(row["what"] for row in rows):

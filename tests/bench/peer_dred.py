@@ -1,6 +1,6 @@
 """DRed, the textbook way to maintain what rules derive: over-delete, re-derive, insert semi-naively.
 
-It works on triples of integers, by the four rules of paper 003, Figure 8, over the explicit schema. All
+It works on triples of integers, by the four rules of Goasdoué et al., Figure 8, over the explicit schema. All
 that a rule looks up is indexed: pairs by property, members by class, how often a node is a subject or an
 object of a property, and the schema in both directions. Nothing of it goes through a store.
 """

@@ -1,4 +1,4 @@
-"""(n) The experiment of paper 002, Figure 7: what a slide of a window costs, by how its content expires."""
+"""(n) The experiment of IMaRS, Figure 7: what a slide of a window costs, by how its content expires."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Triple = tuple[Any, Any, Any]
 
 
 def run(sizes: Sizes) -> Section:
-    """Measure the three experiments of paper 004's Section 6."""
+    """Measure the three experiments of SPECTRA's Section 6."""
     section = Section(
         "match",
         f"{sizes.events:,} events of 10 to 15 triples, events of other sizes, and windows",

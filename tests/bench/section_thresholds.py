@@ -1,4 +1,4 @@
-"""(m) The experiments of paper 003, Figures 14 to 17, on the bibliography: when saturation pays off."""
+"""(m) The experiments of Goasdoué et al., Figures 14 to 17, on the bibliography: when saturation pays off."""
 
 from __future__ import annotations
 

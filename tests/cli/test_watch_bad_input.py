@@ -38,9 +38,9 @@ BAD = [
     ({"query": "."}, ".: no such file, and not the text of a query"),
     ({"query": "service.rq"}, "service.rq, line 3, column 2: SERVICE cannot"),
     ({"changes": "none.rdfp"}, absent("none.rdfp")),
-    ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: debezium, "),
+    ({"changes": "data.ttl"}, "data.ttl: no change-feed format ends in '.ttl'; name one of: "),
     ({"changes": "."}, ".: no change-feed format ends in ''"),
-    ({"changes": "c.jsonl"}, "c.jsonl: several feeds are JSON Lines; say with --format which: debezium, "),
+    ({"changes": "c.jsonl"}, "c.jsonl: several feeds are JSON Lines; say with --format which: "),
     ({"changes": "c.json.gz"}, "c.json.gz: several feeds are JSON Lines"),
     (
         {"changes": "http://e/sparql"},
@@ -82,7 +82,8 @@ def test_bad_input_ends_with_its_place(
 def test_an_unknown_format_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     """--format takes what the plugins offer."""
     assert watch("--format", "turtle") == 2
-    assert "unknown change-feed format 'turtle'; offered: debezium, " in capsys.readouterr().err
+    assert "unknown change-feed format 'turtle'; offered: " in (said := capsys.readouterr().err)
+    assert "debezium, " in said
 
 
 @pytest.mark.parametrize(

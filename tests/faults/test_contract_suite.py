@@ -11,9 +11,9 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.plugins.stores.memory import Memory
 
 from rdflive.store import Capture, Transaction
+from rdflive.store.rdflib_graphs import ADAPTER, default_graph
 from rdflive.testing import AdapterContract, check_fuzz, check_operation
 from rdflive.testing.operations import DATASET_OPERATIONS, GRAPH_OPERATIONS, NAMES
-from rdflive_stores.rdflib_graphs import ADAPTER, default_graph
 from rdflive_stores.rdflib_memory import MemoryAdapter
 from rdflive_stores.rdflib_memory_live import live_memory
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import tracemalloc
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ from rdflive.feeds.nquads import NQUADS
 def test_lines_end_as_in_nquads(content: bytes, lines: list[str]) -> None:
     """LF, CR and CRLF end a line and nothing else does; a byte order mark in front is dropped."""
     assert [line.text for line in to_lines(io.BytesIO(content), "x")] == lines
+
+
+def test_lines_that_end_with_cr_do_not_wait_for_the_end_of_the_stream() -> None:
+    """What comes behind a CR tells that no LF does."""
+    given: list[str] = []
+
+    def stream() -> Iterator[bytes]:
+        for number in range(3):
+            given.append(f"piece {number}")
+            yield b"line %d\r" % number
+
+    lines = to_lines(stream(), "x")
+    assert (next(lines).text, given) == ("line 0", ["piece 0", "piece 1"])
+    assert [line.text for line in lines] == ["line 1", "line 2"]
 
 
 def test_bytes_that_are_not_utf8_have_a_fault() -> None:

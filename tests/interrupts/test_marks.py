@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -186,8 +187,9 @@ def test_the_first_subscription_of_a_store_may_be_interrupted_anywhere() -> None
     "window",
     [rdflive.Tumbling("10s"), rdflive.Sliding("10s"), rdflive.Sliding("10s", step="5s"), rdflive.Count(2)],
 )
+@pytest.mark.parametrize("until", [pytest.param(25, id="no report"), pytest.param(31, id="a report")])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any) -> None:
+def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window: Any, until: int) -> None:
     """What was interrupted is done again, and the next use of the store tells what the windows hold."""
 
     def play(act: Callable[[rdflive.Stream], object]) -> list[Any]:
@@ -212,16 +214,34 @@ def test_a_stream_may_be_interrupted_anywhere(error: type[BaseException], window
 
     def act(stream: rdflive.Stream) -> None:
         stream.add(triple("late"), at=21)
-        stream.advance_to(31)
+        stream.advance_to(until)
 
-    expected = play(act), play(lambda stream: stream.advance_to(31))  # it was taken before, or not at all
+    expected = play(act), play(lambda stream: stream.advance_to(until))  # it was taken before, or not at all
     places: list[Any] = []
     play(lambda stream: places.extend(lines_of(lambda: act(stream))))
-    draw = drawn_from("stream", error.__name__, repr(window))
-    for place in places if DEEP else draw.sample(places, rounds(40)):
+    draw = drawn_from("stream", error.__name__, repr(window), until)
+    for place in places if DEEP else draw.sample(places, 40):
 
         def interrupted(stream: rdflive.Stream, place: Any = place) -> None:
             raising_at(place, error, lambda: act(stream))
-            stream.advance_to(31)
+            stream.advance_to(until)
 
         assert play(interrupted) in expected, place
+
+
+def test_a_mirror_may_be_interrupted_anywhere() -> None:
+    """Afterwards the store is watched no longer than its last subscription."""
+
+    def follow(graph: rdflib.Graph) -> None:
+        feed = b"A <urn:s> <urn:p> <urn:o> .\nTX .\nA <urn:t> <urn:p> <urn:o> .\nTC .\n"
+        rdflive.mirror(graph, io.BytesIO(feed), "rdf-patch", name="log")
+
+    places = lines_of(lambda: follow(rdflib.Graph()))
+    draw = drawn_from("mirror")
+    for place in places if DEEP else draw.sample(places, rounds(80)):
+        graph = rdflib.Graph()
+        raising_at(place, KeyboardInterrupt, lambda graph=graph: follow(graph))
+        with rdflive.subscribe(graph, QUERY) as subscription:
+            graph.add(triple("a"))
+            assert len(subscription.answers()) == len(graph), place
+        assert "Live" not in type(graph.store).__name__, place

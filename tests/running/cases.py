@@ -19,6 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KILLS = "tests/spark/test_kills.py::test_what_is_killed_goes_on_where_it_was"
 MOVED = {
+    "tests/adapters/endpoint/test_endpoint_http.py::": "tests/adapters/endpoint/test_endpoint_requests.py::",
+    "tests/feeds/tables/test_rows.py::": "tests/feeds/tables/test_held_rows.py::",
+    "tests/resume/test_rows.py::": "tests/resume/test_row_texts.py::",
     "tests/adapters/test_planted_faults.py::": "tests/faults/test_contract_suite.py::",
     "tests/server/test_isolated.py::test_serving_is": "tests/test_forking.py::test_serving_is",
     "tests/server/test_isolated.py::": "tests/server/isolation/test_children.py::",
@@ -35,6 +38,7 @@ MOVED = {
         "tests/server/test_quick_queries.py::test_one_pattern_with_few_matches_opens_quickly"
     ),
     "tests/server/test_small.py::": "tests/server/test_quick_queries.py::",
+    "tests/sinks/test_webhook.py::test_retry_after": "tests/http/test_answers.py::test_retry_after",
     "tests/spark/test_kill_mirror.py::test_a_killed_mirror_loses_nothing_and_applies_nothing_twice": (
         f"{KILLS}[mirror]"
     ),
@@ -44,11 +48,18 @@ MOVED = {
 }
 """The beginnings of names that are others now."""
 CHANGED = {
+    "tests/cli/test_watch_bad_input.py::test_bad_input_ends_with_its_place",
+    "tests/docs/test_snippets.py::test_doctests_of_a_module_pass",
+    "tests/faults/test_faults.py::test_code_without_a_fault_passes",
+    "tests/faults/test_faults.py::test_planted_fault_is_caught",
     "tests/engine/operators/test_left_join.py::test_left_join_of_examples",
     "tests/engine/operators/test_slice.py::test_slice_of_examples",
     "tests/feeds/test_event_stream.py::test_events_are_parsed_as_the_standard_says",
     "tests/sinks/events/test_log.py::test_large_events_are_written_in_pieces",
     "tests/sinks/test_ndjson.py::test_ndjson_terms_are_those_of_sparql_results",
+    "tests/sinks/test_webhook.py::test_webhook_can_be_closed_while_it_waits",
+    "tests/sinks/test_webhook.py::test_webhook_cannot_use_a_proxy_that_is_none_of_http",
+    "tests/sinks/test_webhook.py::test_webhook_waits_as_long_as_the_server_says",
     "tests/test_subscription.py::test_a_graph_that_is_dropped_takes_its_subscriptions_with_it",
 }
 """Tests that got more parameters, or examples before others, which pytest names by their place."""

@@ -191,3 +191,25 @@ def test_no_header_can_be_smuggled_in(open_server: Serving, split: str) -> None:
         answer = raw(open_server, request + HOST + b"Connection: close\r\n\r\n")
         head = answer.partition(b"\r\n\r\n")[0].lower()
         assert not any(line.startswith(b"x-injected") for line in head.replace(b"\n", b"\r\n").split(b"\r\n"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "secure"), [(None, False), ("http", False), ("https", True), ("HTTPS, http", True)]
+)
+def test_the_cookie_of_a_token_is_secure_where_the_page_is(
+    guarded: Serving, scheme: str | None, secure: bool
+) -> None:
+    """A proxy that does TLS says so in a header."""
+    body = b"token=" + TOKENS["read"].encode()
+    told = b"" if scheme is None else b"X-Forwarded-Proto: %s\r\n" % scheme.encode()
+    head = b"POST /login HTTP/1.1\r\n" + HOST + told + b"Content-Length: %d\r\n\r\n" % len(body)
+    answer = raw(guarded, head + body)
+    assert answer.startswith(b"HTTP/1.1 303")
+    cookie = answer.lower().partition(b"set-cookie:")[2].partition(b"\r\n")[0]
+    assert (b"secure" in cookie) == secure
+
+
+def test_a_token_that_no_cookie_can_hold_is_refused(open_server: Serving) -> None:
+    """The form comes again, although a server without tokens takes any other."""
+    assert status(open_server, "POST", "/login", "token=€".encode()) == 401
+    assert status(open_server, "POST", "/login", b"token=any") == 303

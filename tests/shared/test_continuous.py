@@ -7,8 +7,8 @@ import json
 import pytest
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.syntax.tokens import tokenize
-from rdflive.time.languages import looks_continuous, parse_continuous
+from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.time.languages import parse_continuous
 from support.effort import in_turn
 from support.shared import SHARED, shared
 

@@ -1,4 +1,4 @@
-"""The examples of paper 003 and its errata that concern reformulation (Section 6)."""
+"""The examples of Goasdoué et al. and its errata that concern reformulation (Section 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worked examples of paper 003 and its regression cases, but for those about reformulations as such."""
+"""The worked examples of Goasdoué et al. and regression cases, but for those about reformulations as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worked example of paper 002 and the cases of its errata, on the closure itself."""
+"""The worked example of IMaRS and the cases of its errata, on the closure itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases of paper 004 (SPECTRA): a filtered view, a shared predicate, and what Theorem 5.1 loses."""
+"""The cases of SPECTRA: a filtered view, a shared predicate, and what Theorem 5.1 loses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph entails, by the book: the ten rules of Figures 6 and 7 of paper 003, until nothing is new.
+"""What a graph entails, by the book: the ten rules of Goasdoué et al., Figures 6 and 7, to the fixpoint.
 
 Made for tests on few triples: every rule is tried on every pair. A triple with a literal subject, or a
 predicate that is not an IRI, is never derived. The schema is closed first (Figure 6), and that may lead

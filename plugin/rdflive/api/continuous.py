@@ -62,6 +62,7 @@ def register(
     default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
     windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
     read = [stream for stream, _ in (*default, *windows.values())]
+    # the graph that one of them stands beside; streams that were made alone are put beside it
     graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
     for stream in read:
         stream.stand_beside(graph)

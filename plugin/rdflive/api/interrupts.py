@@ -32,6 +32,7 @@ def interrupt_later() -> Iterator[None]:
             signal.default_int_handler(number, frame)
 
     try:
+        # inside `try`, so that nothing can come between this line and the `finally`
         signal.signal(signal.SIGINT, handle)
         yield
     finally:

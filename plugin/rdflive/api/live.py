@@ -22,8 +22,8 @@ from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
+from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
-from rdflive.time.languages import looks_continuous
 from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 
@@ -117,6 +117,7 @@ def subscribe(
     journal = None
     if resume is not None:
         identity = query_identity(parsed, _namespaces(graph, initNs))
+        # other entailment gives other answers, so to the file it is another query
         journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
     return open_subscription(
         graph,
@@ -171,6 +172,7 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - use
     not seen (`Subscription.resync` reads it again). Without a store a new one in memory is made.
     """
     try:
+        # imported here, because it is an extra
         import pyoxigraph
     except ImportError as error:
         raise RdfliveError("LiveStore needs pyoxigraph: pip install 'rdflive[oxigraph]'") from error
@@ -216,6 +218,7 @@ def _parse(
     try:
         return parse_query(query, init_ns=_namespaces(graph, init_ns), init_bindings=init_bindings)
     except QuerySyntaxError as error:
+        # the parser stops at the first window, and its error does not say why
         if looks_continuous(query):
             message = f"{error}; a text that declares its windows is for rdflive.register"
             raise QuerySyntaxError(message, line=error.line, column=error.column) from error

@@ -50,6 +50,7 @@ def match(
     0 1
     1 2
     """
+    # True is an int, and no number of processes
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers is {workers!r}; give the number of processes, 1 or more")
     if workers > 1 and window is not None:

@@ -81,9 +81,11 @@ def mirror(
     """
     letters = _dead_letters(on_bad, dead_letters, source)
     feed = _open(source, format, follow)
+    # the next open file, or the next input, need not be the same feed
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
     read = None if snapshot is None else partial(_read_snapshot, snapshot)
+    # hooked for the whole run, so that plugins are not asked for the adapter at each entry
     with manager.hooked(manager.store_of(graph)) as adapter:
         target = GraphTarget(graph, adapter)
         return MirrorRun(target, feed, name, read, letters, on_entry, on_resync).run(cursor)
@@ -146,6 +148,7 @@ def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Sour
         raise ValueError("on_bad='skip' and dead_letters=PATH go together: nothing is thrown away")
     if path is None:
         return None
+    # each bad record would be appended to what is read
     if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(path):
         raise ValueError(f"dead_letters={os.fspath(path)!r} is the feed itself; give another file")
     return DeadLetters(path)

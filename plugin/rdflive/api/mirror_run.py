@@ -97,21 +97,22 @@ class MirrorRun:
 
     def _follow(self) -> ResyncNeeded | None:
         """Apply what comes, to the end of the feed or to where it needs a resync."""
-        entries = self.feed.entries(self.done.cursor, self._own(), self.target)
-        try:
-            while True:
-                try:
-                    entry = next(entries)
-                except StopIteration:
-                    return None
-                except ResyncNeeded as need:
-                    return need
-                if self._apply(entry):
-                    return self._follow()
-        finally:
-            close = getattr(entries, "close", None)  # a generator may hold a file or a connection
-            if close is not None:
-                close()
+        while True:
+            entries = self.feed.entries(self.done.cursor, self._own(), self.target)
+            try:
+                begins_anew = False
+                while not begins_anew:
+                    try:
+                        entry = next(entries)
+                    except StopIteration:
+                        return None
+                    except ResyncNeeded as need:
+                        return need
+                    begins_anew = self._apply(entry)
+            finally:
+                close = getattr(entries, "close", None)  # a generator may hold a file or a connection
+                if close is not None:
+                    close()
 
     def _apply(self, entry: Entry) -> bool:
         """Apply an entry or skip it; true where its feed must be taken up again from what is kept.
@@ -128,6 +129,7 @@ class MirrorRun:
                         raise
                     error = self._refusal(entry, cause)
                     anew = bool(entry.kept) and entry.frame != self.refused
+                    # a stream cannot be read again, so it cannot be taken up from what is kept
                     if anew and isinstance(self.feed, FileFeed) and self.feed.is_stream:
                         raise error from cause
                     self.refused = entry.frame
@@ -137,9 +139,8 @@ class MirrorRun:
                 self.letters(error, entry.frame)
                 self._skip(entry)
         finally:
-            del (
-                error
-            )  # its traceback leads here: what was interrupted in it would wait for the garbage collector
+            # its traceback leads here: what was interrupted in it would wait for the garbage collector
+            del error
         if self.on_entry is not None:
             self.on_entry(entry)
         return anew
@@ -177,6 +178,7 @@ class MirrorRun:
         """Replace what the graph holds in one commit."""
         old = {} if self.name is None else self.target.kept(self.name)
         new = {_OWN + key: text for key, text in snapshot.kept.items()}
+        # None forgets a key: what the feed kept goes with the state that it was about
         keep = {**dict.fromkeys(old), **new, _CURSOR: snapshot.cursor}
         with interrupt_later():
             self.target.replace(snapshot.quads, self.name or "", keep if self.name is not None else {})
@@ -192,6 +194,7 @@ class MirrorRun:
 
 def _is_refusal(cause: Exception, entry: Entry) -> bool:
     """Tell what a store says of an entry from what has happened to the store."""
+    # these say something of the disk or the store; the next entry would fail too
     if isinstance(cause, OSError | UnsupportedStoreError | ClosedError):
         return False
     if isinstance(cause, ValueError | SyntaxError | RdfliveError | RecursionError):

@@ -53,6 +53,7 @@ class Windows:
         if not self.streams and (self.expiry, self.output, self.expires) != ("auto", "delta", False):
             raise ValueError("expiry=, output= and expires= go with a stream and a window of it")
         for stream, window in self._all:
+            # the class `Sliding` has the attributes that make a window too
             known = isinstance(window, Window) and not isinstance(window, type)
             if not isinstance(stream, Stream) or not known:
                 raise TypeError(
@@ -90,6 +91,7 @@ class Windows:
         windowing = Windowing(
             default=tuple(Source(stream.timeline, window) for stream, window in self.default),
             named={name: (Source(stream.timeline, window),) for name, (stream, window) in self.named.items()},
+            # a stream that stands alone has no graph that its windows could be merged with
             beside=self.beside if self.beside is not True else not all(s.is_alone for s in self.streams),
             expiry=self.expiry,
             every=self.output == "rstream",
@@ -145,9 +147,12 @@ def open_subscription(
             undo.callback(subscription.close)
             for stream in windows.streams:
                 stream.opened(adapter)
+            # set only then, because each write has to make a `Batch` for it
             if manager.listens("rdflive_batch"):
                 adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
+        # the initial delta, now that the lock is free
         adapter.capture.deliver()
+        # the initial delta could not be written to the journal
         if isinstance(subscription.last_error, ResumeError) and subscription.closed:
             raise subscription.last_error
         undo.pop_all()

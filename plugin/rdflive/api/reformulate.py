@@ -63,7 +63,7 @@ def reformulate(
 
 
 class Reformulation:
-    """The union of partially instantiated queries that a query becomes (paper 003, Section 6).
+    """The union of partially instantiated queries that a query becomes (Goasdoué et al., Section 6).
 
     `queries` lists its members, `evaluate` answers it on a graph, `to_sparql` writes it as one query. A
     member is made when it is listed; the other two work atom by atom and never need the whole union.
@@ -150,6 +150,7 @@ class _StoreReader:
     def __init__(self, adapter: Adapter, graph: Any) -> None:
         self._adapter = adapter
         self._key = adapter.graph_key(graph)
+        # each library of terms has one class for literals and one for IRIs
         self._literal = type(adapter.to_native(rdflib.Literal("")))
         self._iri = type(adapter.to_native(rdflib.RDF.type))
 
@@ -177,6 +178,7 @@ class _StoreReader:
 
 def _known(schema: Any) -> KnownSchema:
     """Read the schema triples now, and make the function that reads the rest if it is asked for."""
+    # text is a sequence too; like anything else that is no graph, it is refused below
     if isinstance(schema, Sequence | Set | Iterator) and not isinstance(schema, rdflib.Graph | str | bytes):
         given = tuple(map(_triple, schema))
         return KnownSchema(given, lambda: Used.of(given))

@@ -133,6 +133,7 @@ class SaturatedGraph(rdflib.Graph):
                 native = self._native(pattern)
             except ValueError:
                 return []
+            # a list: a generator would go on when the lock is free
             return list(filter(None, map(self._in_rdflib, self._live().entailment.triples(native))))
 
     def _in_rdflib(self, triple: Any) -> Any:

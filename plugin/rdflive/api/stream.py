@@ -176,6 +176,7 @@ class Stream:
                 raise ValueError(
                     f"at={at!r} does not go with clock='wall', where elements are of the present"
                 )
+            # the wall clock may be set back, and time in a stream does not go back
             return max([to_instant(self._wall()), *self._known()])
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
@@ -193,6 +194,8 @@ class Stream:
         adapter = self._adapter
         if adapter is not None:
             with adapter.capture.reading():
+                # A store with open windows stays hooked, so this is its adapter. Otherwise the last window
+                # was closed, or the graph beside the stream replaced, before the lock was taken.
                 if self.timeline.groups and adapter is self._adapter:
                     yield adapter
                     return
@@ -201,6 +204,7 @@ class Stream:
 
     def _commit(self) -> None:
         """Have the windows' views commit; called under the lock."""
+        # one of the views is enough: those of one store commit together
         pane = next((pane for group in self.timeline.groups.values() for pane in group.panes), None)
         if pane is not None and self._adapter is not None:
             self._adapter.capture.tick(pane.view)

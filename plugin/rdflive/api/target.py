@@ -35,6 +35,7 @@ class GraphTarget:
         self._adapter = adapter
         with self._locked() as adapter:
             _writable(adapter)
+            # not the graph: several may stand over one store
             self.identity = id(adapter.capture)
             """Tells one store from another."""
             try:
@@ -63,6 +64,7 @@ class GraphTarget:
         with self._locked() as adapter, adapter.capture.batch():
             net: dict[QuadTerms, Literal[1, -1]] = {}
             for sign, quad in changes:
+                # the last change of a quad decides, as inserting what is there is no change
                 net[self._to_native(adapter, quad)] = sign
             _writable(adapter).write(self._graph, Transaction(net, updates=updates, name=name, keep=keep))
 
@@ -71,6 +73,7 @@ class GraphTarget:
         with self._locked() as adapter, adapter.capture.batch():
             wanted = {self._to_native(adapter, quad) for quad in quads}
             held = set(self._held(adapter))
+            # only the difference is written, so that nobody is told of what stays
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
             net.update(dict.fromkeys(wanted - held, 1))
             _writable(adapter).write(self._graph, Transaction(net, name=name, keep=keep))
@@ -128,6 +131,7 @@ class GraphTarget:
         s, p, o, graph = quad
         try:
             if adapter.to_rdflib() is None:
+                # a store of rdflib's terms holds `"01"^^xsd:integer` as its parsers spell it, "1"
                 o = normal(o)
             s, p, o = map(adapter.to_native, (s, p, o))
             is_default = graph is None or (graph == DATASET_DEFAULT_GRAPH_ID and not self._single)

@@ -1,4 +1,4 @@
-"""When saturation pays off for a query: the thresholds of paper 003, Section 7.4, measured."""
+"""When saturation pays off for a query: the thresholds of Goasdoué et al., Section 7.4, measured."""
 
 from __future__ import annotations
 
@@ -182,6 +182,7 @@ def _measured(rewritten: _Rewritten, copy: rdflib.Graph, runs: int, step: _Repor
     step("saturation")
     saturation = _saturation_time(copy, runs)
     with saturate(copy) as saturated:
+        # a copy: `evaluate` cannot attach to the store of a saturated graph
         over = _filled(saturated)
         step("the query over the saturation")
         # without a schema it asks for what is there, and both ways are timed by the same evaluator
@@ -227,6 +228,7 @@ def _drawn(graph: rdflib.Graph) -> tuple[_Triples, _Triples]:
     """Draw instance triples and schema triples of a graph."""
     parts: tuple[list[Any], list[Any]] = ([], [])
     for triple in graph:
+        # False is 0, the instance triples; True is 1, those of the schema
         parts[triple[1] in _SCHEMA].append(triple)
     draw = random.Random(_SEED)  # noqa: S311 - nothing is kept secret by it
     instance, schema = (draw.sample(part, min(_UPDATES, len(part))) for part in parts)

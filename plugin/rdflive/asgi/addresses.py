@@ -50,6 +50,7 @@ def may_mean(location: str, host: str) -> bool:
     (True, False)
     """
     name = hostname(location)
+    # a page under a name of loopback comes from this machine, so any such name will do
     return name is not None and (name == host.lower() or is_loopback(name))
 
 

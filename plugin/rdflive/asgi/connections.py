@@ -129,6 +129,7 @@ async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if tasks[0].done():
+            # to raise what the work has raised: `wait` does not
             tasks[0].result()
     finally:
         for task in tasks:

@@ -51,6 +51,7 @@ def feed_name(args: argparse.Namespace) -> str | None:
 
     Nothing says by itself that a stream is the same again.
     """
+    # a link to the file is the same feed
     default = None if is_stream(args.changes) else os.path.realpath(args.changes)
     return default if args.feed_name is None else str(args.feed_name)
 

@@ -124,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
+    # programs read UTF-8 whatever the locale says; a terminal has an encoding of its own
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
@@ -132,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args.run(args)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    # as `| head -1` closes it: no error, and nothing to say
     except BrokenPipeError:
         _drop_output()
         return _CLOSED_OUTPUT

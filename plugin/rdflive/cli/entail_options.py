@@ -27,6 +27,7 @@ def entailment_options(args: argparse.Namespace) -> dict[str, Any]:
     {'rules': ['rdfs-plus']}
     """
     names = list(dict.fromkeys(args.entail))
+    # alone it is the entailment regime; beside other rule sets it stands for its rules
     if names == [_RDFS]:
         return {"entailment": _RDFS, "strategy": args.strategy or "auto"}
     if args.strategy is not None and not names:

@@ -60,6 +60,7 @@ def folded(text: str, width: int) -> Iterator[str]:
         onwards = guide
         if line.startswith("[", len(guide)):  # a box: its own guide begins in the line below
             onwards = _GUIDE.match(after)[0]  # type: ignore[index]
+        # at words only: half an IRI is easily taken for another one
         yield from textwrap.wrap(
             line[len(guide) :],
             max(width, len(onwards) + _LEAST),

@@ -92,6 +92,7 @@ def check_name(flag: str, name: str) -> None:
 def address(text: str) -> tuple[str, int]:
     """Read a host and a port."""
     number = text.rpartition(":")[2]
+    # urlsplit refuses it too, but the message below would not say that it is the number
     if number.isdecimal() and int(number) > _LAST_PORT:
         raise argparse.ArgumentTypeError(
             f"HOST:PORT with a port from 1 to {_LAST_PORT}, or 0 for any free one, not {text!r}"

@@ -97,10 +97,12 @@ def _load_lines(
     renamed: dict[rdflib.BNode, rdflib.BNode] = {}
 
     def own(term: AnyTerm) -> AnyTerm | rdflib.BNode:
+        # the first file that uses a label has it, so that a change feed can name its node
         if not isinstance(term, rdflib.BNode) or owners.setdefault(term, path) == path:
             return term
         return renamed.setdefault(term, rdflib.BNode())
 
+    # of the quad that is being read, which does not know its own place
     here = Line("", 0)
 
     def lines() -> Iterator[Line]:
@@ -146,6 +148,7 @@ def _load_document(dataset: rdflib.Dataset, stream: BinaryIO, path: str, syntax:
 @contextmanager
 def _guarded(store: Any) -> Iterator[None]:
     """Refuse the reserved graph, which a store that nobody watches yet would take for any other."""
+    # a method of the class comes back when what hides it goes; one of the object must be put back
     own = {name: vars(store)[name] for name in ("add", "addN") if name in vars(store)}
     add, add_all = store.add, store.addN
 
@@ -246,6 +249,7 @@ def _progress() -> Iterator[Progress]:
         yield progress
     finally:
         timer.cancel()
+        # it may be showing the bar at this moment
         if timer.is_alive():
             timer.join()
         if progress.live.is_started:  # stopping one that is not prints an empty line

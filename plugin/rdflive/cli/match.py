@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> None:
         for one in found:
             for line in write(one):
                 print(line)
+            # what was found is shown at once: the events may come from a pipe that stays open
             if one:
                 print(end="", flush=True)
 

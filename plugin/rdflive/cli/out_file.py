@@ -81,6 +81,7 @@ def _go_on(path: str, form: str, resume: str, name: str) -> None:
 def _whole(descriptor: int, begin: bytes, end: bytes) -> int | None:
     """Count the bytes of whole units; None where the file holds anything else."""
     with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content:
+        # from the end, so that of a large file only that is read
         place = content.rfind(end)
         whole = place + len(end) if place >= 0 else 0
         starts = content[: len(begin)], content[whole : whole + len(begin)]

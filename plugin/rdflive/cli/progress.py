@@ -22,6 +22,7 @@ class Progress:
 
     def __init__(self, subscription: Subscription, send: Callable[[Delta], object], *, pace: float) -> None:
         self._subscription = subscription
+        # nothing is waited for: what an entry does has been delivered when its commit returns
         self._deltas = subscription.deltas(timeout=0)
         self._send = send
         self._pace = pace

@@ -75,6 +75,7 @@ def read_query(given: str) -> QueryText:
         with open(given, "rb") as stream:
             content = stream.read()
         try:
+            # some editors put a byte order mark in front, which SPARQL does not know
             return QueryText(content.decode("utf-8-sig"), given)
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1

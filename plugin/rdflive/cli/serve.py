@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> None:
     if args.certificate is not None:
         _check_certificate(args.certificate, args.key)
     signal.signal(signal.SIGTERM, _end)
+    # before the load, which may take long: a port may be taken
     listener = listen(host, port)
     with listener, opened(args.store, args.store_path, union=args.union) as dataset:
         name = None if form is None else feed_name(args)
@@ -146,6 +147,7 @@ def _follow(
 ) -> None:
     def applied(_: Entry) -> None:
         if is_over.wait(args.pace):
+            # between two entries, so that none is cut in two
             raise _Over
 
     try:

@@ -79,6 +79,7 @@ class TableWriter:
             self._widths = [cell_len(title) for title in self._titles]
         cells = [(sign, [*row.cells(names), *[row.mark or ""] * marked]) for sign, row in rows]
         for _, texts in cells:
+            # never narrower again, so that what scrolls by stays in its columns
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
         table = self._table(headed=self._is_new)
         for sign, texts in cells:

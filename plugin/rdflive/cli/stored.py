@@ -79,6 +79,7 @@ def load_once(
     if going_on or next(dataset.quads(), None) is not None:
         _check_foreign(kept.get("loading"), paths, store_path)
     if paths:
+        # before the load: it stays if the run is killed in it
         target.write((), (), RESERVED_NAME, {"loading": " ".join(paths)})
     load(dataset, paths)
     # a run without DATA leaves it to a later one to load some

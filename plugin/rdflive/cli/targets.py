@@ -65,6 +65,7 @@ def _open_out(args: argparse.Namespace) -> Iterator[TextIO]:
 
 
 def _webhook(args: argparse.Namespace) -> WebhookSink:
+    # its bytes as they are, which need not be UTF-8
     secret = None if args.secret_env is None else os.fsencode(os.environ[args.secret_env])
     try:
         return WebhookSink(args.url, name=args.name, resume=args.resume, secret=secret)

@@ -63,6 +63,7 @@ def _subscribed(
     dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace, entailed: dict[str, Any]
 ) -> rdflive.Subscription:
     for prefix, namespace in query.prefixes().items():
+        # so that the table shortens IRIs as the query does
         dataset.bind(prefix, namespace, override=False)
     with query.placed():
         return rdflive.subscribe(
@@ -104,6 +105,7 @@ def _replay(
         )
     except (KeyboardInterrupt, RdfliveError) as error:
         print(f"stopped: {progress}", file=sys.stderr)
+        # its own text names an argument of `mirror`, not an option
         if isinstance(error, ResyncNeeded):
             raise RdfliveError(_advised(error)) from error
         raise

@@ -38,6 +38,7 @@ class Answer:
         self._header = _header(members)
         self._weights: dict[Terms, int] = {}
         self._served = _member(members, "sequence", int)
+        # what is added to the server's numbers since it began to count anew, so that ours never fall
         self._ahead = 0
         self.sequence = self._served
         self._weights = self._read_whole(members)
@@ -74,6 +75,7 @@ class Answer:
             if change := weights.get(terms, 0) - before:
                 net[terms] = change
         self._weights, self._served = weights, served
+        # which of the commits since the last delta changed it the server does not say: it may be any
         return self._delta(net, served, self.sequence + 1)
 
     def update(self, members: Mapping[str, Any]) -> Delta | None:
@@ -83,6 +85,7 @@ class Answer:
             return None
         first = _member(members, "first_sequence", int) if "first_sequence" in members else served
         net = self._read_change(members)
+        # checked as a whole before anything is changed, so that a bad message is not half taken
         after = {terms: self._weights.get(terms, 0) + change for terms, change in net.items()}
         if any(weight < 0 for weight in after.values()):
             raise MalformedEvent("a solution is removed that the answer does not have")
@@ -98,9 +101,11 @@ class Answer:
         if not net:
             return None
         before = self.sequence
+        # a server that was started anew: known up to 12 here, it sends 3, which is 13 from now on
         if served + self._ahead <= before:
             self._ahead = before + 1 - served
         self.sequence = served + self._ahead
+        # the number of another server could lie before the last delta, or behind this one
         first = min(max(first + self._ahead, before + 1), self.sequence)
         return Delta(self._header, net, sequence=self.sequence, first_sequence=first)
 
@@ -112,6 +117,7 @@ class Answer:
     def _read_change(self, members: Mapping[str, Any]) -> dict[Terms, int]:
         """Read the net change; terms that are spelt in two ways may still cancel out here."""
         if self._header.form == "ASK":
+            # a message of an ASK query has the new truth, not what changed
             change = len(self._read_whole(members)) - len(self._weights)
             return {(): change} if change else {}
         net = self._read_rows(members, "added")

@@ -56,6 +56,7 @@ def refused(
     """
     problem = _problem(headers, body)
     detail = str(problem.get("detail") or shown(body))
+    # not isinstance, for which `true` is an integer
     if status == 400 and type(problem.get("line")) is type(problem.get("column")) is int:
         return _at_place(detail, problem, prologue)
     fault = refusal(status, headers, detail)
@@ -81,6 +82,7 @@ def _at_place(
     detail: str, problem: Mapping[str, Any], prologue: str
 ) -> QuerySyntaxError | UnsupportedQueryError | ServerError:
     line, column = problem["line"], problem["column"]
+    # the server counts columns from the prologue on, which the user has not written
     if line == 1 and prologue:
         if column <= len(prologue):
             return ServerError(f"the server cannot take the prefixes of initNs: {detail}", status=400)

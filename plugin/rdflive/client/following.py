@@ -51,6 +51,7 @@ class Following:
                     return message.members
                 if message.kind == "end":
                     raise ended(self._url, message.members)
+                # a server that only sends heartbeats is never silent for `timeout` seconds
                 if monotonic() > deadline:
                     raise ServerError(f"{self._url}: no answer of the query came within {timeout:g} s")
             raise ServerError(f"{self._url}: the connection ended before the answer of the query came")
@@ -67,6 +68,7 @@ class Following:
                     return end
                 log.info("%s: the connection has ended", self._url)
             except MalformedEvent as error:
+                # updates behind this one build on it, and it was not taken
                 log.warning("%s sends what cannot be: %s; asking for the whole answer", self._url, error)
                 self._is_anew = True
             except (QuerySyntaxError, UnsupportedQueryError) as error:
@@ -79,11 +81,13 @@ class Following:
             finally:
                 self._disconnect()
             self._tries += 1
+            # not `sleep`: `stop` must end the wait at once
             self._http.closed.wait(self._pace.pause(self._tries, asked))
         return None
 
     def begin_anew(self) -> None:
         """Have the whole answer sent again."""
+        # before the cut, behind which the thread connects again and looks at it
         self._is_anew = True
         self._http.cut()
 
@@ -98,6 +102,7 @@ class Following:
 
     def _follow(self, take: Callable[[Message], object]) -> ServerError | None:
         """Take messages up to the end of a connection."""
+        # the first connection is that of `start`, which has taken its first message
         messages = self._messages or self._connect()
         assert self._stream is not None  # noqa: S101 - it is where there are messages
         self._stream.wait_up_to(self._pace.silence)
@@ -106,8 +111,10 @@ class Following:
                 break
             if message.kind == "end":
                 return ended(self._url, message.members)
+            # a resync needs nothing: the whole answer follows it; kinds of a later server are passed over
             if message.kind in ("initial", "update"):
                 take(message)
+            # behind taking it: what could not be taken is sent again
             self._last = message.id
             if message.kind in ("update", "heartbeat"):
                 # not behind an initial one: a server that breaks down over it would do so ever again
@@ -117,6 +124,7 @@ class Following:
     def _connect(self) -> Iterator[Message]:
         last = self._last
         if self._is_anew:
+            # without an id of a last event the server sends the whole answer
             last, self._is_anew = "", False
         self._stream = self._open(self._http, last)
         if self._is_anew:  # it was asked for when there was nothing to cut yet

@@ -32,6 +32,7 @@ def read_messages(lines: Iterable[Line], last: str = "") -> Iterator[Message]:
     [Message(id='3-ab', kind='heartbeat', members={'sequence': 3})]
     """
     for event in read_events(lines, last):
+        # one without data tells nothing but an id, which the next event has too
         if event.frame:
             yield Message(event.id, event.kind, _members(event))
 
@@ -41,6 +42,7 @@ def _members(event: Event) -> dict[str, Any]:
     if fault:
         raise MalformedEvent(fault)
     try:
+        # Decimal, as `member`, which checks them, has no word for a float
         members = json.loads(
             "\n".join(line.text for line in event.frame), parse_float=Decimal, parse_constant=Decimal
         )

@@ -20,9 +20,10 @@ Ordering: TypeAlias = Callable[[list[tuple[Terms, int]]], list[tuple[Terms, int]
 
 
 def ordering_of(query: str) -> Ordering:
-    """Make what sorts solutions as the query says; they stay as they are where that cannot be told.
+    """Make the function that sorts solutions as the query's ORDER BY says.
 
-    It cannot where a variable is sorted by and not shown, or where only the server knows a prefix.
+    It leaves them as they are if the client cannot work out the order: where ORDER BY has a variable that is
+    not projected, or a prefix that only the server knows.
 
     >>> sort = ordering_of("SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY DESC(?s)")
     >>> [terms for terms, _ in sort([(("a", "c"), 1), (("b", "d"), 1)])]
@@ -53,6 +54,7 @@ def _places(plan: Plan) -> list[int] | None:
 
 
 def _number(dictionary: Dictionary, term: Any) -> int:
+    # 0 is UNBOUND in the engine
     return 0 if term is None else dictionary.intern(term)
 
 

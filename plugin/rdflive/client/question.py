@@ -44,6 +44,7 @@ class Question:
             reason = f"half of a surrogate pair (line {line}, column {column}): write the character itself"
             raise QuerySyntaxError(reason, line=line, column=column) from error
         for prefix, iri in (namespaces or {}).items():
+            # as an IRI "http://e/> SELECT * {} #" would make another query of it
             if not _PREFIX.fullmatch(prefix) or not _IRI.fullmatch(str(iri)):
                 raise ValueError(f"initNs binds {prefix!r} to {str(iri)!r}: no prefix and IRI of SPARQL")
         prologue = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in (namespaces or {}).items())

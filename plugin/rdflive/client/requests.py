@@ -70,6 +70,7 @@ def _send(
     """Send a request; the answer is a success."""
     url, target, method, body, prologue = address.url(path), address.url(path), "GET", None, ""
     if question is not None:
+        # by POST: a query may be longer than a URL may be
         target, method, body, prologue = question.target(url), "POST", question.body, question.prologue
         headers = {"Content-Type": "application/sparql-query", **headers}
     try:

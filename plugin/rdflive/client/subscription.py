@@ -63,6 +63,7 @@ class RemoteSubscription(BaseSubscription):
         )
         try:
             self._begin(self._following.start(timeout))
+        # Ctrl-C too: no thread follows yet that could free the connection
         except BaseException:
             self._following.abandon()
             raise
@@ -88,6 +89,7 @@ class RemoteSubscription(BaseSubscription):
         """
         with self._reading():
             listed = self._answer.listed()
+        # outside of the lock, which the thread that follows takes for each message
         if self._sort is None:
             self._sort = ordering_of(self._question.prologue + self._question.text)
         return self._answer.shown(self._sort(listed))
@@ -113,6 +115,7 @@ class RemoteSubscription(BaseSubscription):
             path = f"/subscriptions/{quote(self._id, safe='')}"
         counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
+            # by the names known here: a later server may tell more
             served = Stats(**{field.name: counted[field.name] for field in fields(Stats)})
         except (KeyError, TypeError) as error:
             raise ServerError(f"{self._address.url(path)}: no statistics in {counted!r:.200}") from error
@@ -153,6 +156,7 @@ class RemoteSubscription(BaseSubscription):
             ) from error
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)
+        # taken before the thread follows, which changes the answer from then on
         first = self._answer.whole() if self._initial else None
         if self._callback is None:
             mailbox = self._open_first(self._answer.sequence)
@@ -185,13 +189,16 @@ class RemoteSubscription(BaseSubscription):
                 self._id = str(message.members.get("subscription", ""))
             else:
                 delta = self._answer.update(message.members)
+            # under the lock: a graph made later begins with this delta in it, and must not take it twice
             made = self._made
         if delta is None:
             return
         self._delivered += 1
+        # the graph first: whoever is told of a delta by an iterator or callback finds it in the graph
         if made is not None:
             made.take(delta)
         for mailbox, since in tuple(self._mailboxes.items()):
+            # an iterator opened since began with an answer that has this delta in it
             if delta.sequence > since:
                 mailbox.put(delta)
         if self._callback is not None and not self._is_closed:

@@ -151,6 +151,7 @@ class BaseSubscription(ABC):
             whole = self._whole() if self._initial else None
             if whole is not None:
                 mailbox.put(whole)
+            # the deltas of commits up to `now`, which may still be queued, are in `whole`
             self._mailboxes[mailbox] = now
         return mailbox
 
@@ -162,6 +163,7 @@ class BaseSubscription(ABC):
         return mailbox
 
     def _end_iterators(self) -> None:
+        # a copy: an iterator that is freed meanwhile takes its mailbox out
         for mailbox in tuple(self._mailboxes):
             mailbox.close()
 

@@ -65,6 +65,7 @@ class Calling:
             log.error(what, subscription.name or subscription.query, exc_info=error)
         elif callable(self._on_error):
             try:
+                # runs in the thread that wrote, whose write must not fail by the handler either
                 self._on_error(subscription, error)
             except Exception:
                 log.exception("on_error of subscription %r failed", subscription.name or subscription.query)

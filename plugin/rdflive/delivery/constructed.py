@@ -35,6 +35,7 @@ class ConstructedGraph:
         # It was in the answer that the graph began with.
         if delta.sequence < self._since or (delta.sequence == self._since and not delta.initial):
             return
+        # so that a subscription to this graph gets one delta for each of ours
         with manager.batch(self.graph.store):
             if delta.initial:
                 wanted = set(self._triples(delta.added))

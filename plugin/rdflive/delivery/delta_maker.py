@@ -43,11 +43,13 @@ class DeltaMaker:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(query))
             if shown is None:
                 return None
+            # RSTREAM reports the whole answer in place of what was told, so nothing expires from it
             whole = self._windowed.output == "rstream"
             initial, weights = initial or whole, shown
             expired = {} if whole else {terms: n for terms, n in expired.items() if terms in shown}
         origins = ends = time = None
         if self._tracer is not None:
+            # provenance is for a query of one basic graph pattern, so it looks at one view
             view = state.watched(query)[0]
             assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
             origins = self._tracer.trace(view, weights, initial=initial)
@@ -70,4 +72,5 @@ class DeltaMaker:
         weights = state.answer(query)
         if self._tracer is None:
             return self.make(state, query, weights, sequence, initial=True, expired={})
+        # what was traced is given again: `trace` would count the solutions a second time
         return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())

@@ -51,10 +51,13 @@ class Mailbox:
         with self._lock:
             if self._stopped:
                 return
+            # a delivery that was interrupted puts its delta again
             if delta is not self._last:
                 merged = delta if self._waiting is None or delta.initial else self._waiting + delta
+                # what cancels out is not told; an empty initial delta is, as it replaces the answer
                 waiting = merged if merged or merged.initial else None
                 self._waiting, self._last = waiting, delta
+            # also when the delta was there already: the interruption may have come before this line
             self._notify()
 
     def close(self) -> None:
@@ -144,6 +147,7 @@ class AsyncDeltas(AsyncIterator[Delta]):
             except RuntimeError:  # the loop was closed, so nobody waits
                 self.close()
 
+        # until the task runs, a second delta may have cancelled the one that woke it
         while True:
             delta, more = self._source.take_now(wake)
             if delta is not None:

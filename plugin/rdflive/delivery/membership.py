@@ -36,6 +36,7 @@ class _SeveralViews:
     def __init__(self, views: Sequence[View]) -> None:
         self.views = views
         self.state = views[0].state
+        # those of the engine: one commit serves all views of a store, and a second one does nothing
         self.commit, self.renew = self.state.commit, self.state.renew
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
@@ -99,6 +100,7 @@ def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
         assert isinstance(view, EntailedView)  # noqa: S101 - there is a regime, and one graph
         try:
             view.want_all()
+            # counted only now: a view that failed above has no queries, and is released below
             view.queries += 1
         finally:
             _release_unused(adapter, state)
@@ -207,6 +209,8 @@ def _window_view(
     """
     beside = windowing.beside is not False and (merged or regime is not None)
     kind = _WindowsKey(sources, regime, windowing.expiry, beside, windowing.every)
+    # Without a graph beside the windows no quad is recorded under the key. As a listener the view is still
+    # renewed after an interruption, and keeps the store hooked.
     key: GraphKey = kind
     if beside and windowing.beside is True:
         key = adapter.graph_key(target)

@@ -76,6 +76,7 @@ class Subscription(BaseSubscription):
                 journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
             )
         elif callback is None:
+            # it needs every delta: the number of the first may be 0
             self._open_first(-1)
         self._taken: Delta | None = None
         """The last delta that the callback was called with; a repeated step must not call it again."""
@@ -92,6 +93,7 @@ class Subscription(BaseSubscription):
                 weights = self._state.answer(self._query) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True, {})
             elif self._maker.is_traced:
+                # Nobody is told, but the tracer must know where the solutions come from before they go.
                 weights = self._state.answer(self._query)
                 self._make(self._state, weights, self._capture.sequence, initial=True, expired={})
         except BaseException:
@@ -158,6 +160,7 @@ class Subscription(BaseSubscription):
         """
         capture = self._capture
         with capture.reading():
+            # first, so that no delta that is queued reaches the callback, whatever interrupts the rest
             self._closed = True
             if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write
                 capture.enqueue(Delivering(lambda: [self.close]))
@@ -233,11 +236,13 @@ class Subscription(BaseSubscription):
         if self._closed:
             return []
         steps: list[Callable[[], object]] = [self._count]
+        # In the order that is promised: plugins before the subscriber, the graph before the callback.
         if manager.listens("rdflive_delta"):
             steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
         if self._made is not None:
             steps.append(partial(self._made.take, delta))
         for mailbox, since in tuple(self._mailboxes.items()):
+            # `resync` gives an initial delta without a new commit
             if delta.sequence > since or (delta.initial and delta.sequence == since):
                 steps.append(partial(mailbox.put, delta))
         if self._outbox is not None:
@@ -247,6 +252,7 @@ class Subscription(BaseSubscription):
         return steps
 
     def _call(self, callback: Callback, delta: Delta) -> None:
+        # the step may be repeated after an interruption, or an earlier callback may have closed this
         if delta is self._taken or self._closed:
             return
         try:
@@ -258,6 +264,7 @@ class Subscription(BaseSubscription):
 
     def doubt(self) -> None:
         """Give the whole answer when the store is used next, because a callback was interrupted."""
+        # with `resume` an interrupted delta is not acknowledged, and the outbox hands it out again
         if self._outbox is None:
             self._owe()
 

@@ -177,6 +177,7 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
             None if a.expression is None else a.expression.term(places, build.terms),
             make_accumulator(
                 a.name,
+                # COUNT(DISTINCT *) is about whole rows, which `Group` tells apart itself
                 distinct=a.distinct and a.expression is not None,
                 separator=a.separator,
                 meter=build.terms.meter,

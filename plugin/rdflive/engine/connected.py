@@ -1,5 +1,5 @@
 """The walks of a basic graph pattern, from one update to the solutions that it makes or ends: Algorithms 6
-and 7 of paper 001.
+and 7 of Gergatsoulis and Damigos.
 
 A walk starts at one pattern with the triple that matched it. It binds the other variables in the order that
 the planner fixed for that pattern (its ordered array, Proposition 5) and appends one projected tuple per
@@ -37,7 +37,7 @@ class WalkPlan:
     masks: dict[Variable | None, tuple[MutableMapping[Any, int], int]]
     projection: Sequence[Variable]
     conditions: Sequence[tuple[Sequence[Variable], Callable[[tuple[int, ...]], bool]]]
-    """Filters over several variables: each runs where the last of its variables is bound (paper 004,
+    """Filters over several variables: each runs where the last of its variables is bound (SPECTRA,
     Definition 3.2)."""
     path: Callable[[int, tuple[int, ...]], Any]
     """Give the access path of a pattern from some of its slots, making it where it is new."""
@@ -82,6 +82,7 @@ class _Writer:
         self.array = array
         self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
+        # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
         self.conditions = list(plan.conditions)
         # How the generated code gives up: the innermost loop goes on with its next value, and before the

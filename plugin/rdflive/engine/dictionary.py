@@ -36,6 +36,7 @@ class Dictionary:
     def __init__(self) -> None:
         self.ids: dict[Term, Id] = {}
         self.terms: list[Term] = [None]
+        # UNBOUND is held and dropped with the rows it is in, and this one reference is never dropped
         self._references: list[int] = [1]
         self._free: list[Id] = []
         self._loose: list[Id] = []

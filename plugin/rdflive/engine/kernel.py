@@ -108,6 +108,8 @@ class Kernel:
                 _take_back(found, s, p, o)
                 raise
         else:
+            # Walked before any pattern changes: afterwards the solutions that go would not be found. So a
+            # walk that raises leaves nothing to take back.
             for pattern in found:
                 for walk, state in pattern.walks:
                     walk(s, p, o, state.removed)
@@ -129,6 +131,7 @@ class Kernel:
 
     def _add(self, state: SegmentState, snapshot: Snapshot) -> None:
         segment = state.segment
+        # negative, because ids of constants are not
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
         state.patterns = [
             self._pattern(pattern, numbers, tests)
@@ -158,12 +161,14 @@ class Kernel:
         state.plan = WalkPlan(
             segment.patterns, state.patterns, masks, segment.projection, conditions, path, meter
         )
+        # Before `load`: a walk that is compiled asks for the paths that are to be filled.
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
         if meter is not None:
             # An update runs the walks of all queries in turn. A budget that stops this one must not raise
             # here, or the walks after it would miss the update. `attempt` notes the error for later.
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
+        # last, so that no update runs a walk whose paths are not filled
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
             pattern_state.walks.append((walk, state))
 
@@ -199,6 +204,7 @@ class Kernel:
                 del self.stars[star.key]
         for pattern, path in state.paths:
             pattern.leave(path)
+        # the generated `insert` and `delete` still name what has gone
         for pattern in kept:
             pattern.write()
         for pattern in state.patterns:

@@ -47,6 +47,7 @@ class Leaf:
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> Weights:
         """Give the whole answer: from the answers kept, or from the solutions of the one segment."""
+        # the query was stopped, as one is that fails twice
         if not self.states:
             return {}
         factors = []

@@ -134,6 +134,7 @@ class PatternState:
 
     def matches(self) -> Iterator[tuple[int, ...]] | None:
         """Iterate the matches, as slot values, that some path or mask lists; None when nothing lists them."""
+        # every path lists all matches, so the first one will do
         for path, found in self.paths.items():
             return _matches(path, found, self.arity)
         for entries in self.masks.values():
@@ -206,6 +207,7 @@ def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
 def _writer(pattern: PatternState, operation: str) -> Update:
     """Generate the function that puts one match into every path and mask, or takes it out."""
     source = Source(f"def {operation}({_arguments(pattern.key)}):")
+    # for a pattern that keeps nothing: it only starts walks
     source.line("pass")
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
@@ -263,6 +265,7 @@ def _write_delete(source: Source, name: str, key: str, value: str, masks: list[A
     with source.block("if type(found) is set:"):
         source.line(f"found.discard({value})")
         with source.block("if len(found) == 1:"):
+            # a lone value is stored bare, see `Neighbours`
             source.line(f"{name}[{key}] = found.pop()")
     with source.block("else:"):
         source.line(f"del {name}[{key}]")

@@ -160,6 +160,7 @@ class QueryState:
                 results.append(leaf or {})
                 continue
             inputs = [results[i] for i in step.inputs]
+            # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
             results.append(operator.update(*inputs) if first or any(inputs) else {})
         return results[-1]
 
@@ -190,6 +191,7 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
     places = [place for place in plan.places if place is not None]
     if len(places) != len(plan.places) or sorted(places) != list(range(len(plan.steps[-1].columns))):
         return None
+    # one column or none comes here too; `itemgetter` would give a bare id, or refuse
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)

@@ -92,6 +92,7 @@ class Router:
             shelf[key] = change(shelf.get(key, ()))
             if not shelf[key]:
                 del shelf[key]
+            # None while empty, which `route` tells without a probe
             shelves[place] = shelf or None
         if p < 0:
             self.open = tuple(shelves) if any(shelves) else EMPTY

@@ -1,4 +1,4 @@
-"""Triple match states: Algorithm 1 (ground) and Algorithm 2 (var-centric stars) of paper 001, corrected.
+"""Triple match states: Algorithms 1 (ground) and 2 (var-centric stars) of Gergatsoulis, Damigos, corrected.
 
 A star is a set of patterns that share a variable, its centre. It keeps, per value of the centre, one bit for
 each pattern that has a match there. Only a value whose mask is full can be part of an answer. Example: for

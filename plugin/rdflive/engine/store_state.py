@@ -133,9 +133,11 @@ class StoreState:
     ) -> None:
         """Hand on a delta that has something to say. If that fails, no other query is affected."""
         delta, initial = found
+        # A query that is told every report is told nothing between two reports.
         if initial or always or (delta and query not in self._every):
             self._owed[query] = None
             try:
+                # the query stays among those that are owed until this has returned
                 self._emits[query](delta, sequence, initial, expired)
             except Exception as error:
                 log.exception("a delta could not be made; the next is initial: %s", query.plan.query.text)
@@ -405,6 +407,7 @@ class StoreState:
                 leaf.states.append(state)
                 self._owners[state] = query, view
                 if leaf.answers:
+                    # as if all solutions were inserted now; the answers take them, and the delta is not told
                     state.added.extend(view.solutions(state))
             if leaf.answers:
                 leaf.drain()

@@ -33,6 +33,7 @@ class TermTable:
         self.meter: Meter | None = None
         """Counts what expressions over these terms cost; None where nobody does."""
         if to_value is None:
+            # entry 0 is None, so an unbound id needs no test
             self.value = dictionary.terms.__getitem__
         else:
             self.value = _converted(dictionary, to_value)
@@ -40,6 +41,7 @@ class TermTable:
     def intern(self, term: Any) -> int:
         """Give the id of a computed term; unbound if the store cannot hold such a term."""
         try:
+            # a term that is no value for expressions passes through them as it is
             native = term.native if isinstance(term, Foreign) else self._to_native(term)
             return self._dictionary.intern(native)
         except ValueError:

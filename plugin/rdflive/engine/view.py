@@ -120,6 +120,7 @@ class View:
         dictionary = self._dictionary
         state = self.kernel.add(self._bind(segment), self.snapshot)
         for pattern in state.patterns:
+            # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
             # The pattern may be shared, and its matches are held once.
             if pattern.keeps and not pattern.held:
@@ -145,6 +146,7 @@ class View:
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""
         guard = pattern.guard
+        # variables are negative, and 0 asks for any term
         s, p, o = (max(term, UNBOUND) for term in pattern.key[:3])
         for ids in self.matching((s, p, o)):
             if guard is None or guard(*ids):

@@ -37,6 +37,7 @@ class Columns:
         """
         subjects = self.subjects
         values = self._objects if _reads_object(atom) else subjects
+        # no row has to be left out, so nothing is copied
         if not atom.guard and (atom.own or not self._odd):
             return subjects, values
         chosen = self._plain if atom.guard else range(len(subjects))

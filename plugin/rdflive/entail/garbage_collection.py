@@ -16,6 +16,7 @@ def no_collection() -> Iterator[None]:
     They would start it over and over, and it would search a large graph without finding garbage: up to two
     thirds of the time were spent on that.
     """
+    # a program that runs without it must not get it switched on
     was_on = gc.isenabled()
     gc.disable()
     try:

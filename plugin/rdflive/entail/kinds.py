@@ -47,6 +47,7 @@ class Kinds:
         The property must be one that `routes` knows.
         """
         templates = self.templates
+        # type triples of all classes that the schema does not name share one route
         return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
 
     def kind_of(self, triple: Triple) -> Kind:
@@ -71,6 +72,7 @@ class Kinds:
 
     def close(self, table: Table) -> None:
         """Stop keeping a kind."""
+        # first, so that no explicit triple finds a table whose terms are released
         self.route(table, {})
         table.release()
         del self.tables[table.kind]
@@ -91,6 +93,7 @@ class Kinds:
         """
         known = self.templates.classes if ways is None else ways.known
         ways = table.ways if ways is None else ways
+        # for `choice.py`, which compares what asking has cost with what counting would
         table.lookups += len(ways)
         return ways.entailing(self.sources, known, *table.terms(key))
 
@@ -117,6 +120,7 @@ class Kinds:
         not name.
         """
         cache = {} if self._columns is None else self._columns
+        # what `other` leaves out depends on `known`, which a change of the schema changes
         found = cache.get(source) if not other else None
         if found is None:
             p, c = source
@@ -146,12 +150,13 @@ class Kinds:
                     sizes[table] += len(columns)
                     keys = table.column(atom, *columns.of(atom))
                     if weight == 1:
-                        counts[table].update(keys)
+                        counts[table].update(keys)  # Counter does this in C
                     else:
                         for key in keys:
                             counts[table][key] += weight
             for table, counted in counts.items():
                 table.keep(counted, sizes[table], now)
+        # they were sorted when these tables were not counted yet
         self.routes.forget()
 
     def forget(self, table: Table) -> None:

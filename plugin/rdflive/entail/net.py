@@ -34,6 +34,7 @@ class Net:
             for key in keys:
                 self.move(table, key, sign)
         else:
+            # there is nothing to cancel with, so the dictionary is made at once, in C
             self._moved[table] = dict.fromkeys(keys, sign)
 
     def move_explicit(self, ids: IdTriple, sign: Sign) -> None:

@@ -134,6 +134,7 @@ def _matches(
         fits = True
         for term, part in zip(first, triple, strict=True):
             if isinstance(term, Variable):
+                # a variable may occur twice, as in `?x :knows ?x`
                 fits &= found.setdefault(term.name, part) == part
         if fits:
             head: Any = tuple(triple)

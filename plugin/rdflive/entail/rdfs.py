@@ -1,4 +1,4 @@
-"""RDFS entailment of one graph, one kind of triples at a time: paper 003, Sections 5 and 6.
+"""RDFS entailment of one graph, one kind of triples at a time: Goasdoué et al., Sections 5 and 6.
 
 A *kind* is the triples of one property, or the type triples of one class. It is kept in one of two ways.
 *Saturated*: its triples are stored, each with its support, the number of explicit triples that entail it.
@@ -52,7 +52,7 @@ SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Rdfs:
-    """Entailment by subclasses, subproperties, domains and ranges: the DB fragment of paper 003."""
+    """Entailment by subclasses, subproperties, domains and ranges: the DB fragment of Goasdoué et al.."""
 
     strategy: Strategy = "auto"
     counts: Counts = "support"
@@ -108,6 +108,7 @@ class RdfsEntailment:
 
     def _unwant(self, requests: Iterable[Kind]) -> None:
         kinds = self._kinds
+        # `-=` also takes out what falls to zero, so that `kind in self._wants` says what is wanted
         self._wants -= Counter(requests)
         if not self._wants:
             for table in kinds.tables.values():
@@ -145,6 +146,7 @@ class RdfsEntailment:
         everything = len(named) < len(new)
         self._asked += len(named)
         self._route(kinds.templates.ask(named, everything))
+        # only patterns that may match schema triples need the closed schema
         if self._sees_schema and not kinds.sources.closed:
             kinds.sources.close(kinds.schema.closure)
         atoms = kinds.templates.atoms
@@ -201,10 +203,12 @@ class RdfsEntailment:
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
         p = change[1]
+        # a schema triple may change what any kind entails
         return p in self._kinds.routes or ALL in self._wants or self._is_schema(p)
 
     def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
         """Give the net changes of what is wanted, by those of the graph."""
+        # the schema is read by `_load` as soon as something is wanted
         if not self._wants:
             return ()
         before, self._updates = self._updates, self._updates + len(changes)

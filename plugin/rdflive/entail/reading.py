@@ -28,7 +28,7 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
     derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
     listed = {table.kind for table in derived}
     for triple in kinds.sources.explicit(pattern):
-        if kinds.kind_of(triple) not in listed:
+        if kinds.kind_of(triple) not in listed:  # the others come with their tables
             yield triple
     for table in derived:
         yield from _list(kinds, terms, table, s, o)
@@ -47,6 +47,7 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
         if table.support(s, o):
             yield s, p, o if c is None else c
         return
+    # also for counted kinds with one of two ends given: counts are found by whole keys, the graph has indexes
     seen: set[tuple[Any, Any]] = set()
     # Not stored: the explicit triples are read, and their number is noted as the price of counting the kind.
     table.size = 0
@@ -103,6 +104,7 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
     literal = kinds.is_literal(explicit[2])
     came: dict[Item, tuple[Item, str, Triple]] = {}
     waiting = [start]
+    # `waiting` grows while it is read, so the nearest items come first
     for item in waiting:
         if item == wanted:
             break
@@ -162,6 +164,7 @@ def _schema_steps(schema: Schema, triple: Triple) -> Iterator[ProofStep]:
 
 def _transitive_steps(edges: Edges, word: Any, rule: str, s: Any, o: Any) -> Iterator[ProofStep]:
     path = _path(edges, s, {o})
+    # the first edge of a path is an explicit triple, which needs no step
     for i in range(2, len(path)):
         premises = ((s, word, path[i - 1]), (path[i - 1], word, path[i]))
         yield ProofStep(rule, premises, (s, word, path[i]))
@@ -180,6 +183,7 @@ def _typing_steps(
     else:
         holder = _path(schema.sub_property, p, holders)[-1]
         yield from _transitive_steps(schema.sub_property, words.sub_property, "rdfs5", p, holder)
+    # each of them gives a proof; sorted, so that it is the same one in every run
     direct = goal if goal in edges[holder] else sorted(edges[holder] & below, key=str)[0]
     if holder != p:
         premises = ((p, words.sub_property, holder), (holder, word, direct))
@@ -193,6 +197,7 @@ def _path(edges: Edges, start: Any, goals: set[Any]) -> list[Any]:
     """Find the shortest path of at least one edge to a goal; empty if there is none."""
     came: dict[Any, Any] = {}
     waiting = [start]
+    # as in `_instance_steps`, it grows while it is read
     for node in waiting:
         for new in edges.get(node, ()):
             if new in goals:

@@ -21,6 +21,9 @@ class Route:
 
     Counted kinds whose key is the subject, the object or both need one dictionary update each. The rest needs
     tests or look-ups.
+
+    Example: `:delay rdfs:domain :Train`, and the kind *a :Train* is counted. Every triple `?x :delay ?y` adds
+    one to the support of the key `?x` in the table of that kind, so its route has it under `subjects`.
     """
 
     __slots__ = ("hits", "objects", "pairs", "rest", "steps", "subjects")
@@ -49,6 +52,7 @@ class Route:
         places = (atom.subject, atom.object) if table.kind[1] is None else (atom.subject,)
         if places == (Placeholder.SUBJECT,) and not atom.guard:
             return self.subjects
+        # an object becomes a subject by guarded atoms only; `follow` tests once for all whether it may
         if places == (Placeholder.OBJECT,) and atom.guard:
             return self.objects
         return self.pairs if places == (Placeholder.SUBJECT, Placeholder.OBJECT) and not atom.guard else None
@@ -76,6 +80,7 @@ class Routes:
 
     def add(self, step: Contribution) -> None:
         """Let a table be found by one more atom."""
+        # routes that were sorted before lack the new step
         self.forget()
         table, _, atom, _ = step
         p, c = atom.source

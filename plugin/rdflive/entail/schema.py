@@ -1,4 +1,4 @@
-"""The schema triples of one graph: the explicit ones, and their closure (paper 003, Figure 6)."""
+"""The schema triples of one graph: the explicit ones, and their closure (Goasdoué et al., Figure 6)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
     found = set(starts)
     waiting = list(found)
     while waiting:
+        # a cycle ends here, as its nodes are found already
         new = edges.get(waiting.pop(), set()) - found
         found |= new
         waiting += new
@@ -92,6 +93,7 @@ class Schema:
     def closure(self) -> frozenset[Triple]:
         """The explicit schema triples and all that follow from them."""
         if self._closure is None:
+            # refused triples entail nothing, but the graph has them, so queries see them
             self._closure = frozenset(self._closed()) | self.refused
         return self._closure
 
@@ -102,6 +104,7 @@ class Schema:
                 for other in reach(edges, above):
                     yield node, word, other
         for edges, word in ((self.domain, words.domain), (self.range, words.range)):
+            # a property without a domain of its own may have that of a property above it
             for node in {*edges, *self.sub_property}:
                 above = reach(self.sub_property, [node])
                 direct = set().union(*(edges.get(p, ()) for p in above))

@@ -18,6 +18,7 @@ def follow_schema(
 
     `may_count` says whether a kind that is not counted may be counted from now on.
     """
+    # a kind that the schema only begins to name has no table yet
     table = kinds.tables.get(kind) or kinds.open(kind, old.atoms)
     # The kind of type triples whose class the schema does not name. A class that it began or ceased to
     # name has a kind of its own, which tells of its triples; here it must make no difference.

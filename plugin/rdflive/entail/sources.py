@@ -44,6 +44,7 @@ class Sources:
             near = self._by_object.get(o, ())
         closed = [t for t in near if p in (None, t[1]) and o in (None, t[2])]
         if p is None:
+            # schema triples of the graph are in the closed schema, and must not come twice
             closed += [t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._schema]
         return closed
 
@@ -61,6 +62,7 @@ class Sources:
                 continue
             if place is Placeholder.SUBJECT:
                 wanted_subject = term
+            # the object may be fixed by now, by the source or as the subject; another term matches nothing
             elif place is Placeholder.OBJECT and wanted_value in (None, term):
                 wanted_value = term
             elif place != term:

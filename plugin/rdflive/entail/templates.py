@@ -1,9 +1,9 @@
 """What the explicit triples of a kind entail, computed once per kind and not per triple: closed templates.
 
-Every instance rule of paper 003, Figure 8, has exactly one instance triple in its body. So what an explicit
-triple entails depends only on its *kind*: its property, or for a type triple its class. The template of a
-kind is closed under the rules once, over placeholders for subject and object. No derivation is followed per
-triple, so cycles of the schema do no harm.
+Every instance rule of Goasdoué et al., Figure 8, has exactly one instance triple in its body. So what an
+explicit triple entails depends only on its *kind*: its property, or for a type triple its class. The template
+of a kind is closed under the rules once, over placeholders for subject and object. No derivation is followed
+per triple, so cycles of the schema do no harm.
 
 Example: with `:delay rdfs:domain :Train` and `:Train rdfs:subClassOf :Vehicle`, the template of kind :delay
 is (SUBJECT, :delay, OBJECT), (SUBJECT, a, :Train), (SUBJECT, a, :Vehicle). Each of the three is an atom of
@@ -135,6 +135,7 @@ class Templates:
         p, c = kind
         if c is None:
             return {self_atom(kind): 1}
+        # a class that the schema does not name: the atoms of all such classes, narrowed to this one
         return {
             Atom((atom.source[0], c), atom.subject, None, own=atom.own): weight
             for atom, weight in atoms.get((p, None), {}).items()
@@ -146,10 +147,12 @@ class Templates:
         Returns the kinds whose atoms changed, or that became or ceased to be known, each with its old atoms.
         """
         typing = self._schema.typing
+        # a new subproperty of rdf:type, or a schema triple about rdf:type itself, may change every template
         is_new = typing != self.typing or self._word in changed
         self.typing = typing
         before = self.classes | self.properties
         self.classes, self.properties = self._leading(asked, everything=everything)
+        # templates stop at names that lead to nothing wanted; some may have stopped at one that now does
         changed = changed | (self.classes | self.properties) - before
         sources = self._sources()
         stale = [s for s in self._entails if is_new or s not in sources or self._passes(s, changed)]
@@ -217,7 +220,7 @@ class Templates:
     def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
         p, c = source
         start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
-        self._visits[source] = frozenset()
+        self._visits[source] = frozenset()  # each of the two templates below adds to it
         # With a literal as object, ranges do not apply and fewer items follow. Both templates are made; what
         # only the larger one has gets a guard.
         items = self._template(source, start, literal=False)

@@ -33,6 +33,7 @@ class WantedView(View, ABC):
     def add(self, segment: Segment) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
         patterns = [self._wanted(pattern) for pattern in segment.patterns]
+        # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
             state = super().add(segment)
@@ -74,6 +75,7 @@ class EntailedView(WantedView):
         self._graph = ExplicitGraph(triples, state.dictionary, state.terms, state.to_native)
         self._regime = regime
         self.entailment: Entailment = regime.start(self._graph)
+        # looked up each time, because `reset` puts another entailment in its place
         super().__init__(state, lambda pattern: self.entailment.triples(pattern))
         self._changes: list[tuple[Sign, Triple]] = []
         self._all = 0

@@ -13,7 +13,7 @@ __all__ = ["Vocabulary"]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """`rdf:type` and the four properties that make a triple a schema triple (paper 003, Figure 4)."""
+    """`rdf:type` and the four properties that make a triple a schema triple (Goasdoué et al., Figure 4)."""
 
     type: Any = RDF.type
     sub_class: Any = RDFS.subClassOf

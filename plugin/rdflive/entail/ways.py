@@ -46,6 +46,7 @@ class Ways:
         """List the explicit triples that entail a triple of the kind; for a class `value` is None."""
         for atom in self._single:
             yield from sources.matches(atom, known, subject, value)
+        # such a triple entails only itself, by an own atom, and these are among the single ones
         if sources.is_literal(subject):
             return
         for p, classes in self._classes.items():

@@ -85,15 +85,18 @@ class _Reader:
         self._names |= dict.fromkeys((*found.names, *(name for row in rows for name in row)))
         names = tuple(self._names)
         weights = Counter(tuple(map(row.get, names)) for row in found.added)
+        # a row of a column that is not bound has None there
         weights.subtract(tuple(map(row.get, names)) for row in found.removed)
         net = {terms: weight for terms, weight in weights.items() if weight}
         return Delta(Header("SELECT", names), net, sequence=found.sequence, initial=found.is_initial)
 
     def _is_next(self, found: _Notification) -> bool:
         last = self._last
+        # the very same once more is a repetition, also an initial one
         if last is None or found == last:
             return last is None
         is_same = found.subscription == last.subscription
+        # number 0 of the same subscription of SEPA is an old one; elsewhere an initial line may come any time
         if found.is_initial and not (self._counts_by_one and is_same):
             return True
         if not is_same:

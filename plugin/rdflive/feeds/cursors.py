@@ -35,6 +35,7 @@ def read_cursor(cursor: str) -> Line:
     match = _CURSOR.fullmatch(cursor)
     if match is not None:
         return Line("", int(match[2]), end=int(match[1]), check=int(match[3], 16))
+    # looks like one of a later version, for which the advice is another
     other = _OTHER.fullmatch(cursor)
     if other is not None:
         raise RdfliveError(

@@ -28,6 +28,7 @@ class DeadLetters:
     def __call__(self, error: FeedError, frame: Frame) -> None:
         """Append one unit."""
         reason = " ".join(str(error).split())
+        # no line ends of the system: mended, it is read as a feed
         with open(self.path, "a", encoding="utf-8", newline="\n") as stream:
             stream.write("\n".join([f"# {reason}", *(line.text for line in frame), ""]))
             stream.flush()

@@ -46,11 +46,13 @@ def read_entries(
     decoder.restore(kept or {})
     sequence = 0
     for frame in decoder.split(iter(lines)):
+        # of a bad record too: who skips it goes on behind it
         cursor = write_cursor(frame[-1])
         try:
             decoded = _decode(decoder, frame)
         except RowError as error:
             failure = _place(error, frame, source)
+            # it is given and not raised, so no `from` can set it
             failure.__cause__ = error
             yield Entry(Batch((), sequence), cursor, frame=frame, error=failure)
             continue
@@ -84,5 +86,6 @@ def _decode(decoder: Decoder, frame: Frame) -> Decoded | None:
 
 
 def _place(error: RowError, frame: Frame, source: str) -> FeedError:
+    # an error without a line is one of a frame of a single line
     line = next((line for line in frame if line.number == error.line), frame[0])
     return FeedError(source, line.number, str(error), offset=line.start)

@@ -38,12 +38,14 @@ def read_events(lines: Iterable[Line], last: str = "") -> Iterator[Event]:
     frame: list[Line] = []
     for line in lines:
         if not line.text and not line.fault:
+            # one without data is given too, where the standard drops it: its id is where to go on from
             if frame or said or kind:
                 yield Event(last, kind, tuple(frame), pause)
             kind, said, frame = "", False, []
             continue
         name, _, text = line.text.partition(":")
         text = text.removeprefix(" ")
+        # what is no text may have been data, and is for whoever reads the event to refuse
         if line.fault or name == "data":
             frame.append(line._replace(text=text))
         elif name == "event":

@@ -49,6 +49,7 @@ class FileFeed:
         """Decode what is behind the cursor, up to the end."""
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
+            # a file that is followed may have been rotated since, so its place is looked for in others too
             log = RotatedLog(self.source, self._follow, replayable=self._form.replayable)
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
@@ -57,6 +58,7 @@ class FileFeed:
             if lines is not None:
                 yield from read_entries(self._form, lines, self.source, kept=kept)
                 return
+        # anew: what was passed over is now a part of the feed; the decoder knows what it has applied
         with self._open() as stream:
             lines = self._lines(stream, Line("", 0))
             yield from read_entries(self._form, lines, self.source, kept=kept)
@@ -96,6 +98,7 @@ class FileFeed:
                     f"{self.source}: {reason}, and a stream cannot be read again: give it from its beginning "
                     'with cursor=""'
                 )
+            # whoever begins anew with a snapshot reads it from where it stood
             stream.seek(start)
         raise ResyncNeeded(self.source, reason)
 

@@ -35,6 +35,7 @@ class FeedFormat:
 
 Source: TypeAlias = Callable[[], Iterable[FeedFormat]]
 
+# the layer of plugins lies above feeds, so what they offer is handed in
 _sources: Final[list[Source]] = []
 
 

@@ -48,6 +48,7 @@ def read_value(line: Line) -> Any:
         value = json.loads(
             line.text, parse_float=_number, parse_constant=_refuse_constant, object_pairs_hook=_object
         )
+        # most lines have none, and their values need not be walked through
         if _MAYBE_HALF.search(line.text):
             _refuse_surrogates(value)
     except json.JSONDecodeError as error:
@@ -71,6 +72,7 @@ def member(record: Mapping[str, Any], name: str, kind: type[T], where: str = "th
     if name not in record:
         raise RowError(f"{where} lacks {name!r}, which must be {_KINDS[kind]}")
     value = record[name]
+    # True is an int to Python
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RowError(f"{name!r} of {where} must be {_KINDS[kind]}, not {_kind(value)}")
     return value
@@ -98,6 +100,7 @@ def group(records: Iterator[Line], place: Callable[[Line], UnitPlace]) -> Iterat
     unit: Hashable = None
     for line in records:
         here = _try_place(line, place)
+        # the unit before was cut short: it is given all the same, for `decode` to refuse
         if frame and here is not None and (here.is_first or here.unit != unit):
             yield tuple(frame)
             frame = []
@@ -135,6 +138,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    # json would take the last one in silence
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)

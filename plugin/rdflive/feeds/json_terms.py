@@ -40,6 +40,7 @@ def _read_literal(term: Mapping[str, Any], value: str) -> Literal:
     language = optional(term, "xml:lang", str, "a term")
     datatype = optional(term, "datatype", str, "a term")
     try:
+        # rdflib takes no datatype beside a language, where some write rdf:langString
         return exact_literal(value, language or None, None if language else datatype)
     except ValueError as error:
         raise RowError(f"a literal is malformed: {error}") from error

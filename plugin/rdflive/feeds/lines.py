@@ -99,23 +99,24 @@ def to_lines(
             piece = next(pieces, None)
         except (OSError, EOFError, zlib.error) as error:
             raise FeedError(source, number + 1, f"cannot be read: {error}", offset=end) from error
-        if piece is not None and piece.endswith(b"\r"):
-            rest += piece  # an LF may follow
-            continue
         whole = rest + (piece or b"") if rest else piece or b""
+        rest = b""
+        if piece is not None and whole.endswith(b"\r"):
+            whole, rest = whole[:-1], b"\r"  # an LF may follow, which ends the same line
         # splitlines would also split at characters that a literal may hold, such as U+2028
         for part in _PART.findall(whole) if b"\r" in whole else (whole,):
             end += len(part)
             check = zlib.crc32(part, check)
+            # a line that is too long is counted and checked up to its end, but not held
             if end - start <= longest:
                 parts.append(part)
             else:
                 parts.clear()
+            # the last line needs no end
             if part.endswith((b"\n", b"\r")) or (piece is None and end > start):
                 number += 1
                 yield _to_line(parts, number, start, end, check, before)
                 parts, start, before = [], end, check
-        rest = b""
         if piece is None:
             return
 

@@ -56,10 +56,11 @@ class NeptuneDecoder:
     def split(self, lines: Iterator[Line]) -> Iterator[Frame]:
         """Give commits, the records of a response as lines of their own.
 
-        A cursor cannot point into a line: behind a commit that ends inside a response it points to the
-        start of that line, and what is applied of it is passed over by number when it is read again.
+        A cursor cannot point into a line. If a commit ends inside a response, it points to the start of that
+        line; when the line is read again, records that were applied are skipped by their numbers.
         """
         for frame in group(chain.from_iterable(map(records_of, meaningful(lines))), _place):
+            # inside of a response all lines but the last have no bytes of their own: see `records_of`
             last = frame[-1]
             if last.end > last.start:
                 yield frame
@@ -68,11 +69,13 @@ class NeptuneDecoder:
 
     def decode(self, frame: Frame) -> Decoded | None:
         """Read the records of a commit; None for one that was applied before."""
+        # without the one that `split` has put behind for its place
         lines = [line for line in frame if line.text]
         if _commit_of(lines[0]) <= self._commit:
             return None
         events, changes = zip(*map(read_line, lines), strict=True)
         _check_whole(events, frame)
+        # last: a commit that is refused must leave the decoder as it was
         self._commit = events[0].commit
         return Decoded(changes, kept={"commit": str(self._commit)})
 
@@ -83,6 +86,7 @@ def records_of(line: Line) -> list[Line]:
         response = read_object(line)
         if "records" not in response:
             return [line]
+        # numbers with a fraction are Decimal, which json cannot write
         texts = [json.dumps(record, default=str) for record in _records(response)]
     except RowError:
         return [line]  # for `decode` to refuse
@@ -148,6 +152,7 @@ def _read_change(record: Mapping[str, Any]) -> Change:
     if operation not in _SIGNS:
         raise RowError(f"'op' of the record must be 'ADD' or 'REMOVE', not {operation!r}")
     change = member(record, "data", dict)
+    # as those of property graphs have it
     if "stmt" not in change and "type" in change:
         raise RowError(
             "the record is one of Gremlin or openCypher; a feed of RDF comes from the SPARQL stream endpoint"

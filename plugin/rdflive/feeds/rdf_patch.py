@@ -38,6 +38,7 @@ class RdfPatchDecoder(StatelessDecoder):
         for line in meaningful(lines):
             match = _CODE.match(line.text)
             code = match[1] if match else ""
+            # a transaction that nothing ended is refused by itself, and whoever skips it gets this one
             if code == "TX" and frame:
                 yield tuple(frame)
                 frame = []
@@ -65,6 +66,7 @@ class RdfPatchDecoder(StatelessDecoder):
                 changes.append(Change(_SIGNS[code], quad))
         if begun and code not in ("TC", "TA"):
             raise RowError(f"neither TC nor TA ends {begun}, so it is not applied", frame[-1].number)
+        # an empty transaction is a commit all the same; headers alone, and what TA ends, are none
         return Decoded(tuple(changes)) if code == "TC" or (changes and not begun) else None
 
 

@@ -41,13 +41,17 @@ class _Readable(Protocol):
 
 
 def passes(stream: _Readable, begin: Line) -> str | None:
-    """Read up to a place; what is wrong with what lies before it, None where it is what was read there."""
+    """Read up to a place, and compare what lies before it with what was read there, by its checksum.
+
+    Gives None where it is the same, else what is wrong.
+    """
     left, check = begin.end, 0
     try:
         while left and (block := stream.read(min(left, _BLOCK))):
             left -= len(block)
             check = zlib.crc32(block, check)
     except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed file that was cut or changed
+        # anything that is not equal
         check = ~begin.check
     if not left and check == begin.check:
         return None
@@ -165,6 +169,7 @@ class RotatedLog:
             self._close(file)
         if begin is not None and (found := self._found(begin)) is not None:
             return found
+        # its decoder passes over the records that it has applied
         if self._replayable and os.path.exists(self._path):
             return self._opened(self._path)
         raise ResyncNeeded(self._path, fault or "")
@@ -172,6 +177,7 @@ class RotatedLog:
     def _pieces(self, file: _File) -> Iterator[bytes]:
         """Read a file to its end, which is there when its successor has begun."""
         while True:
+            # looked for before the last reading: what was written until it had begun is read then
             successor = self._successor(file)
             while block := file.read():
                 yield from io.BytesIO(block)
@@ -211,6 +217,7 @@ class RotatedLog:
             written = os.fstat(file.stream.fileno()).st_mtime_ns
             newer = [other.path for other in former if other.changed > written]
             return [], f"{newer[-1]} came when the file that was read had gone" if newer else ""
+        # counts and times are two ways to rotate, whose orders do not compare
         between = [
             other for other in former if bool(other.time) is bool(here.time) and other.order > here.order
         ]
@@ -237,11 +244,15 @@ class RotatedLog:
                 if passes(file, place) is None:
                     return file
                 self._close(file)
+            # else files were renamed meanwhile, and the one that is looked for may have been missed
             elif self._former() == former:
                 return None
 
     def _same(self, place: Line, former: list[_Found]) -> _Found | None:
-        """Find the former file that has what was read up to a place; any could be one that was empty."""
+        """Find the former file that begins with what was read up to a place.
+
+        None where nothing was read: any of them could be that file.
+        """
         for other in reversed(former if place.end else []):
             if other.size >= place.end or other.path.endswith(".gz"):
                 with suppress(FileNotFoundError), open_bytes(other.path) as stream:
@@ -284,5 +295,8 @@ def _find(path: str) -> _Found | None:
 
 
 def _gaps(numbers: set[int], last: int) -> set[int]:
-    """Tell which numbers are missing from 1, or a lower one that is there, to the one before the last."""
+    """Tell which numbers below the last are missing; they begin at 1, or at 0 where that is there.
+
+    With `log.1` and `log.3` beside `log.4`, the last one that was read, 2 is missing.
+    """
     return set(range(min(1, *numbers, 1), last)) - numbers

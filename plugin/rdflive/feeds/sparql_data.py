@@ -53,6 +53,7 @@ class _DataReader:
     @property
     def is_whole(self) -> bool:
         """True behind an operation that nothing continues."""
+        # a `;` at the end is left to the parser
         return self._sign is None and not self._may_begin
 
     def take(self, text: str) -> bool:
@@ -72,6 +73,7 @@ class _DataReader:
             self._graph = graph
         else:
             quad = RowReader(text).quad()
+            # a fourth term is of N-Quads, and for the parser to refuse
             if quad.graph is not None:
                 return False
             self.changes.append(Change(self._sign, Quad(*quad[:3], self._graph)))

@@ -72,6 +72,7 @@ class RequestScanner:
                 return "TO" in words and self._last in _TARGETS
             if words & _WHOLE_GRAPHS:
                 return self._last in _TARGETS
+            # a prologue alone goes on; what is none of all these nothing could complete
             return not words or not words <= _PROLOGUE
         return self._last == "}" and not words.isdisjoint(("DATA", "WHERE"))
 
@@ -88,6 +89,7 @@ class RequestScanner:
             found = True
             self.take(token)
             rest = begin + token.offset + 2
+            # of a long string that goes on in the next line the tokenizer sees an empty one and a third quote
             if token.text in ('""', "''") and text.startswith(token.text[0], rest):
                 self._quote = token.text[0]
                 break
@@ -208,4 +210,5 @@ def _check_groups(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
 
 
 def _is_blank(token: Token, following: Token) -> bool:
+    # () is rdf:nil, an IRI; a list with members is made of blank nodes
     return token.kind == "blank" or token.text == "[" or (token.text == "(" and following.text != ")")

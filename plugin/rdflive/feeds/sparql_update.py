@@ -38,6 +38,7 @@ class SparqlUpdateDecoder(StatelessDecoder):
         frame: list[Line] = []
         scanner, is_lost = RequestScanner(), False
         for line in lines:
+            # a line that is no text may have closed a brace: behind it any empty line ends the request
             if frame and _is_empty(line) and (is_lost or scanner.may_end):
                 yield (*frame, line)
                 frame, scanner, is_lost = [], RequestScanner(), False
@@ -70,6 +71,7 @@ def encode_sparql_update(batch: Batch) -> str:
     >>> encode_sparql_update(Batch((Change(1, quad),)))
     'INSERT DATA {\nGRAPH <urn:g> {\n<urn:s> <urn:p> <urn:o> .\n}\n}\n\n'
     """
+    # deletes are written before inserts, so of several changes of a quad only the last may be there
     last = {quad: sign for sign, quad in batch.changes}
     operations = (
         _write("DELETE", (quad for quad, sign in last.items() if sign < 0)),

@@ -144,6 +144,7 @@ class RowReader:
             raise RowError(f"is a literal without its closing quote: {_show(text)}")
         lexical, language, datatype = match.groups()
         length = match.end()
+        # read anew: rdflib's pattern lets pass more than IRIs
         if text.startswith("^^", match.end(1) + 1):
             datatype, extent = _leading_iri(text[match.end(1) + 3 :])
             length = match.end(1) + 3 + extent

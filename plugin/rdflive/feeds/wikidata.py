@@ -67,9 +67,9 @@ class WikidataDecoder:
 
     `diff`, `import` and `reconcile` delete what they say, then add what they add and link; `reconcile` and
     `delete` first take away all that is about the entity. Shared values that an event unlinks stay, because
-    other entities may use them. So do, as in the service itself, the triples of a sitelink that a `diff`
-    deletes, but for the one that says what it is about, unless the entity gets another of the same site: the
-    page may have moved to an entity whose event came before. All is in the default graph.
+    other entities may use them. When a `diff` deletes a sitelink, only its triple `schema:about` goes, as in
+    the service itself, unless the entity gets another sitelink of the same site: the page may already belong
+    to another entity, whose event came before. All is in the default graph.
 
     An entity's events are ordered by `rev_id` and, within a revision, by `dt`; one that is not later than
     the last applied is passed over, as is a `diff` to the same revision.
@@ -97,6 +97,7 @@ class WikidataDecoder:
         deleted = _without_moved(event.deleted, event.added) if head.operation == "diff" else event.deleted
         changes = [Change(-1, Quad(*triple)) for triple in deleted]
         changes += [Change(1, Quad(*triple)) for triple in (*event.added, *event.linked)]
+        # updates come before changes: what a reconcile adds is not taken away with the rest
         updates = (_delete(event),) if head.operation in ("delete", "reconcile") else ()
         self._last[head.entity] = event.moment
         kept = {head.entity: f"{head.revision} {event.moment.time.isoformat()}"}
@@ -106,6 +107,7 @@ class WikidataDecoder:
         last = self._last.get(head.entity)
         if last is None or moment.revision > last.revision:
             return True
+        # a revision has one diff, and may be deleted or reconciled afterwards
         return head.operation != "diff" and moment > last
 
 

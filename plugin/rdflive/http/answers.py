@@ -30,7 +30,7 @@ class Fault(Exception):  # noqa: N818 - whoever sends makes an error of it
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Times in seconds.
+    """How long a silent server is waited for, and how long between two tries, in seconds.
 
     >>> 0.1 <= Pace().pause(1) <= 0.2, Pace().pause(1, asked=7.0)
     (True, 7.0)
@@ -75,6 +75,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
     now = datetime.now(UTC)
     is_number = text.isascii() and text.isdigit()
     seconds = float(text) if is_number else ((read_date(text) or now) - now).total_seconds()
+    # a wait beyond TIMEOUT_MAX is an OverflowError
     return min(max(0.0, seconds), threading.TIMEOUT_MAX)
 
 
@@ -94,6 +95,7 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 def shown(text: str | bytes) -> str:
     """Make a text of a server fit for a message: one line, not long, and nothing that moves a cursor."""
+    # cut before it is cleaned: a body may be long; four times as much, as white space is joined
     start = text[: 4 * _SHOWN]
     start = start.decode(errors="replace") if isinstance(start, bytes) else start
     return " ".join("".join(char if char.isprintable() else " " for char in start).split())[:_SHOWN]

@@ -34,6 +34,7 @@ class Http:
     def __init__(
         self, headers: Mapping[str, str] | None = None, *, redirects: bool = False, proxies: bool = False
     ) -> None:
+        # its names are equal in any case: a User-Agent that is given takes the place of this one
         self._headers = HTTPHeaderDict({"User-Agent": "rdflive"})
         self._headers.update(headers or {})
         self._redirects = redirects
@@ -62,6 +63,7 @@ class Http:
         # http.client takes the characters of Latin-1 alone
         sent = {name: text.encode().decode("latin-1") for name, text in given.items()}
         exchange = Exchange(timeout, total)
+        # before `closed` is looked at: a `close` in between finds the exchange here and cuts it
         self._under_way.add(exchange)
         exchange.callback(self._under_way.discard, exchange)
         try:
@@ -103,6 +105,7 @@ class Exchange(ExitStack):
             # the timeouts of urllib3 are for each piece alone, and a server may send pieces without end
             timer = threading.Timer(min(total, threading.TIMEOUT_MAX), self.cut, [_timed_out(total)])
             timer.daemon = True
+            # called in reverse: the timer is stopped, and then waited for, so that its thread does not stay
             self.callback(timer.join)
             self.callback(timer.cancel)
             timer.start()
@@ -135,6 +138,7 @@ class Exchange(ExitStack):
         """Give the body in pieces as it comes; each has one end of a line at most, at its own end."""
         while True:
             with self._whole():
+                # `read` would wait until the piece is full, and an event is shorter
                 piece = self._response.read1(_PIECE)
             if not piece:
                 return
@@ -142,12 +146,13 @@ class Exchange(ExitStack):
 
     def wait_up_to(self, seconds: float) -> None:
         """Take longer silence than this for a lost connection from now on."""
+        # for what a fault says; the socket of a connection that is there has a time of its own
         self._timeout = seconds
         with suppress(OSError):  # it has ended already
             self.line.settimeout(seconds)
 
     def watch(self, line: socket.socket) -> socket.socket:
-        """Cut a new connection too, at once if it is too late already."""
+        """Have `cut` end this new connection too, at once where it was called before."""
         with self._lock:
             self._watched.append(line.dup())  # TLS takes the descriptor out of the socket
         if self._end:
@@ -194,6 +199,7 @@ def split_url(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
         (parts.hostname or "").encode("idna")  # refuses empty and long parts of a name, as connecting does
+        # reading `port` raises ValueError for what is no port, such as 70000
         is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         return parts if is_http and url.isascii() and url.isprintable() and " " not in url else None
     except (ValueError, AttributeError, TypeError):

@@ -1,1 +1,1 @@
-"""Graph pattern matching of events: each event by itself, or in windows that updates fill (paper 004)."""
+"""Graph pattern matching of events: each event by itself, or in windows that updates fill (SPECTRA)."""

@@ -40,12 +40,14 @@ def is_direct(plan: Plan) -> bool:
     first, *others = plan.steps
     return (
         first.basic is not None
-        and not plan.query.order
+        and not plan.query.order  # the order is made by operators
         and plan.query.form != "CONSTRUCT"
         and all(
+            # such as FILTER(?x < ?y) over two segments of the engine; an automaton joins them and tests it
             isinstance(step.node, algebra.Filter) and step.node.condition in first.basic.residual
             for step in others
         )
+        # SELECT ?x { SELECT DISTINCT ?x ?y { ... } } may give an ?x twice: DISTINCT comes before ?y goes
         and (not first.basic.distinct or len(set(plan.places) - {None}) == len(first.columns))
     )
 
@@ -121,6 +123,7 @@ class _Operated:
         to_value = None if library.to_rdflib is None else library.value
         table = TermTable(self._dictionary, library.to_native, to_value)
         self._state = QueryState(plan, self._dictionary, table, library.to_native)
+        # the plan has no operator for this DISTINCT, because a leaf of the engine would count its rows itself
         self._distinct = [_Distinct() if basic.distinct else None for basic in plan.basics]
 
     def begin(self, leaves: Sequence[Rows]) -> Rows:
@@ -136,6 +139,7 @@ class _Operated:
             if distinct is not None:
                 distinct.end()
         self._state.clear()
+        # the operators have dropped their rows, so that their terms can go too
         self._dictionary.sweep()
 
     def _feed(self, leaves: Sequence[Rows], *, first: bool) -> tuple[Rows, Rows]:
@@ -144,6 +148,7 @@ class _Operated:
             None if step.basic is None else self._weigh(next(waiting)) for step in self._state.plan.steps
         ]
         weights = self._state.feed(deltas, first=first)
+        # only now: the terms of solutions that have just gone are read from the dictionary
         self._dictionary.sweep()
         return _repeated(weights, 1), _repeated(weights, -1)
 

@@ -1,4 +1,4 @@
-"""The TP-Join automaton of a basic graph pattern (paper 004, Definition 4.1), and the order of its states.
+"""The TP-Join automaton of a basic graph pattern (SPECTRA, Definition 4.1), and the order of its states.
 
 Each state is a triple pattern with its view, the event's triples that match it. Going to a state joins its
 view with the rows of the states before, and the automaton stops when there are no rows. The order of the
@@ -85,6 +85,7 @@ class Automaton:
         at all.
         """
         own = self.patterns[pattern].variables
+        # a pattern without variables multiplies no rows, so it may come at any time
         if not bound or not bound.isdisjoint(own) or not own:
             return 0
         pairs = ({c.left, c.right} for c in self.comparisons)
@@ -104,10 +105,12 @@ def make_automaton(
     bgp = BGP(patterns)
     own = [{v.name for v in p.variables if v.readable} for p in bgp.patterns]
     readable = {v.name for v in bgp.variables if v.readable}
+    # FILTER(1 > 2) reads no variable and belongs to no pattern; it is tested in the first state
     filters = tuple(
         tuple(c for c in conditions if reads(c, readable) and reads(c, readable) <= names) for names in own
     )
     pushed = {c for found in filters for c in found}
+    # ?x < ?y of one pattern, as in { ?x :before ?y }, is tested where a triple enters the view
     between = tuple(c for c in comparisons if c.condition not in pushed)
     compared = {c.condition for c in between}
     return Automaton(

@@ -24,6 +24,7 @@ class EventError(RdfliveError, ValueError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # worker processes send it: by default only the text that `super().__init__` got would be pickled
         return EventError, (self.number, self.reason)
 
 
@@ -43,16 +44,17 @@ def read_event(event: Any, number: int) -> Event:
 
     Raises `EventError`.
     """
-    if type(event) is Event:
+    if type(event) is Event:  # of a file, see `streams.py`
         return event
     at = name = None
     # A pair of two triples is an event without an instant.
     if type(event) is tuple and len(event) == 2 and not _is_triple(event[1]):
         event, at = event
     if isinstance(event, Graph):
-        if isinstance(event, Dataset):
+        if isinstance(event, Dataset):  # it is a Graph too, and would list quads
             raise EventError(number, "a Dataset is many events; give it to rdflive.match as the events")
         name = event.identifier if type(event.identifier) is URIRef else None
+    # the usual case is not copied; iterators and sets are listed, as triples are taken by position
     elif type(event) is list or type(event) is tuple:
         return Event(event, None, at)
     try:
@@ -79,8 +81,9 @@ def read_background(given: Any) -> list[Any]:
         raise TypeError(
             "background is a Dataset, many graphs; give one of them, or a Graph of all their triples"
         )
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, str | os.PathLike):  # a text is a Collection too
         raise TypeError(f"background is {given!r}; parse the file, and {accepted}")
+    # `Matcher.refresh` reads it again, which an iterator does not allow
     if not isinstance(given, Graph | Collection):
         raise TypeError(f"background is {given!r}, which cannot be read again; {accepted}")
     triples = list(given)

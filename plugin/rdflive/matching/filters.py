@@ -35,6 +35,7 @@ def comparisons_of(conditions: Sequence[Condition]) -> list[Comparison]:
         parts = condition.comparison if isinstance(condition, Expression) else None
         if parts is not None:
             left, operator_, right = parts
+            # ?x < ?x compares no two patterns, so there is nothing to sort
             if isinstance(left, RdflibVariable) and isinstance(right, RdflibVariable) and left != right:
                 found.append(Comparison(Variable(str(left)), operator_, Variable(str(right)), condition))
     return found
@@ -73,6 +74,7 @@ def _short(source: Source, name: str, operator: str, value: int, test: str, libr
     if library.to_rdflib is not None:
         text, first = "w", f"(w := {name}.value)"
     is_short = (
+        # `isdigit` accepts "²" and "٣" too, which are no digits of XML Schema
         f"type({name}) is {kind} and {first}.isdigit() and {text}.isascii() and len({text}) <= {_DIGITS} "
         f"and ((d := {name}.datatype) is {integer} or d == {integer})"
     )

@@ -1,4 +1,4 @@
-"""The run of a TP-Join automaton (paper 004, Algorithm 2), as code generated per order of its states.
+"""The run of a TP-Join automaton (SPECTRA, Algorithm 2), as code generated per order of its states.
 
 Each state joins the rows of the states before with the view of its pattern, by a hash index on the variables
 that both bind. A complex filter between the two is a sort-merge join inside each key of the index. The run
@@ -31,7 +31,11 @@ Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class StateJoin:
-    """How a state joins its pattern: which variables of the view are bound, and which are new."""
+    """How a state joins its pattern: which variables of the view are bound, and which are new.
+
+    Example: in `{ ?x :of ?y . ?y :name ?z }`, when the first pattern has been joined, the second has the key
+    `?y` and the new variable `?z`.
+    """
 
     pattern: int
     key: tuple[Variable, ...]
@@ -87,6 +91,7 @@ class _Writer:
         self.bound: list[Variable] = []
         self.row: tuple[Variable, ...] = ()
         """The variables of the rows so far."""
+        # conditions that no state has tested yet
         self.open = [*(c.condition for c in automaton.comparisons), *automaton.conditions]
 
     def write(self) -> Run:
@@ -97,6 +102,7 @@ class _Writer:
                 self._start(pattern, last=last)
             else:
                 self._join(self._plan(pattern), step, last=last)
+            # the automaton stops at the first state without rows
             if not last:
                 with source.block("if not r:"):
                     source.line(f"tally[0] += {step}")
@@ -122,6 +128,7 @@ class _Writer:
         own = self.automaton.patterns[pattern].variables
         key = tuple(v for v in own if v in self.bound)
         new = tuple(v for v in own if v not in self.bound)
+        # one comparison sorts the view; others between the same states are tested row by row
         merges = (self._faced(c, new) for c in self.automaton.comparisons if c.condition in self.open)
         return StateJoin(pattern, key, new, next((c for c in merges if c is not None), None))
 
@@ -138,6 +145,7 @@ class _Writer:
 
     def _join(self, join: StateJoin, step: int, *, last: bool) -> None:
         source = self.source
+        # before `_out`, which sets the columns of the rows to those that leave this state
         row = self._tuple(self.row)
         self.bound += join.new
         if join.merge is not None:
@@ -150,6 +158,7 @@ class _Writer:
             return
         source.line(f"v = views[{join.pattern}]")
         own = self.automaton.patterns[join.pattern].variables
+        # rows of a key and one value are what `dict` takes as they are
         if len(own) != 2 or join.key != own[:1] or not join.new or join.merge is not None:
             self._fill(join)
             self._look_up(join, row, out, tests)
@@ -208,6 +217,7 @@ class _Writer:
         if last:
             parts = [self.names[v] if isinstance(v, Variable) else self.source.name(v) for v in self.shown]
             return f"({''.join(f'{part}, ' for part in parts)})"
+        # values that nothing reads any more are left out, so that rows stay short
         later = {v for pattern in self.order[step + 1 :] for v in self.automaton.patterns[pattern].variables}
         later.update(v for v in self.shown if isinstance(v, Variable))
         later.update(v for c in self.open for v in own_variables(c, self.automaton.variables))

@@ -1,9 +1,9 @@
-"""Views that are kept while updates add to them, and the delta join over them (paper 004, Section 5).
+"""Views that are kept while updates add to them, and the delta join over them (SPECTRA, Section 5).
 
 The paper empties the views of matched triples and asks the old matches only where new views do not join,
-which loses solutions (Theorem 5.1). Here every row stays: the new solutions of an update are, one pattern
-after the other, its new rows joined with the old rows of the patterns that are still to come and with all
-rows of those that had their turn. Everything is undone in reverse order, so a static background under the
+which loses solutions (Theorem 5.1). Here every row stays. The patterns take turns: the new rows of a pattern
+are joined with all rows of the patterns that had their turn, and with the old rows of the others, so each new
+solution is found once. Everything is undone in reverse order, so a static background under the
 views costs nothing when an event has been answered.
 """
 
@@ -78,6 +78,7 @@ class _Kept:
 
     def take(self, view: View) -> None:
         """Add the rows that are new; they wait to be joined."""
+        # an update may repeat a triple of the window; its solutions have been told already
         new = [row for row in view if row not in self.rows]
         self.rows.update(dict.fromkeys(new))
         self.waiting += new
@@ -98,6 +99,7 @@ class _Kept:
         # A dict gives its items back in reverse order of insertion.
         while len(self.rows) > self.base:
             row = self.rows.popitem()[0]
+            # rows that were still waiting are in no index
             if len(self.rows) < joined:
                 for index in self.indexes.values():
                     index.drop(row)
@@ -142,6 +144,7 @@ class KeptViews:
             if compared is not None:
                 new = _paired(kept.variables.index(compared), new, self._library)
             index = _Index(_reader(kept.variables, join.key), new)
+            # without the waiting rows, which come last: `put` adds them when they have had their turn
             index.fill(islice(kept.rows, kept.joined))
             kept.indexes[join.key, compared] = index
         return index
@@ -172,8 +175,10 @@ class KeptViews:
     def _join_waiting(self, sizes: list[int], tally: Tally) -> list[Row]:
         """Join the waiting rows of each pattern with the indexed rows of the others, then index them too.
 
-        So a solution of several new rows is found once: by the pattern whose turn is last. The largest view
-        goes first, because its rows then meet the fewest rows of the others.
+        So a solution of several new rows is found once: by the pattern whose turn is last. Example: the new
+        rows a and b of two patterns join. In the turn of a, b is in no index yet; in the turn of b, a is.
+
+        The largest view goes first, because its rows then meet the fewest rows of the others.
         """
         solutions: list[Row] = []
         for pattern in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
@@ -182,6 +187,7 @@ class KeptViews:
                 continue
             others = (other.joined for i, other in enumerate(self._kept) if i != pattern)
             if not self._is_lazy or all(others):
+                # a run reads one of the views alone, that of its first state, and the others by index
                 solutions += self._run(pattern, sizes)([kept.waiting] * len(sizes), tally)
             kept.put()
         return solutions
@@ -190,7 +196,9 @@ class KeptViews:
         """Find or generate the run that starts at a pattern. Without lazy evaluation, empty views
         come last.
         """
+        # an empty view in front would end the run before anything is joined
         ranks = sizes if self._is_lazy else [size or 1 << 62 for size in sizes]
+        # `Automaton.order` looks at no more of the sizes than this
         key = (first, *[size.bit_length() for size in ranks])
         found = self._runs.get(key)
         if found is None:

@@ -18,6 +18,7 @@ _MEMORY: Final = 4096
 """Converted terms of pyoxigraph that are remembered."""
 
 
+# compared by identity, as a library is the key of what a matcher compiled for it
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
     """How to read, compare and convert the terms of one library."""
@@ -117,6 +118,7 @@ def library_of(triple: Any) -> Library:
     'rdflib'
     """
     if isinstance(triple, tuple):
+        # by the name of its module, because pyoxigraph may not be installed
         is_rdflib = not triple or type(triple[0]).__module__ != "pyoxigraph"
         return RDFLIB if is_rdflib else pyoxigraph(parts=False)
     return pyoxigraph(parts=True) if type(triple).__module__ == "pyoxigraph" else RDFLIB
@@ -127,6 +129,7 @@ def pyoxigraph(*, parts: bool) -> Library:
     """Make the library of pyoxigraph's terms, in its own triples or in tuples; pyoxigraph is installed."""
     from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple
 
+    # an empty store, for the sake of its adapter
     live = manager.plugin_manager().hook.rdflive_wrap(store=Store())
     with manager.locked(live) as adapter:  # it knows how terms are spelled
         to_native, to_rdflib = adapter.to_native, adapter.to_rdflib() or _same

@@ -67,9 +67,11 @@ def write_links(
         else:
             source.line(f"s{place}, p{place}, o{place} = triples[{place}]")
     source.line("first = {}.setdefault")
+    # per term the place of the first equal one: the terms (b, c, b) give the links (0, 1, 0)
     source.line(f"links = ({''.join(f'first({name}, {i}), ' for i, name in enumerate(layout.linked))})")
     source.line(f"code = {source.name(answers.get)}(links)")
     terms = ", ".join(layout.terms)
+    # `learn` gives None, so this event is joined in the general way
     source.line(f"if code is None: return {source.name(learn)}(links, {terms})")
     source.line(f"return code({terms})")
     return source.function("answer")
@@ -85,6 +87,7 @@ def _layout(automata: Sequence[Automaton], library: Library, shape: Shape) -> _L
         for pattern, places in zip(automaton.patterns, found, strict=True):
             roles = "spo" if isinstance(pattern.predicate, Variable) else "so"
             terms.update(dict.fromkeys(f"{role}{place}" for place in places for role in roles))
+            # a pattern without a triple means no solution, so the links of the others need not be told apart
             if all(found):
                 for place in places:
                     names = names_of(pattern, str(place))
@@ -237,6 +240,7 @@ class _Writer:
         text = " and ".join(
             write_entry(self.source, self.library, pattern, filters, str(place), is_known=True)
         )
+        # a triple in several solutions is tested once
         if text and sum(chosen[i] == place for chosen in found) > 1:
             name = f"e{i}_{place}"
             self.source.line(f"{name} = {text}")

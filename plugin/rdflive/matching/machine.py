@@ -76,10 +76,12 @@ class EventMachine:
             leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
         else:
             tally[2] += 1
+        # `_answers` would give the same; this saves two calls per event
         if self._is_direct:
             return leaves[0], ()
         try:
             return self._answers.begin(leaves), ()
+        # an error of an operator must not leave rows behind for the next event
         finally:
             self._answers.end()
 
@@ -137,6 +139,7 @@ class KeepingMachine:
             for automaton, columns in zip(automata, shown, strict=True)
         ]
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
+        # solutions that the background has by itself; what it took to find them is not in the statistics
         self._base = self._add(self._partition(background), [0, 0, 0])
         for kept in self._kept:
             kept.settle()
@@ -151,6 +154,7 @@ class KeepingMachine:
             return added, removed
         try:
             found = self._add(views, tally)
+            # no solution is in both lists: those in `found` have a triple that the background lacks
             return self._answers.begin([[*b, *f] for b, f in zip(self._base, found, strict=True)]), []
         finally:
             self._answers.end()

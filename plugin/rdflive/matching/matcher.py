@@ -17,9 +17,8 @@ from rdflive.matching.match import Match
 from rdflive.model import Header, warn_of_hidden_names
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
-from rdflive.syntax.tokens import tokenize
+from rdflive.syntax.tokens import looks_continuous, tokenize
 from rdflive.time.instants import Instant, numbered, to_instant
-from rdflive.time.languages import looks_continuous
 from rdflive.time.windows import Tumbling
 
 __all__ = ["Matcher"]
@@ -92,6 +91,7 @@ class Matcher:
         is `at`, or the second of a pair. Raises `EventError`; then the
         event is left out.
         """
+        # a plain list is the usual case, and spared the tests of `read_event`
         if type(event) is list and self._window is None:
             triples: Sequence[Any] = event
             name, of_file = None, False
@@ -115,6 +115,7 @@ class Matcher:
             added, removed = machine.match(triples, self._tally)
         except (TypeError, ValueError, AttributeError) as error:
             raise self._explained(error, triples, library) from error
+        # all this only after the match: an event that cannot be matched moves no time
         self._last = library
         self._is_open = True
         self._now = instant
@@ -173,6 +174,7 @@ class Matcher:
                 f"its instant {numbered(instant)} lies before {numbered(self._now)}, that of the one before; "
                 "give the events of windows in the order of time",
             )
+        # a window is kept by one machine, in one library's terms
         if self._is_open and library is not self._last and not self._is_next(instant):
             raise EventError(
                 self._number, "its triples are in another form than those of the window; give all alike"
@@ -221,6 +223,7 @@ def _in_terms_of(library: Library, triples: list[Any]) -> list[Any]:
 
 def _refuse_graphs(query: str) -> None:
     """Refuse clauses that look at several graphs."""
+    # token by token, as a prefix may be called `from:` and a text may contain the word
     for token in tokenize(query):
         if token.kind == "word" and token.text.upper() in ("GRAPH", "FROM"):
             name = token.text.upper()

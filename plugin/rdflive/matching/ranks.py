@@ -1,10 +1,10 @@
-"""Sort-merge joins for complex filters (paper 004, Section 4): rows sorted by a value, found by bisection."""
+"""Sort-merge joins for complex filters (SPECTRA, Section 4): rows sorted by a value, found by bisection."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time, timedelta
 from typing import Any, Final, TypeAlias
 
 from rdflib import Literal
@@ -28,7 +28,7 @@ _TOTAL: Final = frozenset({"number", "string", "boolean"})
 def rank(term: Any) -> tuple[str, Any] | None:
     """Give the space of a literal's value and a sort key. A lesser value never has the greater key.
 
-    None stands for terms of which no comparison holds.
+    None stands for terms without a sort key: durations, and terms of which no comparison holds.
 
     >>> rank(Literal(2)), rank(Literal("b", lang="en"))
     (('number', 2.0), ('lang en', 'b'))
@@ -40,14 +40,16 @@ def rank(term: Any) -> tuple[str, Any] | None:
     if space == "number":
         key: Any = to_float(content)
         return None if key != key else (space, key)  # NaN
+    # P1M and P30D have no order, so durations cannot be sorted
     if space == "duration":
         return None
+    # on the day on which `values.compare` puts times too
     if isinstance(content, time):
         content = datetime.combine(datetime(1972, 12, 31), content)
     if isinstance(content, datetime):
         # XML Schema: without a time zone, times within 14 hours of each other have no order
-        local = content if content.tzinfo is None else content.astimezone(UTC).replace(tzinfo=None)
-        return space, local
+        # as a duration, because in UTC the last hours of the year 9999 elsewhere are no datetime
+        return space, content.replace(tzinfo=None) - datetime.min - (content.utcoffset() or timedelta())
     return space, content
 
 
@@ -81,6 +83,7 @@ class Ranked:
         if place is None:
             return _compared(self._unranked, operator, term)
         space, key = place
+        # "a" < 1 is an error, so terms of other spaces never match
         if space not in self._spaces:
             return ()
         keys, entries = self._spaces[space]
@@ -121,6 +124,7 @@ def probe_kept(operator: str, memory: dict[Any, tuple[Entry, Ranked]]) -> LookUp
         entries = index.get(key, ())
         if len(entries) <= _FEW:
             return _compared(entries, operator, term)
+        # equal lengths would not do: one row may have gone and another come
         known = memory.get(key)
         if known is None or known[0] is not entries[-1]:
             known = memory[key] = entries[-1], Ranked(entries)

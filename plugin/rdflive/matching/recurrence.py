@@ -44,6 +44,7 @@ class Recurrence(Generic[K]):
     def keep(self, key: K, code: Any) -> None:
         """Keep the code of a key, in place of the oldest if there is no room."""
         if len(self._kept) >= self._room:
+            # dicts keep the order of insertion, so the first is the oldest
             del self._kept[next(iter(self._kept))]
         self._counts.pop(key, None)
         self._missed = 0

@@ -61,6 +61,7 @@ class Shapes:
 
     def _reader(self, size: int) -> Reader:
         """Find or generate the function that reads the shape of events with this many triples."""
+        # an event without triples has no predicate to make a key of
         if not 0 < size <= _LARGEST or not all(a.patterns for a in self._automata):
             return _unread
         read = self._readers[size] = _write_reader(self._library, size)
@@ -101,6 +102,7 @@ def _write_reader(library: Library, size: int) -> Reader:
         return source.function("read")
     source.line(f"{''.join(f'(_, p{i}, _), ' for i in places)} = triples")
     (kind,) = library.predicates
+    # others, such as a subclass of URIRef, are left to the general way, which checks what to accept
     usual = source.name(kind)
     source.line(f"if not ({usual} is {' is '.join(f'type(p{i})' for i in places)}): return None")
     shape = f"({''.join(f'p{i}, ' for i in places)})"

@@ -28,6 +28,7 @@ def events_of(given: Any) -> Iterator[Any]:
     events are asked for. A run is consecutive quads with the same graph name.
     """
     if isinstance(given, Dataset):
+        # only named graphs are events; the default graph of a Dataset is listed too
         return (graph for graph in given.graphs() if graph.identifier != given.default_graph.identifier)
     if isinstance(given, str | os.PathLike):
         return _file_events(os.fspath(given))
@@ -53,7 +54,7 @@ def _stream_events(stream: BinaryIO, source: str) -> Iterator[Event]:
     number = 0
     triples: list[Any] = []
     name: Any = None
-    with _numbered(lambda: number):
+    with _numbered(lambda: number):  # a function, as the number grows
         for triple, graph in read(stream, source):
             # Only the change of the graph's name ends an event, so an event is known one line late.
             if triples and graph != name:
@@ -92,6 +93,7 @@ def _row_quad(row: RowReader) -> Iterator[tuple[Any, Any]]:
     """
     triple = (row.node("subject"), row.node("predicate", blank=False), plain(row.term("object")))
     graph = row.node("graph") if row.has_term else None
+    # before `row.end()`, which raises where the dot is missing
     if graph is not None:
         yield triple, graph
     row.end()
@@ -140,7 +142,7 @@ def _oxigraph_quads(stream: BinaryIO, source: str) -> Iterator[tuple[Any, Any]]:
             if kind is Triple or (kind is Literal and quad.object.direction is not None):
                 reason = f"the object is a term of RDF 1.2, which is not supported: {quad.object}"
                 raise FeedError(source, lines.number, reason)
-            if graph != native:
+            if graph != native:  # a name is converted once per run of quads
                 native, name = graph, None if type(graph).__name__ == _DEFAULT else to_rdflib(graph)
             yield quad, name
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""Query-based partitioned views (paper 004, Definition 3.4 and Algorithm 1), as code generated per query.
+"""Query-based partitioned views (SPECTRA, Definition 3.4 and Algorithm 1), as code generated per query.
 
 One pass over the triples of an event puts each triple into the view of every pattern that it matches, after
 testing constants, repeated variables, and filters over the pattern's variables alone. (The paper's definition
@@ -135,6 +135,7 @@ class _Writer:
     def _dispatch(self, groups: list[list[int]], *, read: bool) -> None:
         source = self.source
         source.line("group = group_of(hash(p))")
+        # the types of subject and object are checked after this, so only where some pattern may match
         source.line("if group is None: continue")
         if not read:
             self._read_others()
@@ -164,6 +165,7 @@ class _Writer:
 
     def _once(self, i: int, pattern: TriplePattern) -> None:
         """Write the code that drops repeated rows, which come from repeated triples."""
+        # cheap tests first: the rows are put into a set only if some first column repeats (a `dict` of pairs)
         many = f"len(v{i}) > 1 and "
         if len(pattern.variables) == 2:
             many += f"len(dict(v{i})) < len(v{i}) and "

@@ -47,6 +47,7 @@ def match_in_processes(make: Callable[[], Matcher], events: Iterator[Any], worke
         while True:
             while broken is None and len(waiting) < workers * _AHEAD:
                 batch, broken = _read(events, number)
+                # no event is left, or the next one cannot be read
                 if not batch:
                     break
                 waiting.append((number, pool.submit(_match, batch)))
@@ -67,6 +68,7 @@ def _read(events: Iterator[Any], number: int) -> tuple[Batch, Exception | None]:
     batch: Batch = []
     try:
         for event in islice(events, _BATCH):
+            # in this process: an event may be a generator, which cannot be sent to another
             batch.append(read_event(event, number + len(batch)))
     except Exception as error:  # noqa: BLE001 - it is raised in its turn
         return batch, error
@@ -78,6 +80,7 @@ def _placed(start: int, matches: list[Match], error: EventError | None) -> Itera
         match.number = number
         yield match
     if error is not None:
+        # each process counts only the events that it was given
         raise EventError(start + len(matches), error.reason) from error
 
 
@@ -100,7 +103,7 @@ def _end_with_parent() -> None:
     parent, number = parent_process(), os.getppid()
     while parent is not None and parent.is_alive() and os.getppid() == number:
         parent.join(_PATIENCE)
-    os._exit(1)
+    os._exit(1)  # `sys.exit` would end this thread only
 
 
 def _match(batch: Batch) -> Outcome:

@@ -16,6 +16,7 @@ class Quad(NamedTuple):
     subject: Term
     predicate: Term
     object: Term
+    # for feeds and mirrors None is the default graph
     graph: Term = None
 
 

@@ -56,6 +56,7 @@ class Delta:
         ends: Mapping[Terms, Any] | None = None,
         time: Any = None,
     ) -> None:
+        # the class refuses assignments, so that a delta may be given to several consumers
         fill = object.__setattr__
         fill(self, "_header", header)
         fill(self, "_origins", origins or _NOTHING)
@@ -145,9 +146,11 @@ class Delta:
         return bool(self._weights)
 
     def __neg__(self) -> Delta:
+        # without what expired: what was removed is added here, and only what is removed can expire
         return self._with({terms: -weight for terms, weight in self._weights.items()})
 
     def __add__(self, other: Delta) -> Delta:
+        # rows are bare tuples: (a,) of ?x and (a,) of ?y would be taken for the same solution
         if self._header.names != other._header.names or self._header.form != other._header.form:
             raise ValueError(
                 f"cannot add deltas of different queries: one binds {self._header.names}, "
@@ -163,10 +166,12 @@ class Delta:
             weights,
             sequence=max(self.sequence, other.sequence),
             first_sequence=min(self.first_sequence, other.first_sequence),
+            # what came after a whole answer makes another whole answer of it
             initial=self.initial or other.initial,
             origins={**self._origins, **other._origins},
             expired=_sum_of_losses(self._expired, other._expired, weights),
             ends={**self._ends, **other._ends},
+            # the later report's, in whichever order the two are added
             time=self.time if other.time is None or self.sequence > other.sequence else other.time,
         )
 
@@ -191,6 +196,7 @@ class Delta:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Delta):
             return NotImplemented
+        # by the solutions as shown: a delta that was pickled has its terms converted, and equals the original
         return self._place == other._place and self.weights() == other.weights()
 
     def __hash__(self) -> int:
@@ -209,6 +215,7 @@ class Delta:
         return f"{shown}, expired={len(self.expired)} of them)" if self._expired else f"{shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # in the user's terms and without `convert`, so that reading a pickle needs nothing of the store
         convert = self._header.convert or (lambda term: term)
 
         def shown(by_terms: Mapping[Terms, Any]) -> dict[Terms, Any]:
@@ -236,11 +243,16 @@ def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, A
 def _sum_of_losses(
     first: Mapping[Terms, int], second: Mapping[Terms, int], net: Mapping[Terms, int]
 ) -> dict[Terms, int]:
-    """Count how many of each solution time took in both, of those that are gone after both."""
+    """Count how many of each solution are lost in the sum of two deltas, and were lost because time passed.
+
+    Say time took a solution in the first delta, and a write brought it back in the second: the sum does not
+    have it, so it did not expire.
+    """
     losses = {t: first.get(t, 0) + second.get(t, 0) for t in (*first, *second)}
     return {
         terms: fewest for terms, count in losses.items() if (fewest := min(count, -net.get(terms, 0))) > 0
     }
 
 
+# shared by all deltas without such entries, as most are; nobody writes to it
 _NOTHING: Final[Mapping[Any, Any]] = {}

@@ -57,8 +57,8 @@ class Solution(tuple[Any, ...]):
     expires: Any = None
     """When windows will have dropped it, as far as was known when it appeared; None for never.
 
-    It is the first report without it if nothing but time changes, in the terms of the stream; of a solution
-    that has expired, when it did. Known with `expires=True`.
+    It is the instant of the first report without the solution, if nothing but time changes, as its stream
+    writes instants; of a solution that has expired, the instant when it did. Known with `expires=True`.
     """
 
     @overload
@@ -207,6 +207,7 @@ class Header:
     """The type of its solutions."""
 
     def __post_init__(self) -> None:
+        # a frozen dataclass lets its own methods assign no field in any other way
         object.__setattr__(self, "row", _row_type(self.names))
 
     def __reduce__(self) -> tuple[Any, ...]:

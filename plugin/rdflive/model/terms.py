@@ -45,12 +45,14 @@ class DirectionalString(Literal):
         return made
 
     def __eq__(self, other: object) -> bool:
+        # Python asks the subclass first on either side of `==`, so no plain literal equals it either
         return isinstance(other, DirectionalString) and self._parts == other._parts
 
     def __hash__(self) -> int:
         return hash(self._parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # that of rdflib's literals would lose the direction
         return DirectionalString, self._parts
 
     @property

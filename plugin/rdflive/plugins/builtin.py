@@ -32,6 +32,7 @@ def rdflive_rule_sets() -> dict[str, str]:
     return _shipped()
 
 
+# rule sets are asked for at each look-up of a name
 @cache
 def _shipped() -> dict[str, str]:
     folder = files("rdflive.entail.rules").joinpath("sets")

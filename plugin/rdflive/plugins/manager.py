@@ -59,28 +59,36 @@ def locked(store: Any) -> Iterator[Adapter]:
             return
 
 
+class _User:
+    """Needs a store to stay hooked, for as long as it exists: so an interruption leaves none behind."""
+
+    __slots__ = ("__weakref__",)
+
+
 @contextmanager
 def hooked(store: Any) -> Iterator[Adapter]:
     """Keep a store hooked inside the block, so that it has the same adapter from beginning to end.
 
     Whoever has it needs no `locked` to find it again: the lock of its capture is enough.
     """
-    with locked(store) as adapter:
-        adapter.capture.holds += 1
+    user, adapter = _User(), None
     try:
+        with locked(store) as adapter:
+            adapter.capture.users.add(user)
         yield adapter
     finally:
-        with adapter.capture.reading():
-            adapter.capture.holds -= 1
-            release(adapter)
+        if adapter is not None:
+            with adapter.capture.reading():
+                adapter.capture.users.discard(user)
+                release(adapter)
 
 
 def release(adapter: Adapter) -> None:
-    """Unhook a store that nobody listens to and nobody holds; called under its capture's lock."""
+    """Unhook a store that nobody listens to and nobody uses; called under its capture's lock."""
     capture = adapter.capture
     if capture.idle:
         capture.on_batch = None
-        if not capture.holds:
+        if not capture.users:
             with _hooking:
                 adapter.detach()
 
@@ -119,8 +127,10 @@ def plugin_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     if os.environ.get("RDFLIVE_TRACE", "0") not in ("", "0"):
+        # only then: with a plugin for batches every write makes a `Batch`
         manager.register(trace)
     manager.load_setuptools_entrypoints(hookspecs.PROJECT)
+    # refuses an implementation of a hook that is not there, such as one that is misspelt
     manager.check_pending()
     return manager
 
@@ -175,5 +185,6 @@ def call_safely(hook: str, **arguments: Any) -> None:
         log.exception("a plugin failed in hook %s", hook)
 
 
+# `feeds` and `entail` may not import this package, so they are given functions to call
 formats.add_source(lambda: chain.from_iterable(plugin_manager().hook.rdflive_feed_formats()))
 rules.add_source(lambda: plugin_manager().hook.rdflive_rule_sets())

@@ -1,4 +1,4 @@
-"""Basic graph patterns and their classes (paper 001, Section 4)."""
+"""Basic graph patterns and their classes (Gergatsoulis and Damigos, Section 4)."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ VarOrTerm: TypeAlias = Hashable
 """A `Variable` or a constant of any hashable type."""
 
 
+# without slots, which would leave `cached_property` no place for its values
 @dataclass(frozen=True)
 class TriplePattern:
     """One query triple; each position holds a `Variable` or a constant.
@@ -61,6 +62,7 @@ class TriplePattern:
 
 def to_text(term: VarOrTerm) -> str:
     """Write a term of a pattern the way SPARQL does."""
+    # a constant may also be an id, which the engine puts in the place of a term
     n3 = getattr(term, "n3", None)
     return str(n3()) if callable(n3) else str(term)
 
@@ -89,7 +91,7 @@ class BGP:
 
 
 def classify(bgp: BGP, partition: Iterable[frozenset[Variable]]) -> PatternClass:
-    """Name the smallest class of paper 001 that holds the pattern.
+    """Name the smallest class of Gergatsoulis and Damigos that holds the pattern.
 
     Definition 6 (simple var-centric star), 11 (loosely-connected) and 12 (var-connected); `partition`
     is the connected-variable partition of Definition 9. A variable in predicate position is a node

@@ -71,6 +71,7 @@ class Meter:
         """
         self.budget = budget
         self.fail = fail
+        # does nothing, until the engine has made the query that is to be ended
         self.owe: Callable[[], object] = int
         """Called when `attempt` found the budget exceeded, so that the next commit ends the subscription."""
         self.error: BudgetError | None = None
@@ -93,6 +94,7 @@ class Meter:
         if self.error is not None:
             raise self.error
         commit = self._commit()
+        # one budget per commit, however often the query works for it: per change, and when it drains
         if commit != self._granted:
             budget = self.budget
             self._grant(commit, budget.seconds, budget.rows, budget.characters)
@@ -121,6 +123,7 @@ class Meter:
         try:
             return self._time(work, *arguments)
         finally:
+            # the commit that comes next has a budget of its own
             self._granted = None
 
     def spend(self, rows: int = 1) -> None:
@@ -141,6 +144,7 @@ class Meter:
         self.kept_rows += rows
         self.kept_characters += characters
         budget = self.budget
+        # the next `spend` raises
         self._is_full = self.kept_rows > budget.kept_rows or self.kept_characters > budget.kept_characters
 
     def _grant(self, commit: int, seconds: float, rows: int, characters: int) -> None:
@@ -149,6 +153,7 @@ class Meter:
     def _time(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Do work that is not inside other work, and count its time."""
         try:
+            # inside `try`: an interruption right behind it must not leave the meter at work for ever
             self._since = thread_time()
             self._deadline = perf_counter() + self._seconds
             return work(*arguments)
@@ -180,4 +185,5 @@ class Meter:
         if left <= 0:
             seconds = budget.opening_seconds if is_opening else budget.seconds
             raise BudgetError(f"it takes longer than {seconds:g} s {what}")
+        # others had the processor, so the clock is asked anew for what is left
         self._deadline = perf_counter() + left

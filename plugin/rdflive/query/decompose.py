@@ -1,4 +1,6 @@
-"""Decompositions of basic graph patterns: connected variables, stars, and ordered arrays (paper 001)."""
+"""Decompositions of basic graph patterns, after Gergatsoulis and Damigos: connected variables, stars, ordered
+arrays.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ def connected_variable_partition(bgp: BGP) -> tuple[frozenset[Variable], ...]:
         linked = set(pattern.variables)
         if not linked:
             continue
+        # `?b :r ?c` makes one part of {?a, ?b} and {?c, ?d}
         touching = [part for part in parts if part & linked]
         parts = [part for part in parts if not part & linked]
         parts.append(linked.union(*touching))
+    # merged parts stand last; the query's order is restored
     rank = {variable: i for i, variable in enumerate(bgp.variables)}
     return tuple(frozenset(part) for part in sorted(parts, key=lambda p: min(rank[v] for v in p)))
 
@@ -112,6 +116,7 @@ def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
     """
     bound = set(patterns[seed].variables)
     open_ = [j for j in range(len(patterns)) if j != seed]
+    # their variables are bound with the seed's, so they are only tested
     first = tuple(j for j in open_ if bound.issuperset(patterns[j].variables))
     open_ = [j for j in open_ if j not in first]
     steps: list[Extension] = []
@@ -135,15 +140,19 @@ def _next(
     alone: dict[Variable, int] = {}
     for j, variables in missing.items():
         if len(variables) == 1:
+            # `?c a :Train` links ?c to nothing that is bound, and only decides between equals
             if len(patterns[j].variables) > 1:
                 links.setdefault(variables[0], []).append(j)
             else:
                 alone[variables[0]] = alone.get(variables[0], 0) + 1
     if links:
+        # `max` gives the first of equals, so the order is a function of the query
         best = max(links, key=lambda v: (len(links[v]), alone.get(v, 0)))
         return (best,), tuple(links[best]), False
     for j, variables in missing.items():
+        # as in `?a ?p ?c` with ?a bound, which binds ?p and ?c at once
         if len(variables) < len(patterns[j].variables):
             return variables, (j,), False
+    # only where `join` is forced on patterns that share no variable: other segments are connected
     j = min(open_, key=lambda j: len(missing[j]))
     return missing[j], (j,), True

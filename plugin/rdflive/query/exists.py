@@ -49,6 +49,7 @@ def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None 
     inner = scope.query.translate(part.graph, replace(scope.base, bounds=(outer,)), [])
     if not _is_independent(inner, outer):
         outer, seed = _seed_of(outer, inner, scope)
+        # no bounds: the seed is joined in with everything, so paths may start from it
         inner = scope.query.translate(part.graph, replace(scope.base, outer=seed, bounds=()), [])
     # EXISTS asks for a compatible solution, so columns that the outer pattern does not have are left out
     visible = Project(inner, tuple(v for v in inner.columns if v in outer.columns))
@@ -69,10 +70,13 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     read: frozenset[Variable] = frozenset()
     bound = node.certain
     if isinstance(node, algebra.Filter | algebra.LeftJoin):
+        # In `{ ?t :delay ?m FILTER(?m > ?limit) }` the filter finds ?limit unbound if outer values are joined
+        # in afterwards. If the pattern itself had bound ?limit, it would make no difference.
         read = _named(outer, node.condition.variables if node.condition else ())
         bound = frozenset[Variable]().union(*(below.certain for below in node.inputs))
     elif isinstance(node, algebra.Extend):
         read, bound = _named(outer, node.expression.variables), node.input.certain
+    # the right side is a test of left rows, so an outer variable of it counts as read
     if isinstance(node, algebra.LeftJoin | algebra.Minus | algebra.Exists):
         right = node.right
         if isinstance(node, algebra.Exists) and isinstance(right, Project):
@@ -84,6 +88,7 @@ def _commutes(node: algebra.Node, outer: frozenset[Variable]) -> bool:
     if isinstance(node, algebra.Closure):
         return _commutes(node.edges, outer)  # its seeds are joined with it anyway
     if isinstance(node, algebra.Group) or (isinstance(node, Project) and node.closes):
+        # other variables inside a subquery only have the same name
         outer = outer.intersection(node.columns)
     return all(_commutes(below, outer) for below in node.inputs)
 
@@ -117,6 +122,9 @@ def exact_copies(
 ) -> tuple[algebra.Node, algebra.Columns]:
     """Give the rows with copies of the columns that may be unbound, to be compared exactly, unbound
     included.
+
+    Say OPTIONAL left (T101, 4) and (T102, unbound). In a join the second fits any value of its last column;
+    by the copies it fits itself alone.
     """
     copies = {v: scope.query.fresh() for v in columns if v not in node.certain}
     if copies:

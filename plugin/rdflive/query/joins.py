@@ -49,15 +49,18 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     conditions = [part for part in parts if not isinstance(part, TriplePattern | algebra.Node | OpenPath)]
     # A basic graph pattern in its own braces is joined with the others as one, so that a walk crosses both.
     for node in [node for node in nodes if isinstance(node, Basic) and node.graph == scope.graph]:
+        # a pattern that is there twice matches the same triples both times
         nodes.remove(node)
         patterns.extend(pattern for pattern in node.patterns if pattern not in patterns)
         conditions.extend(condition for condition in node.conditions if condition not in conditions)
     if scope.outer is not None:
         nodes.insert(0, scope.outer)
     ends = {end for path in paths for end in (path.start, path.end)}
+    # for `FILTER(?x = <iri>)` the row <iri> is joined in, so that a path may start there; the filter stays
     fixed = [scope.query.fixed.get(condition.text) for condition in offered]
     nodes += [values for values in fixed if values and ends & values.certain]
     variables = {v.name for pattern in patterns for v in pattern.variables if v.readable}
+    # one without variables, such as FILTER(1 > 2), belongs to no component and is applied above
     taken = [c for c in offered if c.variables and variables.issuperset(c.variables)]
     _take(offered, taken)
     # A filter inside the pattern ends walks early instead of dropping their rows above.
@@ -71,6 +74,7 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
         for piece, have in zip(pieces, names, strict=True):
             mine = [c for c in filters if have.issuperset(c.variables)]
             pool.append(basic(piece, scope, mine))
+        # a filter over two pieces waits until they are joined
         offered += [c for c in filters if not any(have.issuperset(c.variables) for have in names)]
     return _link([*pool, *nodes], paths, scope, offered)
 
@@ -141,6 +145,7 @@ def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered
         else:
             found = pool.pop(0) if pool else _close(paths.pop(0), scope)
         result = found if result is None else algebra.Join(result, found)
+        # only what is certain: a later part may bind what is unbound here, and the filter must see that
         bound = {v.name for v in result.certain}
         runnable = [c for c in offered if c.variables and bound.issuperset(c.variables)]
         _take(offered, runnable)
@@ -160,6 +165,7 @@ def _close(path: OpenPath, scope: Scope) -> algebra.Node:
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:
+    # one without columns lists no pairs: it only says whether there are rows, and how often
     linked = (n for n in pool if not n.columns or n.certain & result.certain)
     return next(linked, None)
 
@@ -186,6 +192,7 @@ def _components(
         whole = _merge(touching)
         whole[2].append(condition)
         components.append(whole)
+    # merging has mixed them: the text's order makes the plan the same in every run
     order = {pattern: i for i, pattern in enumerate(patterns)}
     split = [(sorted(c[1], key=order.__getitem__), c[2]) for c in components]
     return sorted(split, key=lambda c: order[c[0][0]])

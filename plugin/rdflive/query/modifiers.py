@@ -39,6 +39,7 @@ class Modifiers:
 def peel(node: CompValue) -> Modifiers:
     """Separate the solution modifiers from the pattern."""
     modifiers = Modifiers(node)
+    # REDUCED needs nothing: it permits duplicates to stay
     while node.name in ("Slice", "Distinct", "Reduced", "Project", "OrderBy"):
         if node.name == "Slice":
             modifiers.offset, modifiers.limit = node.start, node.length
@@ -61,11 +62,13 @@ def modified(
     shown = algebra.ordered(
         (*scope.context, *(v for v in pattern.columns if v.distinguished and v.name in modifiers.projected))
     )
+    # in a subquery without LIMIT and OFFSET an order changes nothing, so it is left out
     if not modifiers.slices and not (root and modifiers.order):
         node: algebra.Node = Project(pattern, shown, closes=True)
         return (Distinct(node) if modifiers.distinct else node), ()
     pattern, order = _ordered(pattern, modifiers, scope)
     read = {name for condition in order for name in condition.expression.variables}
+    # what only ORDER BY reads stays until the rows are sorted
     extra = tuple(v for v in pattern.columns if v.readable and v.name in read and v not in shown)
     if modifiers.distinct and extra:
         raise scope.query.refuse("DistinctOrder")
@@ -103,6 +106,7 @@ class _Assignments:
         self._names: dict[Expression, RdflibVariable] = {}
         self._sampled: dict[RdflibVariable, RdflibVariable] = {}
         node = modifiers.pattern
+        # rdflib puts the assignments of SELECT and the filter of HAVING around the aggregates
         while node.name in ("Extend", "Filter"):
             if node.name == "Extend" and str(node.var) in modifiers.projected:
                 self._sampled[node.var] = node.var
@@ -158,6 +162,7 @@ def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Nod
             rows, expression = marked(rows, key, scope)
             rows = algebra.Extend(rows, hidden, scope.query.expression(expression))
             keys.append(hidden)
+    # a key that nothing binds is unbound in every row, and divides no group
     grouped = algebra.ordered((*scope.context, *(key for key in keys if key in rows.columns)))
     copies: list[tuple[Variable, Variable]] = []
     aggregates: dict[Aggregate, Aggregate] = {}
@@ -172,6 +177,7 @@ def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Nod
             if known is not aggregate:  # SELECT, HAVING and ORDER BY may ask for the same
                 copies.append((result, known.variable))
     seeds: algebra.Node | None = None
+    # without GROUP BY there is a group of no rows too, in each graph and for each outer solution
     if node.p.expr is None:
         seeds = algebra.Values() if scope.seed is None else Distinct(Project(scope.seed, scope.context))
     group = algebra.Group(rows, grouped, tuple(aggregates.values()), seeds)

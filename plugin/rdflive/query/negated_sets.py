@@ -32,6 +32,7 @@ def spell_out(text: str, tokens: Sequence[Token]) -> str:
         members = _members(tokens, i + 1)
         named = [(b.text == "^", m.text) for b, m in pairwise([token, *members]) if m.text not in _MARKS]
         backward = [name for inverse, name in named if inverse]
+        # without inverses rdflib reads the set rightly, and `!ex:f(?x)` in a filter is none at all
         if not backward:
             continue
         forward = [name for inverse, name in named if not inverse]
@@ -51,6 +52,7 @@ def _members(tokens: Sequence[Token], start: int) -> list[Token]:
         if token.kind in ("iri", "prefixed") or token.text == "a":
             if members[0].text != "(":
                 return members
+        # an expression, such as `!(?x > 1)` or, by its second bracket, `!(ex:f(?x))`
         elif token.text not in _MARKS or (token.text == "(" and len(members) > 1):
             return []
     return []

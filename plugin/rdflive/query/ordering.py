@@ -50,6 +50,7 @@ rdflib.term.URIRef('http://www.w3.org/2001/XMLSchema#integer'))]
         return (0,)
     if isinstance(term, TripleTerm):
         return (4, *map(term_key, term.parts))
+    # a term that only the store knows, see `Foreign`
     return (5, type(term).__name__, str(term))
 
 
@@ -88,6 +89,7 @@ def _literal_key(literal: Literal) -> tuple[Any, ...]:
     datatype = literal.datatype
     if datatype is None:
         direction = literal.direction if isinstance(literal, DirectionalString) else ""
+        # to rdflib "a" and "a"^^xsd:string are two terms, so the sixth part differs
         return (3, _STRING, 0, (literal.language or "").lower(), str(literal), 0, direction)
     iri = str(datatype)
     lexical = str(literal)
@@ -97,6 +99,7 @@ def _literal_key(literal: Literal) -> tuple[Any, ...]:
         found = number(literal)
         if found is not None:
             is_nan = found != found  # NaN alone differs from itself
+            # 1, 1.0 and 01 are equal numbers and different terms, so type and spelling follow
             return (3, _NUMBERS, 0, is_nan, 0 if is_nan else found, iri, lexical)
     elif iri in _VALUE_KEYS:
         value = moment(literal)

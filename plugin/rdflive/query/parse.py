@@ -70,8 +70,10 @@ def parse_query(
     """
     if not isinstance(text, str):
         raise QuerySyntaxError(f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}")
+    # rdflib's algebra knows no lines and columns, so errors find theirs in the tokens
     tokens = list(tokenize(text))
     query = algebra_of(text, init_ns or {}, tokens)
+    # behind the parser, which refuses brackets without a partner: the search counts on pairs
     misplaced = misplaced_aggregate(tokens)
     if misplaced is not None:
         raise misplaced
@@ -91,13 +93,17 @@ def parse_query(
     pattern = translate(modifiers.pattern, scope, [])
     bound = {v.name for v in pattern.columns if v.distinguished}
     if node.name != "SelectQuery":
+        # a template may read any variable, while ASK and CONSTRUCT project none by name
         modifiers.projected = tuple(bound)
     elif _selects_all(tokens):
-        modifiers.projected = tuple(n for n in modifiers.projected if n in bound or n in preset)
-    names = _by_place(modifiers.projected, tokens) if node.name == "SelectQuery" else ()
+        # rdflib's `*` also has variables of FILTER and of the right side of MINUS, which no solution binds
+        known = tuple(n for n in modifiers.projected if n in bound or n in preset)
+        modifiers.projected = _by_place(known, tokens)
+    names = tuple(dict.fromkeys(modifiers.projected)) if node.name == "SelectQuery" else ()
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
     root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
     if form == "ASK":
+        # one empty row while there is any solution: its coming and going is the answer
         root = algebra.Distinct(algebra.Project(root, ()))
     elif form == "CONSTRUCT":
         template = _template(node, modifiers, tokens)
@@ -113,6 +119,7 @@ def _dataset(clauses: list[CompValue] | None) -> Dataset:
         return Dataset()
     defaults = frozenset(clause.default for clause in clauses if clause.default)
     named = frozenset(clause.named for clause in clauses if clause.named)
+    # FROM NAMED alone leaves an empty default graph, which is a merge of no graphs
     return Dataset(next(iter(defaults)) if len(defaults) == 1 else Merge(defaults), named)
 
 
@@ -141,6 +148,7 @@ def _selects_all(tokens: list[Token]) -> bool:
 def _template(node: CompValue, modifiers: Modifiers, tokens: list[Token]) -> list[Any]:
     """Give the template; that of the short form, CONSTRUCT WHERE, is its pattern."""
     words = [token.text.upper() for token in tokens]
+    # rdflib gives None for an empty template too, and `CONSTRUCT { } WHERE { ... }` makes nothing
     if node.template is None and words[words.index("CONSTRUCT") + 1] != "{":
         return list(modifiers.pattern.triples)
     return list(node.template or ())
@@ -155,6 +163,7 @@ def _as_written(text: str, prologue: Prologue) -> list[Any]:
     query = parse_sparql(text)[1]
     chains = list(query.template or query.where.part[0].triples)
     translated = traverse(chains, visitPost=partial(translatePName, prologue=prologue))
+    # rdflib's parser gives the triples of one subject as a flat list, three terms for each
     terms = iter([term for chain in translated for term in chain])
     return list(zip(terms, terms, terms, strict=True))
 
@@ -180,7 +189,8 @@ def _construct(
 
 
 def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:
-    """Order variables as the text does (rdflib gives those of `SELECT *` as a set)."""
+    """Order the variables of `SELECT *`, of which rdflib gives a set, as the text does."""
+    # backwards, because of equal keys a dict keeps the last: that is the first place in the text
     place = {token.text[1:]: -i for i, token in enumerate(reversed(tokens)) if token.kind == "variable"}
     return tuple(sorted(names, key=lambda name: place.get(name, 1)))
 

@@ -71,6 +71,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         return
     if isinstance(s, Variable) and s == o:
         end = scope.query.fresh()
+        # no steps lead from every node of the graph to itself, also from one without such an edge
         seeds = _nodes(s, scope) if path.mod in "?*" else None
         loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
@@ -78,12 +79,14 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
     forward = not isinstance(s, Variable)
     constant, other = (s, o) if forward else (o, s)
     if path.mod == "?":
+        # between two constants no steps are one empty row if they are equal, and no row otherwise
         kept = ((other,), ((constant,),)) if isinstance(other, Variable) else ((), ((),) * (s == o))
         stay = _beside(Values(*kept), scope)
         yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
         return
     if _may_stay(path.path):
         path = MulPath(path.path, "*")  # SPARQL lets a path of no steps match a constant outside the graph
+    # the constant becomes the only row of a column, since a closure starts from rows
     near = scope.query.fresh()
     far = other if isinstance(other, Variable) else scope.query.fresh()
     seeds = _beside(Values((near,), ((constant,),)), scope)
@@ -110,6 +113,7 @@ def _bounded(
     # An end that can only be a node of the graph needs no test of that.
     known = [way for way in bounded if _is_node(bound, way[0], scope)]
     near, far, forward = (known or bounded)[0]
+    # a closure counts nothing: each start has to come once and go once
     seeds = Distinct(Project(bound, (*scope.context, near)))
     if optional and not known:
         seeds = algebra.Exists(seeds, _nodes(near, scope))
@@ -139,6 +143,7 @@ def _from(
     relation = _relation(ends[0], path.path, ends[1], scope)
     edges = Project(relation, (*scope.context, source, target))
     return Closure(
+        # the same for its edges, of which `(:p|:q)+` may find one in two ways
         edges if _is_set(relation) else Distinct(edges),
         source, target, near, far, path.mod == "*", seeds, scope.context,
     )  # fmt: skip
@@ -172,6 +177,7 @@ def _is_node(node: algebra.Node, variable: Variable, scope: Scope) -> bool:
         below = node.source(variable) if isinstance(node, Project) else variable
         return below is not None and _is_node(node.input, below, scope)
     if isinstance(node, Closure):
+        # `*` also ends where it starts, which may be a term from elsewhere, such as one of VALUES
         near = node.seeds is not None and _is_node(node.seeds, node.start, scope)
         return variable in (node.start, node.end) and (near or node.seeds is None)
     return False

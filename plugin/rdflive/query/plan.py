@@ -95,18 +95,22 @@ class _Planner:
             return self._basic(node, wanted)
         if isinstance(node, algebra.Project) and not node.renamed:
             return self._hiding(node)
+        # an expression that fails drops no row, so nobody misses one whose value is not read
         if isinstance(node, algebra.Extend) and node.variable not in wanted:
             return self._index[node.input]
         if isinstance(node, algebra.Distinct):
             return self._distinct(node)
         if isinstance(node, algebra.Slice):
+            # rows of equal sort values are ordered by all that they show, so nothing else may be in them
             inputs = [self._holding(node.input)]
         elif isinstance(node, algebra.Closure):
+            # the operator knows its columns by their places
             inputs = [self._exactly(node.edges, (*node.context, node.source, node.target))]
             if node.seeds is not None:
                 inputs.append(self._exactly(node.seeds, (*node.context, node.start)))
         elif isinstance(node, algebra.Group):
             inputs = [self._index[node.input]]
+            # COUNT(DISTINCT *) compares whole rows, which a column that nobody wants would tell apart
             if any(a.distinct and a.expression is None for a in node.aggregates):
                 inputs = [self._exactly(node.input, self._kept(node.input.columns, self._wanted[node.input]))]
             if node.seeds is not None:
@@ -126,6 +130,7 @@ class _Planner:
         if isinstance(node, algebra.Values | algebra.Group | algebra.Closure | algebra.Construct):
             return node.columns
         wanted = self._wanted[node]
+        # its condition is tested on the merged row
         if isinstance(node, algebra.LeftJoin):
             wanted |= algebra.reads(node.condition, node.columns)
         return self._kept(node.columns, wanted)
@@ -151,6 +156,7 @@ class _Planner:
         while isinstance(below, algebra.Project):
             below = below.input
             uses.append(self._uses[below])
+        # another reader may want each row as often as it is found; and only the last step can be taken back
         if step.basic is None or step.node is not below or max(uses) > 1 or index != len(self.steps) - 1:
             return self._add(Step(node, (index,), step.columns))
         del self.steps[-1]
@@ -172,6 +178,7 @@ class _Planner:
             if not above.isdisjoint(other.inputs):
                 above.add(other)
                 seen.update(v.name for below in other.inputs for v in below.columns)
+                # expressions find columns by name: one above would take a hidden ?x for its own
                 seen.update(name for expression in other.expressions for name in expression.variables)
         if hidden.isdisjoint(seen):
             return index

@@ -35,6 +35,7 @@ _WRAPPERS: Final = (
     "MultiplicativeExpression",
 )  # fmt: skip
 """Nodes that rdflib puts around every expression, even if it has no such operator."""
+# nested so deep, unions are still far from the 1,000 calls that Python usually allows
 _LONG_UNION: Final = 64
 _WRAPPING: Final = frozenset({"BIND", "GRAPH", "MINUS", "OPTIONAL", "VALUES"})
 _MODIFIERS: Final = ("projection", "groupby", "having", "orderby")
@@ -65,6 +66,7 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
             line=error.lineno,
             column=column,
         ) from error
+    # neither says that the text is no SPARQL; `depth_limited` makes a refusal of the first
     except (RecursionError, MemoryError):
         raise
     except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
@@ -105,6 +107,7 @@ def _mended(labels: dict[BNode, BNode], node: Any) -> Any:
     patterns by labels; the plan of a query, which kept state relies on, must be the same in every process.
     """
     if isinstance(node, BNode):
+        # with leading zeros, so that b000010 sorts behind b000009
         return labels.setdefault(node, BNode(f"b{len(labels):06}"))
     if isinstance(node, CompValue):
         if node.name == "GroupAs" and node.var is None:  # brackets, to rdflib 7.6 a nameless assignment
@@ -142,6 +145,7 @@ def _hide(tree: Any) -> None:
 
     def hide(node: Any) -> None:
         if isinstance(node, CompValue) and node.name in EXISTS and not isinstance(node.graph, _Hidden):
+            # a subquery in it has modifiers of its own
             _hide(node.graph)
             node["graph"] = _Hidden(node.graph)
 
@@ -158,6 +162,7 @@ def _show(prologue: Prologue) -> Callable[[Any], None]:
     """Make the visitor that translates the hidden patterns, outer ones first."""
 
     def show(node: Any) -> None:
+        # asked before its parts are: the walk goes on into what is put here, and finds what is hidden inside
         if isinstance(node, CompValue) and node.name in EXISTS and isinstance(node.graph, _Hidden):
             pattern = traverse(node.graph.pattern, visitPost=partial(translatePName, prologue=prologue))
             pattern = traverse(

@@ -27,6 +27,7 @@ class _Refusal:
 
 _BY_ITSELF: Final = "its value changes although the graph does not"
 _AGGREGATES: Final = frozenset({"AVG", "COUNT", "GROUP_CONCAT", "MAX", "MIN", "SAMPLE", "SUM"})
+# HAVING and ORDER allow aggregates; they are here because they end a GROUP BY
 _CLAUSES: Final = frozenset({"SELECT", "WHERE", "FILTER", "BIND", "GROUP", "HAVING", "ORDER"})
 _RANDOM: Final = "add it in the callback"
 _REFUSALS: Final = {
@@ -131,6 +132,7 @@ def misplaced_aggregate(tokens: list[Token]) -> UnsupportedQueryError | None:
             if inside or clause in ("FILTER", "BIND", "GROUP"):
                 return _error(_REFUSALS["NestedAggregate" if inside else "StrayAggregate"], token)
         elif word in ("{", "("):
+            # a group begins anew: a subquery in `SUM(IF(EXISTS { ... }, 1, 0))` may aggregate by itself
             frames.append(("", False) if word == "{" else (clause, inside or before in _AGGREGATES))
         elif word in ("}", ")"):
             frames.pop()

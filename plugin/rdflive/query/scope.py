@@ -76,6 +76,7 @@ class Query:
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
+        # every expression is made here, so none that changes by itself gets past
         unsteady = volatile(node)
         if unsteady is not None:
             raise self.refuse(unsteady)
@@ -85,6 +86,7 @@ class Query:
         return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
 
 
+# without slots, which would leave `cached_property` no place for its values
 @dataclass(frozen=True)
 class Scope:
     """Where a pattern is evaluated."""
@@ -100,8 +102,8 @@ class Scope:
 
     @cached_property
     def context(self) -> algebra.Columns:
-        """The columns that every row must carry: the graph of GRAPH ?g, and exact columns of outer
-        solutions.
+        """The columns that every row must carry: inside GRAPH ?g the hidden column of the graph, and inside a
+        correlated EXISTS the columns of the outer solution that are compared exactly.
         """
         outer = self.outer.columns if self.outer else ()
         graphs = self.graphs.columns if self.graphs else ()
@@ -109,6 +111,7 @@ class Scope:
 
     @property
     def _exact(self) -> frozenset[Variable]:
+        # columns that may be unbound have exact copies beside them, see `exact_copies`
         return self.outer.certain if self.outer else frozenset()
 
     @cached_property

@@ -96,6 +96,7 @@ def plan_basic(
     names = [{v.name for v in BGP(group).variables if v.readable} for group in groups]
     # A filter over two segments can only run on their product.
     residual = tuple(c for c in basic.conditions if not any(have.issuperset(c.variables) for have in names))
+    # so the segments must show what it reads
     wanted = wanted.union(*(reads(condition, bgp.variables) for condition in residual))
     segments = tuple(
         make_segment(
@@ -106,6 +107,7 @@ def plan_basic(
         )
         for group, have in zip(groups, names, strict=True)
     )
+    # where it is asked for by name, over a single segment too
     used: Algorithm = "product"
     if algorithm != "product" and len(segments) < 2:
         used = segments[0].algorithm
@@ -136,7 +138,7 @@ def make_segment(
 ) -> Segment:
     """Plan one segment; without `algorithm` the simplest that fits is taken.
 
-    A condition is pushed to every pattern that has all of its variables (paper 004, Definition 3.2).
+    A condition is pushed to every pattern that has all of its variables (SPECTRA, Definition 3.2).
 
     If forced, `connected` keeps a match state for every centre of several patterns. Otherwise it keeps one
     only from three open patterns on, where a walk could run through the neighbours in one pattern before it

@@ -23,10 +23,12 @@ def is_empty_without(node: algebra.Node, graph: VarOrTerm) -> bool:
         return is_empty_without(node.edges if node.seeds is None else node.seeds, graph)
     if isinstance(node, algebra.Union):
         return all(is_empty_without(branch, graph) for branch in node.branches)
+    # COUNT(*) without GROUP BY is 0 over nothing
     if isinstance(node, algebra.Group) and node.seeds is not None:
         return False
     if isinstance(node, algebra.Join):
         return is_empty_without(node.left, graph) or is_empty_without(node.right, graph)
+    # of OPTIONAL, MINUS and EXISTS the left side alone brings rows
     return bool(node.inputs) and is_empty_without(node.inputs[0], graph)
 
 

@@ -30,6 +30,7 @@ def translate(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     if node.name not in _PATTERNS:
         raise scope.query.refuse(node.name)
     result = _PATTERNS[node.name](node, scope, offered)
+    # VALUES in GRAPH ?g, for example, knows of no graph, so each of its rows stands for one in every graph
     if scope.seed is not None and not set(scope.context) <= set(result.columns):
         result = algebra.Join(scope.seed, result)
     return result
@@ -60,6 +61,7 @@ def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
     for s, p, o in node.triples:
         ends = scope.query.term(s), scope.query.term(o)
         if isinstance(p, Path):
+            # `join` brings the outer solutions in once for the whole group
             yield from path_parts(ends[0], p, ends[1], scope.base)
         else:
             yield TriplePattern(ends[0], scope.query.term(p), ends[1])
@@ -69,11 +71,13 @@ def _filter(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     """Offer the filters downwards, and apply those that nobody took."""
     plain = [part for part in conjuncts(node.expr) if not exists_parts(part)]
     mine: Offered = [scope.query.expression(part) for part in plain]
+    # `join` may start a path from the rows that such a filter lets through
     scope.query.fixed.update(
         (c.text, values) for c, part in zip(mine, plain, strict=True) if (values := fixed_rows(part))
     )
     down = [*mine, *offered]
     result = translate(node.p, scope, down)
+    # in place: whoever offered them applies what is left in the list
     offered[:] = [condition for condition in offered if condition in down]
     result = filtered(result, [condition for condition in mine if condition in down])
     for part in conjuncts(node.expr):
@@ -86,10 +90,13 @@ def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate OPTIONAL. A condition with EXISTS cannot be tested on a merged row, so it becomes a
     union of the matched and the unmatched left rows.
     """
+    # Filters from above go to the left only. `{ ?t a :Train OPTIONAL { ?t :delay ?d } FILTER(?d > 5) }` drops
+    # a train with delay 3; on the right the filter would make it a train without a delay.
     left = translate(node.p1, scope, offered)
     parts = [part for part in conjuncts(node.expr) if getattr(part, "name", "") != "TrueFilter"]
     inner: Offered = [scope.query.expression(part) for part in parts if not exists_parts(part)]
     correlated = [part for part in parts if exists_parts(part)]
+    # those over the right side alone may run there: a row that fails one matches nothing anyway
     right = translate(node.p2, replace(scope, bounds=(left,)), inner)
     if not correlated:
         return algebra.LeftJoin(left, right, _conjunction(inner))
@@ -116,12 +123,14 @@ def _union(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate MINUS, which removes nothing if the two sides share no variable."""
     left = translate(node.p1, scope, offered)
+    # no filters from above: they would keep rows from removing what they should
     right = translate(node.p2, replace(scope, bounds=(left,)), [])
     shared = frozenset(left.columns).intersection(right.columns)
     if scope.outer is not None:  # both sides carry outer columns, but share one only if both name it
         for side in (node.p1, node.p2):
             shared = shared.intersection(translate(side, scope.base, []).columns)
         right = algebra.Project(right, tuple(v for v in right.columns if v in shared or v in scope.context))
+    # blank nodes and the planner's columns are no variables that both sides could name
     shared = frozenset(v for v in shared if v.distinguished)
     context = tuple(v for v in scope.context if v not in shared)
     return algebra.Minus(left, right, context) if shared else left
@@ -130,6 +139,7 @@ def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
 def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate BIND and the assignments of SELECT."""
     name = str(node.var)
+    # below, the variable is not there yet
     down = [condition for condition in offered if name not in condition.variables]
     result = translate(node.p, scope, down)
     offered[:] = [c for c in offered if name in c.variables or c in down]
@@ -156,12 +166,15 @@ def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     term, named = scope.query.term(node.term), scope.query.dataset.named
     if not isinstance(term, Variable):
         inside = replace(scope, graph=term, graphs=None)
+        # FROM NAMED hides this graph: no rows, with the columns that are expected above
         if named is not None and term not in named:
             return Values(translate(node.p, inside, []).columns, ())
         inner = translate(node.p, inside, offered)
+        # `GRAPH <g> { }` has a solution only while the graph exists, which it does while it has a triple
         return inner if is_empty_without(inner, term) else algebra.Join(_graphs(term, scope), inner)
     # The pattern may bind ?g itself, even to another value, so the graph has a column of its own.
     hidden = scope.query.fresh()
+    # rows from outside lack the hidden column, so no path could start from them
     inside = replace(scope, graph=hidden, graphs=_graphs(hidden, scope), bounds=())
     inner = translate(node.p, inside, offered)
     kept = tuple(v for v in inner.columns if v != hidden)
@@ -170,6 +183,7 @@ def _graph(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     if term in inner.certain:
         same = algebra.Filter(inner, algebra.SameTerm(term.name, hidden.name))
         return algebra.Project(same, kept)
+    # joined and not compared: where the pattern leaves ?g unbound, it becomes the graph
     renamed = algebra.Project(_graphs(hidden, scope), (hidden,), ((term, hidden),))
     return algebra.Project(algebra.Join(inner, renamed), kept)
 
@@ -188,6 +202,7 @@ def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
         return Values((), ())
     if is_values(node):
         return _values(node.p, scope)
+    # evaluated by itself: a subquery sees neither outer solutions nor the rows beside it
     return _subquery(node.p, replace(scope.base, bounds=()), offered)
 
 
@@ -206,6 +221,7 @@ def _values(node: CompValue, scope: Scope) -> algebra.Node:
     rows: list[dict[Any, Any]] = node.res
     preset = scope.query.preset
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    # rdflib writes UNDEF as a plain string, while every term is of a subclass of str
     table = [
         {str(name): None if term == "UNDEF" and type(term) is str else term for name, term in row.items()}
         for row in rows

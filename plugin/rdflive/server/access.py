@@ -116,6 +116,7 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, Client]:
 
 def _client(place: str, name: str, table: Any) -> tuple[str, Client]:
     if not isinstance(table, dict) or not table.keys() <= {"token", "sha256", "rights"}:
+        # a `token = …` that stands outside of any table comes here as the token itself
         given = sorted(table) if isinstance(table, dict) else type(table).__name__  # no secret into a message
         raise RdfliveError(f"{place} must be a table of token (or sha256) and rights, got {given}")
     rights = table.get("rights")

@@ -64,6 +64,7 @@ def make_app(
             yield
 
     routes = _routes()
+    # of `/subscriptions/{name}` the first part, by which requests are counted
     paths = frozenset("/" + getattr(route, "path", "/").split("/")[1] for route in routes)
     access = Access(tokens, host)
     app = Starlette(
@@ -123,6 +124,7 @@ async def _metrics(request: Request) -> Response:
     """Answer with all metrics as Prometheus reads them."""
     service: Service = request.app.state.service
     encode, kind = choose_encoder(request.headers.get("accept", ""))
+    # in a thread: to count the commits may wait for the store's lock
     text = await service.threads.work(lambda: encode(service.metrics.registry))
     return Response(text, headers={"Content-Type": kind})
 

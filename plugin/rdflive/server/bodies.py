@@ -16,6 +16,7 @@ async def read_body(request: Request) -> bytes:
     """Read the body; raises `Problem` 413 for one that is too large and 408 for one that is too slow."""
     limits: Limits = request.app.state.service.limits
     declared = request.headers.get("content-length", "")
+    # refused before anything of it is read; a body in chunks declares no length, and is counted below
     if declared.isdigit() and int(declared) > limits.request_bytes:
         raise _too_large(limits)
     body = bytearray()
@@ -33,6 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 def _too_large(limits: Limits) -> Problem:
+    # the rest of the body is not read, so nothing can follow on this connection
     return Problem(
         413, f"the body is larger than {limits.request_bytes:,} bytes", headers={"Connection": "close"}
     )

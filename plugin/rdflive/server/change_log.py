@@ -114,6 +114,7 @@ class ChangeLog:
                 return list(self._commits)
             if place < self._oldest:
                 raise _gone(f"what followed {self.id(place)!r} is no longer kept")
+            # from the end: who follows is near it, and there may be ten thousand commits
             newer = list(takewhile(lambda commit: commit.sequence > place, reversed(self._commits)))
         return newer[::-1]
 
@@ -127,6 +128,7 @@ class ChangeLog:
             try:
                 content = encode_rdf_patch(_lower_case(to_feed(self._store, content)))
             except ValueError as error:
+                # with those before it, so that whoever has to pass it is told that something is missing
                 self._forget(commit.sequence)
                 raise _gone(
                     f"the commit {self.id(commit.sequence)!r} cannot be written as RDF Patch: {error}"
@@ -139,6 +141,7 @@ class ChangeLog:
         changed = asyncio.Event()
         waiting = asyncio.get_running_loop(), changed
         with self._lock:
+            # under the lock that `rdflive_batch` takes: no commit can come before `_waiting` has it
             if self._sequence > place or self.is_closed:
                 return True
             self._waiting.append(waiting)
@@ -148,6 +151,7 @@ class ChangeLog:
         except TimeoutError:
             return False
         finally:
+            # `_wake` has taken it out where a commit came
             with self._lock, suppress(ValueError):
                 self._waiting.remove(waiting)
 
@@ -166,6 +170,7 @@ class ChangeLog:
     @hookimpl
     def rdflive_batch(self, store: Any, batch: Batch) -> None:
         """Keep a commit of the dataset."""
+        # the hook is told of every store of the process
         if store is not self._store or not batch.changes:
             return
         commit = Commit(batch.sequence, _size(batch), batch)

@@ -37,6 +37,7 @@ async def changes(request: Request) -> Response:
     service: Service = request.app.state.service
     since = request.headers.get("last-event-id") or request.query_params.get("since") or None
     accept = request.headers.get("accept", "")
+    # `*/*` gets the document: a stream has no end, so only who names it is given one
     offered = [EVENT_STREAM, RDF_PATCH] if EVENT_STREAM in accept.lower() else [RDF_PATCH]
     if choose(accept, offered, {}) == EVENT_STREAM:
         if request.method == "HEAD":
@@ -70,6 +71,7 @@ async def _document(log: ChangeLog, since: str | None) -> Response:
         commits = log.behind(None if since is None else log.place(since))
         return (commits[-1].sequence if commits else log.last), [log.text(commit) for commit in commits]
 
+    # all of it before the first byte is sent: a commit that cannot be written makes it 410
     last, texts = await asyncio.to_thread(written)
     response = PatientStream(_joined(texts), AsyncExitStack(), RDF_PATCH)
     response.headers["Last-Event-ID"] = log.id(last)
@@ -88,12 +90,14 @@ async def _events(log: ChangeLog, since: str | None) -> AsyncIterator[str]:
     place = log.last
     resync = ""
     try:
+        # a stream is not refused: the client is told to compare, and follows from here on
         place = place if since is None else log.place(since)
     except Problem as problem:
         resync = _resync(problem)
     yield f"{resync}id: {log.id(place)}\n\n"
     while not log.is_closed:
         try:
+            # in a thread: a large commit takes long to write
             text, place = await asyncio.to_thread(_written, log, place)
         except Problem as problem:
             place = log.last

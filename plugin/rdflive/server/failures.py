@@ -72,6 +72,7 @@ def problem_of(error: RdfliveError) -> Problem:
         construct = error.construct if isinstance(error, UnsupportedQueryError) else ""
         return Problem(400, str(error), line=error.line, column=error.column, construct=construct)
     if isinstance(error, BudgetError):
+        # 403, behind which clients give up: the same query would come to the same
         return Problem(403, f"the subscription is not within the limits of this server: {error}")
     return Problem(400, str(error))
 

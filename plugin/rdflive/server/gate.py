@@ -46,6 +46,7 @@ class Gate:
             return
         start = perf_counter()
         path = "/" + scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        # else whoever asks for made-up paths makes a counter of each
         if path not in self._paths:
             path = "other"
 
@@ -69,11 +70,13 @@ class Gate:
         address = connection.client.host if connection.client else "unknown"
         scope = connection.scope  # a WebSocket, which has no method, is opened by GET
         self._access.check_site(connection.headers, scheme=scope["scheme"], method=scope.get("method", "GET"))
+        # behind `check_site`: other sites may not sign anybody in either
         if connection.scope["path"] in _OPEN:
             return None
         try:
             return self._access.client(connection.headers, connection.cookies, address)
         except Problem as problem:
+            # a browser can send no header with a WebSocket, so the token comes in a message
             if connection.scope["type"] == "websocket" and problem.status == 401:
                 return None
             raise

@@ -40,12 +40,14 @@ async def read_live_query(request: Request) -> LiveQuery:
     unknown = sorted(set(names) - _KNOWN)
     if unknown:
         raise Problem(400, f"unknown parameter {unknown[0]!r}; known: {', '.join(sorted(_KNOWN))}")
+    # which of two is meant nobody knows
     if len(names) > len(set(names)):
         raise Problem(400, "a parameter is given more than once")
     given = dict(fields)
     if not given.get("query", "").strip():
         raise Problem(400, "the parameter query is missing or empty")
     check_length(given["query"])
+    # before any parser of this process sees it, whose stack it could use up
     refuse_deep(given["query"])
     entailment = given.get("entailment") or None
     if entailment not in (None, *ENTAILMENTS):

@@ -24,7 +24,13 @@ async def login(request: Request) -> Response:
         access.holder(token, "")
     except Problem:
         return sign_in("This server does not know the token.")
+    if not token.isascii():  # no cookie can hold it, and where there are no tokens any other will do
+        return sign_in("A token has ASCII characters only.")
+    # 303, so that the browser asks for the page by GET, and a reload does not post the token again
     response = RedirectResponse("/", 303)
-    is_secure = request.url.scheme == "https"
+    # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
+    # behind a proxy that does TLS, only its header tells what the browser sees
+    told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    is_secure = "https" in (request.url.scheme, told)
     response.set_cookie(COOKIE, token, path="/", secure=is_secure, httponly=True, samesite="strict")
     return response

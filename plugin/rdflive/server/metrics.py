@@ -43,6 +43,7 @@ class _Open(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Give what is open now."""
+        # a list of this moment: it is read in a thread, and the event loop opens and closes topics
         topics = list(self._topics)
         yield GaugeMetricFamily("rdflive_subscriptions", "Queries kept up to date", len(topics))
         clients = sum(len(topic.followers) for topic in topics)

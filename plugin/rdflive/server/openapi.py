@@ -101,6 +101,7 @@ def _operation(
     body: Part | None = None,
     security: list[Part] | None = None,
 ) -> Part:
+    # the gate may answer any request with these
     refused = {str(status): _problem(status) for status in (*errors, 401, 403, 414)}
     operation: Part = {
         "summary": summary,
@@ -190,6 +191,7 @@ def _asked(
         return _operation(summary, answers, [400, *errors], parameters=parameters)
     fields = {"query": {"type": "string", "format": "sparql-query"}}
     form = _fields(fields, "query")
+    # refused here, while /query ignores what it does not know, as clients of SPARQL send `format` and others
     form["schema"]["additionalProperties"] = False
     body = {_FORM: form, _SPARQL_QUERY: _typed("sparql-query")}
     return _operation(summary, answers, [400, 408, 413, 415, *errors], parameters=parameters, body=body)

@@ -32,6 +32,7 @@ async def query(request: Request) -> Response:
     operation = await read_query(request)
     if operation is None:
         return describe_service(request, is_union=service.dataset.default_union)
+    # on the client's own text, so that the place of SERVICE is right
     await _unblocking(service, operation.text, lambda: refuse_remote(operation.text))
     based, added = _based(request, operation)
     accept = ", ".join(request.headers.getlist("accept"))
@@ -52,6 +53,7 @@ async def update(request: Request) -> Response:
     with columns_moved_back(added):
         text = await _unblocking(service, based.text, lambda: update_text(service.dataset, based))
     updating = RunUpdate(text, added)
+    # the one writing thread would hold up all other updates
     if may_take_long(service.dataset, text):
         await service.children.rehearse(request.state.client.name, updating, "update", writes=True)
     sequence = await service.threads.write(partial(updating.run, service.dataset))

@@ -49,6 +49,7 @@ def opens_quickly(dataset: rdflib.Dataset, query: str, most: int = _FEW) -> bool
     terms: Any = [None if isinstance(term, Variable) else term for term in patterns[0]]
     with manager.locked(manager.store_of(dataset)):
         few = min(_FEW, most)
+        # in all graphs, of which those of the query are some; counting stops at one too many
         return sum(1 for _ in islice(dataset.quads((*terms, None)), few + 1)) <= few
 
 

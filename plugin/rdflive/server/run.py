@@ -34,6 +34,7 @@ def make_server(app: Starlette, *, certificate: str | None = None, key: str | No
         log_level="warning",
         access_log=False,
         server_header=False,
+        # a client without a token is known by its address, which X-Forwarded-For would let it choose
         proxy_headers=False,
         ws_max_size=service.limits.request_bytes,
         timeout_graceful_shutdown=_GRACE,

@@ -102,6 +102,7 @@ class _Session:
         loop, limits = asyncio.get_running_loop(), self._service.limits
         is_known = self._socket.state.client is not None
         try:
+            # a socket that shows no token holds a file and a buffer, as a request without its head does
             async with asyncio.timeout_at(None if is_known else loop.time() + limits.header_seconds) as wait:
                 await self._carry_out(partial(wait.reschedule, None))
         except TimeoutError:
@@ -156,6 +157,7 @@ class _Session:
         for name in _GRAPHS:
             if members.get(name):
                 raise Problem(400, f"{name!r} is not supported: write FROM or FROM NAMED in the query")
+        # here too, though `Topics.follow` counts: else any number of tasks could wait to be refused there
         if len(self._open) >= self._service.limits.subscriptions:
             raise Problem(429, f"the socket has {len(self._open):,} subscriptions, as many as a client may")
         subscription = _Subscription(alias)
@@ -167,6 +169,7 @@ class _Session:
         if subscription is None or subscription.task is None:
             raise Problem(404, f"this socket has no subscription {members.get('spuid')!r}")
         subscription.task.cancel()
+        # so that no notification comes behind the answer
         await asyncio.wait([subscription.task])
         told = {"spuid": subscription.uri, **_named(subscription.alias)}
         await self._send(json.dumps({"unsubscribed": told}))
@@ -191,6 +194,7 @@ class _Session:
             follower.cut = self._socket.scope.get(CUT, follower.stop)
             while True:
                 event = await follower.take(_IDLE)
+                # 1012 is "service restart": clients come back
                 if event is None and follower.is_over:  # the server ends
                     await self._end(1012)
                     return
@@ -222,6 +226,7 @@ class _Session:
             async with asyncio.timeout(_PATIENCE):
                 yield
         except TimeoutError as error:
+            # closing it would wait for the client to take what is on its way
             self._socket.scope.get(CUT, lambda: None)()
             raise WebSocketDisconnect(1006) from error
 

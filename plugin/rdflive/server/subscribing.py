@@ -21,6 +21,7 @@ async def subscribe(request: Request) -> Response:
     """Answer with the events of a query, for as long as the client stays."""
     service: Service = request.app.state.service
     given = await read_live_query(request)
+    # the events have no end, and a query would be kept up to date for nobody
     if request.method == "HEAD":
         return Response(headers=STREAM_HEADERS, media_type=EVENT_STREAM)
     stack = AsyncExitStack()

@@ -35,6 +35,7 @@ class Threads:
         writing = asyncio.get_running_loop().run_in_executor(self._writer, partial(_alone, function))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
+        # a client that goes ends the wait only: what was passed is still run, and `stop_writing` waits for it
         return await asyncio.shield(writing)
 
     async def work(self, function: Callable[[], Result]) -> Result:

@@ -99,6 +99,7 @@ class Topic:
         }
 
     def _take(self, delta: Delta) -> None:
+        # published first: whoever follows is told the change that was too much, and then why it ends
         self.log.publish(delta)
         self.deltas += 1
         if len(self.log) > self._rows:
@@ -154,6 +155,7 @@ class Topics:
                 f"{client.name} has {limit:,} subscriptions open, as many as a client may",
                 headers={"Retry-After": "60"},
             )
+        # before the query is opened, which takes a while: else a client could open any number at once
         self._counts[client.name] += 1
         try:
             topic = await self._open(query, entailment, client)
@@ -177,6 +179,7 @@ class Topics:
             handle.cancel()
         topics, self._topics = self._topics, {}
         for topic in topics.values():
+            # all are dismissed before the first is closed, so that their seconds run together
             topic.followers.dismiss(_FAREWELL)
         for topic in topics.values():
             await self._threads.work(topic.close)
@@ -197,6 +200,7 @@ class Topics:
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
         try:
+            # others may wait for the same task, so one that goes must not cancel it
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.cancelled():  # by `close`, not whoever asked
@@ -206,6 +210,7 @@ class Topics:
     async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
         dataset, work = self._dataset, self._threads.work
         rows, budget = self._limits.rows, self._limits.budget
+        # what is entailed may be far more than what the graph holds
         if entailment or not await work(partial(opens_quickly, dataset, query, rows)):
             timeless = replace(budget, opening_seconds=inf)  # the process has its own end
             opening = OpenSubscription(query, entailment, rows, timeless)
@@ -223,9 +228,11 @@ class Topics:
 
     def _let_go(self, topic: Topic) -> None:
         """Close a topic that nobody follows, after some time or if there are too many."""
+        # one that has ended is no longer among the topics, and was closed by its end
         if topic.followers or self._topics.get(topic.id) is not topic:
             return
         self._lingering[topic] = asyncio.get_running_loop().call_later(_LINGER, self._drop, topic)
+        # else a client that opens one query after the other has any number of them maintained
         if len(self._lingering) > self._limits.subscriptions:
             self._drop(next(iter(self._lingering)))
 

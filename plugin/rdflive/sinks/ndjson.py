@@ -45,6 +45,7 @@ def to_ndjson(delta: Delta) -> str:
     Solutions bind variables to terms as in SPARQL 1.1 Query Results JSON; the triples of CONSTRUCT bind
     `subject`, `predicate` and `object`. In place of `added` and `removed` an ASK query has `boolean`.
     """
+    # the store's own terms: as rdflib's an Oxigraph store's numbers would say `nan`, which is no xsd:double
     native = delta.native
     return to_line(
         delta.sequence,
@@ -82,6 +83,7 @@ def to_json(term: Any) -> dict[str, Any]:
     if type(term).__name__ == "Triple":  # pyoxigraph's: it need not be installed
         return {"type": "triple", "value": {name: to_json(getattr(term, name)) for name in TRIPLE}}
     if getattr(term, "direction", None) is not None:
+        # rdflib has no literal with a direction, so it does not go through `to_rdflib` below
         language, direction = term.language.lower(), str(term.direction)
         return {"type": "literal", "value": term.value, "xml:lang": language, "its:dir": direction}
     term = to_rdflib(term)

@@ -38,6 +38,7 @@ class PatchSink:
     def __call__(self, delta: Delta) -> None:
         """Write one transaction; nothing for a delta without changes."""
         native = delta.native
+        # sets that keep their order
         added = dict.fromkeys(map(_to_quad, native.added))
         removed = dict.fromkeys(map(_to_quad, native.removed))
         if delta.initial:  # it says what there is, not what came
@@ -45,8 +46,10 @@ class PatchSink:
             added = dict.fromkeys(quad for quad in added if quad not in self._held)
         changes = (*(Change(-1, quad) for quad in removed), *(Change(1, quad) for quad in added))
         if changes:
+            # encoded as a whole before any of it is written: a term that cannot be written raises
             self._stream.write(encode_rdf_patch(Batch(changes)))
             self._stream.flush()
+            # behind the writing: what was not written is not held either
             self._held.difference_update(removed)
             self._held.update(added)
 

@@ -41,7 +41,9 @@ class SseSink:
         with needing_server("SseSink"):
             from rdflive.sinks.events.server import EventServer
         self._events = EventLog(history=history)
+        # here and not in the thread: a port that is taken is an error of whoever makes the sink
         listener = listen(host, port)
+        # an address of IPv6 has four parts
         self._address: tuple[str, int] = listener.getsockname()[:2]
         self._server = EventServer(self._events, host, self._address[0], keep_alive)
         self._thread = threading.Thread(

@@ -70,6 +70,7 @@ class WebhookSink:
         begun, most = monotonic(), self._timeout
         for tried in count(1):
             try:
+                # `total` too: a server that sends a byte now and then is never silent for `timeout`
                 with self._http.send(
                     "POST", self._url, timeout=most, total=most, headers=headers, body=body
                 ) as answer:
@@ -91,6 +92,7 @@ class WebhookSink:
         if self._http.closed.is_set() or not fault.passes:
             return str(fault)
         pause = _PACE.pause(tried, fault.retry_after)
+        # refused before the wait, behind which no time would be left
         if spent + pause > self._patience:
             return (
                 f"{fault}; tried {tried} times in {spent:.1f} s; the next time would be in {pause:.1f} s, "
@@ -103,6 +105,7 @@ class WebhookSink:
         key = self._keys.key(delta.sequence, body)
         headers = {"Idempotency-Key": key}
         if self._secret is not None:
+            # of the key as well: else a body could be sent again under another key, as another delta
             signature = hmac.new(self._secret, key.encode() + b"." + body, hashlib.sha256).hexdigest()
             headers["X-Rdflive-Signature"] = f"sha256={signature}"
         return headers
@@ -116,6 +119,7 @@ class _ResumedKeys:
 
     def __init__(self, name: str, resume: str | os.PathLike[str]) -> None:
         self._name = name
+        # the process may change its folder before the first delta
         self._path = os.path.abspath(os.fsdecode(resume))
         self._word = ""
 
@@ -147,6 +151,7 @@ def _keys(name: str | None, resume: str | os.PathLike[str] | None) -> _ResumedKe
 
 
 def _key(*parts: str) -> str:
+    # receivers remember keys, also those of earlier versions: this must stay as it is
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(parts)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
     NamedGraphs,
@@ -38,6 +39,7 @@ __all__ = [
     "Rdf12Terms",
     "Snapshottable",
     "Transaction",
+    "Triple",
     "Watchable",
     "Writable",
     "WriteRefusedError",

@@ -128,8 +128,8 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "holds", "listeners", "lock",
-        "on_batch", "sequence", "state",
+        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "listeners", "lock",
+        "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -139,8 +139,8 @@ class Capture:
         self.sequence = 0
         """The number of the last commit that changed something."""
         self.listeners: dict[GraphKey, Listener] = {}
-        self.holds = 0
-        """How many users need the store to stay hooked although they do not listen."""
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()
+        """Who needs the store to stay hooked although it does not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
         self.deliveries = Deliveries()
@@ -192,6 +192,7 @@ class Capture:
                 self._net[quad] = sign
             return
         listeners = self.listeners
+        # Two listeners may follow this change, and both must have taken it before either commits.
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
@@ -347,6 +348,7 @@ class Capture:
         if found & (WRITING | TORN | CHANGING):
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
             self.sequence += 1
+            # all views of a store have the same `renew`, which is called once
             for renew in dict.fromkeys([listener.renew for listener in self.listeners.values()]):
                 renew(self.sequence)
         else:
@@ -368,6 +370,7 @@ class Capture:
         with _waits_mutex:
             _waits[me] = self
             owner, seen = self._owner, set[int]()
+            # `seen`: the threads met may wait in a circle of their own, which does not concern this one
             while owner not in (0, me) and owner not in seen:
                 seen.add(owner)
                 waited = _waits.get(owner)
@@ -445,7 +448,8 @@ class Capture:
         lock.
         """
         self.listeners.clear()
-        self.on_batch, self.holds = None, 0
+        self.on_batch = None
+        self.users.clear()
         self.deliveries = Deliveries()
         self.state, self._owner = IDLE, 0
 

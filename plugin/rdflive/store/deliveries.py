@@ -181,6 +181,7 @@ class Deliveries(deque[_Queued]):
             if not may_wait:
                 self.give_away(me)
                 return None
+            # A thread that is delivering may take its time. One that has not begun may have ended.
             if not turn.acquire(timeout=_PATIENCE) and not delivering:
                 self.give_away(first.owner)
 

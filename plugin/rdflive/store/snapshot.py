@@ -33,6 +33,7 @@ def committed_triples(adapter: Adapter, key: GraphKey) -> Callable[[TermPattern]
             known, gone = pending, _by_predicate(pending)
         left = gone.get(pattern[1], ()) if pattern[1] is not None else chain.from_iterable(gone.values())
         return chain(
+            # what the batch has inserted is held now, and was not
             (triple for triple in held if triple not in pending),
             (triple for triple in left if _matches(pattern, triple)),
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "tokenize"]
+__all__ = ["Token", "looks_continuous", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -19,12 +19,16 @@ class Token(NamedTuple):
     offset: int
 
 
+# a name may have dots inside, and none at its end: in `?s ex:p ex:o.` the dot ends the triple
 _NAME: Final = r"[^\W_](?:[\w\-.·]*[\w\-·])?"
 _LOCAL: Final = (
     r"(?:[\w:·]|%[0-9A-Fa-f]{2}|\\.)"
     r"(?:(?:[\w\-:.·]|%[0-9A-Fa-f]{2}|\\.)*(?:[\w\-:·]|%[0-9A-Fa-f]{2}|\\.))?"
 )
 
+# The first kind that fits is taken. So prefixed names come before words, or `ex:a` would be two tokens; and
+# an IRI has no blanks, or `?a < ?b && ?c > ?d` would hold one. The last `.` takes any character: what is no
+# SPARQL has tokens too, and it is rdflib's parser that refuses it.
 _TOKEN: Final = re.compile(
     rf"""
       (?P<space>\s+|\#[^\n\r]*)
@@ -56,7 +60,22 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
         kind, found = str(match.lastgroup), match.group()
         if kind != "space":
             yield Token(kind, found, line, match.start() - start + 1, match.start())
+        # white space has line breaks, and so may strings in triple quotes
         breaks = found.count("\n")
         if breaks:
             line += breaks
             start = match.start() + found.rindex("\n") + 1
+
+
+def looks_continuous(text: str) -> bool:
+    """Tell whether a text has a clause that only a language of continuous queries has.
+
+    >>> looks_continuous("ASK FROM STREAM <u:s> [RANGE 1s] {}"), looks_continuous("ASK { ?s ?p 'WINDOW' }")
+    (True, False)
+    """
+    words = [token.text.upper() if token.kind == "word" else "" for token in tokenize(text)]
+    follows = zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False)
+    return any(
+        first in ("REGISTER", "WINDOW") or (first == "FROM" and "STREAM" in (second, third))
+        for first, second, third in follows
+    )

@@ -22,6 +22,7 @@ from rdflib.store import Store
 
 from rdflive.api.live import batch, subscribe
 from rdflive.model import Delta
+from rdflive.plugins import manager
 from rdflive.testing.operations import (
     DATASET_OPERATIONS,
     GRAPH_OPERATIONS,
@@ -52,15 +53,18 @@ class Watch:
         self.deltas: list[Delta] = []
         self.content: Content = Counter()
         self.subscription = subscribe(graph, "SELECT ?s ?p ?o { ?s ?p ?o }", self._take)
+        # the initial delta is none of an operation
         self.deltas.clear()
 
     def _take(self, delta: Delta) -> None:
         self.deltas.append(delta)
         for solution, weight in delta.weights().items():
             row = (solution.s, solution.p, solution.o)
+            # a graph holds a triple once, so it comes when it is absent and goes when it is there
             if weight != (1 if not self.content[row] else -1):
                 raise AssertionError(f"{row} came with weight {weight} on top of {self.content[row]}")
             self.content[row] += weight
+        # without counts of zero
         self.content = +self.content
 
     @property
@@ -76,12 +80,14 @@ class Watch:
         """Compare what the deltas add up to with the graph, and forget the deltas."""
         if self.subscription.last_error is not None:
             raise self.subscription.last_error
+        # a set, because a store may list a triple of the union once for each graph that holds it
         held = Counter(set(self.graph.triples((None, None, None))))
         if self.content != held:
             raise AssertionError(
                 f"{_label(self.graph)}: the deltas miss {held - self.content} "
                 f"and have {self.content - held} beyond it"
             )
+        # fewer are right too: an operation may change nothing
         if commits is not None and len(self.deltas) > commits:
             raise AssertionError(
                 f"{_label(self.graph)}: {len(self.deltas)} deltas for one commit: {self.deltas}"
@@ -97,6 +103,7 @@ def _watch(world: World, *, union: bool = True, quads: bool = True) -> list[Watc
     """Watch each graph, and what is asked of the rest: who listens decides how a change is recorded."""
     graphs = world.views()
     if not union and world.graph_aware:
+        # the union, see `World.views`
         graphs.pop()
     return [*map(Watch, graphs), *([QuadWatch(world)] if quads else ())]
 
@@ -130,6 +137,7 @@ def _check_operation(make_store: Callable[[], Store], operation: Operation, list
         for watch in watches:
             watch.check(1 if operation.one_commit else None)
         for mine, other in zip(world.views(), twin.views(), strict=True):
+            # by number only: what an update makes of `[]` are other blank nodes in the twin
             if len(mine) != len(other):
                 raise AssertionError(
                     f"{operation.name}: {len(mine)} triples in {_label(mine)}, {len(other)} in its twin"
@@ -147,6 +155,7 @@ def check_fuzz(make_store: Callable[[], Store], *, sequences: int, length: int =
     for number in range(sequences):
         choice = random.Random(f"{seed}-{number}")  # noqa: S311 - a seeded test
         world = World(make_store(), choice)
+        # all four cases of who listens, in turn
         watches = _watch(world, union=number % 2 == 0, quads=number % 4 < 2)
         for operation in choice.choices(operations, k=length):
             _run(operation, world)
@@ -231,6 +240,14 @@ class AdapterContract:
     def test_feeds_write_at_once(self) -> None:
         """Feeds that write at once leave data and cursors that belong together."""
         check_threads(self.make_store, _watch)
+
+    def test_a_watched_store_keeps_its_adapter(self) -> None:
+        """Whoever asks for the adapter of a store that is watched gets the same one."""
+        store = self.make_store()
+        with subscribe(rdflib.Graph(store, NAMES[0]), "ASK { ?s ?p ?o }"):
+            first, second = manager.attach(store), manager.attach(store)
+            if first is not second:
+                raise AssertionError(f"rdflive_attach gave {first} and then {second} for one watched store")
 
     def test_closing_leaves_no_trace(self) -> None:
         """The last close gives the store its own class and attributes back."""

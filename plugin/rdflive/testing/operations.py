@@ -33,6 +33,7 @@ class World:
         self.store = store
         self.choice = choice or random.Random(7)  # noqa: S311 - a seeded test
         self.graph = rdflib.Graph(store, NAMES[0])
+        # another object for the same graph: what goes through it must be seen too
         self.second = rdflib.Graph(store, NAMES[0])
         self.graph_aware = bool(store.graph_aware)
         self.dataset = rdflib.Dataset(store) if self.graph_aware else None
@@ -91,6 +92,7 @@ def _wildcard(world: World, *places: int) -> Any:
 
 
 def _batch_add(world: World) -> None:
+    # five triples by two: three calls of `addN`, so several commits
     with BatchAddGraph(world.graph, batch_size=2) as batch:
         for _ in range(5):
             batch.add(world.triple())
@@ -112,6 +114,7 @@ def _twice(world: World) -> None:
 
 def _broken_quads(world: World) -> None:
     def quads() -> Any:
+        # where the store keeps this quad, it must be told of although the call fails
         yield (*world.triple(), world.graph)
         raise KeyError("the source of quads broke")
 

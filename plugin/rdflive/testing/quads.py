@@ -42,6 +42,7 @@ class QuadWatch:
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Take one change of a quad."""
+        # an insert of what is there, or a delete of what is not, is no change
         if (change in self.content) is (sign > 0):
             self.faults.append(f"{change} came with sign {sign}")
         (self.content.add if sign > 0 else self.content.discard)(change)
@@ -83,6 +84,7 @@ def _held(world: World, adapter: Adapter) -> Iterator[tuple[Any, ...]]:
     """List the quads as rdflib lists the triples of each graph."""
     names: set[Any] = {world.graph.identifier}
     if world.graph_aware:
+        # some stores give graphs here, others their names
         names |= {getattr(context, "identifier", context) for context in world.store.contexts()}
         names.add(DATASET_DEFAULT_GRAPH_ID)
     for name in names:
@@ -167,6 +169,7 @@ def check_snapshot(world: World) -> None:
         world.graph.remove(term("a p b"))
         world.graph.remove((None, term("b q 1")[1], None))
         world.graph.add(term("a p new"))
+        # cancels out with the next line
         world.graph.add(term("new p b"))
         world.graph.remove(term("new p b"))
         if world.dataset is not None:

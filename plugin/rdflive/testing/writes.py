@@ -27,8 +27,6 @@ def check_writes(
     """Check random entries against the same operations, one by one, on a store that nobody watches."""
     for number in range(sequences):
         writer = Writer.over(make_store)
-        if writer is None:
-            return
         twin = Writer(World(make_store()))
         choice = Choice(f"entries {number}", writer)
         watches = watch(writer.world)
@@ -64,8 +62,6 @@ def _one_by_one(twin: Writer, changes: Changes, updates: Sequence[str]) -> None:
 def check_failures(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
     """Check that an entry which fails half-way leaves nothing, alone or in an open batch."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     writer.world.prepare()
     writer.write({}, keep={"cursor": "1"})
     watches = watch(writer.world)
@@ -79,6 +75,7 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
         (change, [insert, "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o } ; INSERT DATA { unfinished"]),
         (change, ["DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }", "CREATE nonsense"]),
         (change, [insert, "LOAD <file:///nowhere.ttl>"]),
+        # two texts that are an update only when they are joined: each has to be parsed by itself
         (change, ["INSERT DATA { :a :p '''", "''' }"]),
     ]
     if not writer.can_update():
@@ -107,13 +104,12 @@ def check_failures(make_store: Callable[[], Store], watch: Callable[[World], lis
 def check_kept(make_store: Callable[[], Store]) -> None:
     """Check that what is kept comes back as it was, by name and key, and that no reader comes upon it."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     writer.world.prepare()
     before = (writer.content(), _seen(writer.world))
     quads = QuadWatch(writer.world)
     for name in ODD:
         writer.write({}, name=name, keep={key: name + key for key in ODD})
+    # None forgets; what was never kept may be forgotten too
     writer.write({}, name="", keep={"": None, "never kept": None})
     for name in ODD:
         expected = {key: name + key for key in ODD if name or key}
@@ -121,6 +117,7 @@ def check_kept(make_store: Callable[[], Store]) -> None:
             raise AssertionError(f"under {name!r} {writer.kept(name)} is kept instead of {expected}")
     if quads.changed:
         raise AssertionError("listeners heard of what is kept")
+    # again when nobody listens any more, and the store has its own class back
     for watched in (True, False):
         if (writer.content(), _seen(writer.world)) != before:
             raise AssertionError(f"readers see what is kept ({watched=}): {_seen(writer.world)}")
@@ -144,8 +141,6 @@ def _seen(world: World) -> list[Any]:
 def check_places(make_store: Callable[[], Store]) -> None:
     """Check entries written inside a batch, and by a callback: each is part of a commit, in order."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     deltas: list[Delta] = []
 
     def react(delta: Delta) -> None:
@@ -169,14 +164,13 @@ def check_places(make_store: Callable[[], Store]) -> None:
 def check_threads(make_store: Callable[[], Store], watch: Callable[[World], list[Any]]) -> None:
     """Check that threads which write at once leave data and cursors that belong together."""
     writer = Writer.over(make_store)
-    if writer is None:
-        return
     watches = watch(writer.world)
 
     def write(feed: str) -> None:
         for number in range(15):
             changes: Changes = {
                 (term(f"{feed} at {number}"), None): 1,
+                # so that in the end one triple per feed is left, which must be the one of its cursor
                 (term(f"{feed} at {number - 1}"), None): -1,
             }
             writer.write(changes, name=feed, keep={"cursor": str(number)})

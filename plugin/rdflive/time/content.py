@@ -155,6 +155,7 @@ class ExplicitContent:
     def changes(self, panes: Iterable[Pane]) -> Changes:
         """Give what changed other than by time."""
         if self.background is not None:
+            # one source after the other, each compared with what the others hold by then
             for sign, triple in self.background.changes():
                 if not any(pane.holds(triple) for pane in self.panes):
                     yield sign, triple
@@ -168,6 +169,7 @@ class ExplicitContent:
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List the triples that are held and match."""
+        # a triple that several windows hold is listed with the first of them
         seen: list[Pane] = []
         for pane in self.panes:
             for triple in pane.matching(key):
@@ -209,6 +211,7 @@ class ExplicitContent:
             for triple, held in changes:
                 yield (1 if held else -1), triple
             return
+        # windows that were not reported now still answer by their own last report
         others = [other for other in self.panes if other is not pane]
         for triple, held in changes:
             if any(other.holds(triple) for other in others):

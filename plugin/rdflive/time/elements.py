@@ -36,6 +36,7 @@ def read_element(element: Any, adapter: Adapter) -> tuple[Triple, ...]:
     if isinstance(element, str) or not isinstance(element, Iterable):
         raise TypeError(f"{element!r} is no element of a stream: add a triple, triples, or a graph")
     found = tuple(element)
+    # three terms are one triple; three tuples, or three triples of pyoxigraph, are as many triples
     if len(found) == 3 and not isinstance(found[0], tuple | list) and not _is_triple(found[0]):
         return (_native(found, adapter),)
     return tuple(_native(triple, adapter) for triple in found)
@@ -58,6 +59,7 @@ def _native(triple: Any, adapter: Adapter) -> Triple:
             raise TypeError(f"{(s, p, o)!r} is no triple of RDF: see its subject and predicate")
         return adapter.to_native(s), adapter.to_native(p), adapter.to_native(o)
     own = type(adapter.to_native(URIRef("urn:any")))
+    # terms of rdflib were taken above, so these must be the store's own
     if type(p) is not own or own is URIRef:
         raise TypeError(
             f"{(s, p, o)!r} has terms of neither rdflib nor {own.__module__}, the library of the graph "

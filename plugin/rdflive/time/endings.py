@@ -26,6 +26,9 @@ class Endings:
     """Computes when solutions end.
 
     A match ends with the first of its triples. A solution with several matches ends with the last of them.
+
+    Example: ?x has two matches. The triples of one expire at 12 and 15, those of the other at 14 and 20. The
+    matches end at 12 and 14, so the solution ends at 14.
     """
 
     def __init__(self, plan: Plan, to_native: Callable[[Any], Any]) -> None:

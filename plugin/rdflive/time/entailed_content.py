@@ -53,6 +53,7 @@ class EntailedContent:
 
     def changes(self, panes: Iterable[Pane]) -> Changes:
         """Give what changed other than by time."""
+        # all of them first: an entailment reads the graph as it is after the changes
         return self._entail(list(self._held.changes(panes)))
 
     def slide(self, panes: Iterable[Pane]) -> Changes:

@@ -32,7 +32,7 @@ class Group:
     """The labels of the triples that some windows hold, up to the position where the first of them reports.
 
     Windows of different ranges and steps share the labels, which generalises the maximal common sub-window of
-    paper 002. If elements may come late, only windows that report at the same instants share them: a late
+    IMaRS. If elements may come late, only windows that report at the same instants share them: a late
     element is put into what a window held at its last report, so the labels must not be ahead of that report.
     """
 
@@ -62,6 +62,7 @@ class Group:
         ahead = pane.ahead()
         if pane.is_continuous:
             if reached is not None:
+                # it begins with all that has come, some of which may wait for the reports of other windows
                 self._take_until(reached)
                 for closure in self.closures.values():
                     closure.sync()
@@ -102,7 +103,6 @@ class Group:
             else:
                 pane.note(position)
         if not self.is_eager and not late:
-            # Nobody reports it yet. With labels now, windows would hold it before their reports.
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
             insort(self._queue, element, key=itemgetter(0, 1))
             return False
@@ -125,6 +125,7 @@ class Group:
         self._take_until(position)
         for pane in due:
             pane.move(position)
+            # elements that still wait are for its next report; `move` has forgotten that they were noted
             if self._queue:
                 pane.note(self._queue[0].position)
         return max(position + pane.cadence.lag for pane in due)
@@ -153,6 +154,7 @@ class Group:
         while taken < len(self._queue) and self._queue[taken].position <= position:
             self._take(self._queue[taken])
             taken += 1
+        # after a failure they are all taken again, which does no harm: labels are set, not counted
         del self._queue[:taken]
 
     def _take(self, element: Element) -> None:

@@ -110,10 +110,12 @@ def _parse(text: str) -> int:
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
         raise ValueError(f"{text!r} is no duration: write a number and one of ms, s, m, h, d, or 'PT10S'")
+    # exact, because `int` would cut a float that lies just below a whole number
     return int(Fraction(found[1]) * unit)
 
 
 def _nanoseconds(value: Any, wanted: str) -> int:
+    # True is an int of Python, but no time
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal):
         raise TypeError(f"{value!r} is no {wanted.partition(' ')[2]}")
     try:

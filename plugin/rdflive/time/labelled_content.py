@@ -1,5 +1,5 @@
 """The content of one window with what it entails, read from labels that tell how long each triple lasts
-(paper 002).
+(IMaRS).
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class SharedClosure:
         """Have a triple of the background graph looked up again at the next `sync`."""
         s, p, o = map(self._dictionary.intern, change)
         if (s, p, o) not in self._noted:
+            # until `sync`, its ids must not be given to other terms, even if the graph has lost the triple
             self._noted[s, p, o] = None
             self._dictionary.hold((s, p, o))
 
@@ -168,6 +169,7 @@ class LabelledContent:
 
     def changes(self, panes: Iterable[Pane]) -> Changes:  # noqa: ARG002 - there is one
         """Give what changed other than by time."""
+        # the first window of a commit does this for all that share the closure
         self._shared.sync()
         return self._shown(self._pane.changes())
 
@@ -178,6 +180,7 @@ class LabelledContent:
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List the triples that are held or entailed, and match."""
+        # the closure also has triples that only rules ask for
         return (triple for triple in self._pane.matching(key) if self._closure.is_wanted(triple))
 
     def end(self, triple: IdTriple) -> int | None:

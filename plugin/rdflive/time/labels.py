@@ -1,6 +1,6 @@
 """Triples with labels: the position on the stream's axis where each arrived last.
 
-Paper 002 labels a triple with the instant at which it expires. Windows of different ranges share these
+IMaRS labels a triple with the instant at which it expires. Windows of different ranges share these
 tables, so the label is the arrival instead: a window holds what arrived at its begin or later. Example:
 (T101, delay, 4) arrived at 7. At report 12, a window of the last 10 begins at 3 and holds it; a window of the
 last 4 begins at 9 and does not.

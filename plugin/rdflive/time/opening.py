@@ -95,6 +95,7 @@ def _pane(
         current=lambda: source.timeline.current,
         every=windowing.every,
     )
+    # run from the last to the first: a pane leaves its group before empty groups are removed
     undo.callback(source.timeline.release)
     undo.callback(group.close, pane)
     undo.callback(pane.close)

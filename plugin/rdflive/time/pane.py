@@ -135,7 +135,8 @@ class Pane:
         if self.report is None or complete < self.report:
             return
         if self.cadence.step is None:
-            report = complete
+            report = complete  # reported at every change, so what it holds is as of now
+        # a quick test, as this runs with every element, and few reach the next report
         elif complete < self.report - self.cadence.lag + self.cadence.step:
             return
         else:

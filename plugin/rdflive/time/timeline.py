@@ -97,6 +97,7 @@ class Timeline:
         self.latest = instant if self.latest is None else max(instant, self.latest)
         complete = self.latest - self.delay
         self._close(complete - self.lateness)
+        # more elements of this instant may follow, so it is taken, but reports at it wait
         self._run(complete if self.done is None else max(complete, self.done), complete - 1)
         return True
 
@@ -104,6 +105,7 @@ class Timeline:
         """Make everything up to an instant complete; with `closes`, further elements of that instant are
         late.
         """
+        # with a lateness, elements of the instant itself may still correct its report
         self._close(instant - self.lateness if self.lateness or not closes else instant + 1)
         self._run(instant, instant)
 
@@ -163,6 +165,7 @@ class Timeline:
         due = min((at for at in dues.values() if at is not None), default=None)
         if due is None or due > complete:
             return None
+        # all that are due together report in one commit, so a query over several windows gets one delta
         return max(group.report(due) for group, at in dues.items() if at == due)
 
     def _take(self, element: Element) -> None:
@@ -193,6 +196,7 @@ class Timeline:
             self._count("elements", element._replace(position=elements), element)
         if "triples" not in axes or not element.triples:
             return
+        # a delete is no arrival, so it has no number of its own
         if element.sign < 0:
             self._count("triples", element._replace(position=triples), element)
         else:
@@ -223,6 +227,7 @@ class Timeline:
         self._finish()
 
     def _finish(self) -> None:
+        # before labels are dropped: the windows find there what has expired
         self._commit()
         for group in self.groups.values():
             group.drop()

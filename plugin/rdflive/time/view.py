@@ -63,6 +63,7 @@ class WindowView(WantedView):
         if first:  # a first report only brings triples in, so it belongs to this step
             self._take_all(self.content.slide(first))
         self.reports = bool(self._moved)
+        # where time takes nothing out, there is no second step
         self._moved = {pane: None for pane in self._moved if pane.slides()}
         self.seconds += perf_counter() - start
 

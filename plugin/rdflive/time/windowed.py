@@ -40,6 +40,7 @@ class Windowed:
         counting = {(source.timeline, source.window.cadence.axis) for source in sources}
         if endings is not None and axes != {"time"} and len(counting) > 1:
             raise ValueError("expires=True needs windows that all go by time, or count the same stream alike")
+        # windows that count end at a number of elements or triples, not at an instant
         self._show_end = show if axes == {"time"} else int
 
     def time(self, state: StoreState, query: QueryState) -> Any:

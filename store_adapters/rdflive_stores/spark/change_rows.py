@@ -68,6 +68,7 @@ def stream_offsets(offset: Mapping[str, Any]) -> dict[str, int]:
                 '"rdf_patch", {file: {"end": …, "check": …, "path": …}}, or of Kafka, {topic: {partition: '
                 "offset}}"
             )
+        # ours; Kafka has an offset for each partition
         if places.keys() >= {"end", "check"}:
             found[name] = places["end"]
         else:

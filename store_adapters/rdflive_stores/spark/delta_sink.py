@@ -62,6 +62,7 @@ def delta_rows(delta: Delta) -> pa.Table:
     >>> delta_rows(Delta(Header("SELECT", ("x",)), {(Literal(1),): -2}, sequence=7)).to_pylist()
     [{'sequence': 7, 'weight': -2, 'initial': False, 'x': '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'}]
     """
+    # an ASK has no names either
     is_construct = not delta.names and delta.answer is None
     names = _TRIPLE if is_construct else delta.names
     _check_columns(names)

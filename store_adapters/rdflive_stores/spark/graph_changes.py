@@ -114,6 +114,7 @@ class ChangeLog:
                 return
             rdflive.unregister_plugin(self._plugin)
             self._file.close()
+        # Outside the lock: a writer holds that of the store when it asks for this one in `_record`.
         self._subscription.close()
 
     def __enter__(self) -> ChangeLog:
@@ -169,10 +170,12 @@ class ChangeLog:
         status = os.fstat(self._file.fileno())
         if not status.st_nlink:
             raise RdfliveError("the log was deleted")
+        # what is behind this is cut off again if the transaction cannot be written whole
         place = status.st_size
         try:
             for block in _blocks(chain(("TX .\n", first), rows, ("TC .\n",))):
                 while block:
+                    # a file without a buffer may take a part of what it is given
                     block = block[self._file.write(block) :]
         except BaseException:
             self._file.truncate(place)
@@ -286,6 +289,7 @@ def _cut_tail(file: FileIO, path: str) -> int:
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         end = content.rfind(_END)
         end = end + len(_END) if end >= 0 else 0
+        # a killed writer leaves the beginning of a transaction, or of the line `STOPPED`, cut anywhere
         starts = content[: len(_BEGIN)], content[end : end + len(_BEGIN)]
         stopped = STOPPED.startswith(content[end : end + len(STOPPED)])
     begun = _BEGIN.startswith(starts[0]) or (stopped and not end)

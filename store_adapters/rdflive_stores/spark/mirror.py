@@ -93,8 +93,8 @@ def mirror(
       `_commit_version`; timestamps have microseconds, in UTC.
 
     Executors decode, and net the changes of a micro-batch; what is left of them is applied in this process.
-    Rows are ordered by the columns `file`, `offset` and `part` or `topic`, `partition` and `offset` where
-    they are there, which says where a row stands in its source, and otherwise as they come. A transaction
+    If the DataFrame has the columns `file`, `offset` and `part`, or `topic`, `partition` and `offset`, rows
+    are applied in their order, which is that of the source; otherwise as they come. A transaction
     that the source cuts is applied in two steps; the source "rdf_patch" of rdflive cuts none.
 
     `checkpoint` is that of the query. The graph keeps, in the same commit as the changes and under `name`,
@@ -118,6 +118,7 @@ def mirror(
     target, name = GraphTarget(graph), name or place.path
     key = target.identity, name
     with _starting:
+        # under `_starting`, for two calls at once could both find the name free
         running = _enter(key, graph)
         try:
             is_current = partial(_is_current, key, running)
@@ -187,11 +188,13 @@ class BatchApplier:
         cursor = Cursor(
             given.query, given.batch, given.end, found.cursor.ahead, found.cursor.repeats and reading.repeats
         )
+        # before the commit: a kill in between repeats them, and loses none
         for error, text in faults:
             self._put_aside(error, text)
         with interrupt_later():
             keep = {_OWN + key: text for key, text in reading.kept.items()}
             refused = self._write(reading.changes, {**keep, _CURSOR: cursor.to_text()}, given.batch)
+            # not to be parted from the write: the next micro-batch is compared with it
             self.stored = cursor
         if self.on_batch is not None:
             changes = len(reading.changes) - refused
@@ -255,6 +258,7 @@ def unapplied(batch: DataFrame, found: BatchPlan, name: str) -> DataFrame:
                     "there or before (its startingOffsets, or records that expired)",
                 )
     ends = F.create_map(*(F.lit(item) for pair in found.applied.items() for item in pair))
+    # of a stream that is not among them nothing was applied
     return batch.where(place.offset >= F.coalesce(ends[place.stream], F.lit(0)))
 
 

@@ -116,6 +116,7 @@ class SparkSubscription:
 
         def start() -> StreamingQuery:
             writer = self.deltas.writeStream.options(**options)
+            # with its scheme, for the default file system of a cluster may be another
             writer = writer.option("checkpointLocation", f"file://{self._checkpoint}")
             writer = writer.foreachBatch(partial(self._give, sink)) if callable(sink) else writer.format(sink)
             query = writer.trigger(**trigger).start() if trigger else writer.start()
@@ -134,6 +135,7 @@ class SparkSubscription:
         if self._is_giving:
             raise RdfliveError("a sink cannot compact the state that its own micro-batch is written to")
         was_running = self._running is not None and self._running.isActive
+        # merging removes files that a micro-batch under way may read
         self.stop()
         query, last = self._query_id(), self._last_committed()
         if query is not None and last is not None:
@@ -158,6 +160,7 @@ class SparkSubscription:
         finally:
             self._is_giving = False
         if not tasks.is_done(Moment(os.path.join(self._root, self._query_id() or ""), batch), self._buckets):
+            # runs every task, and writes nothing
             deltas.write.format("noop").mode("overwrite").save()
 
     def _check_state(self) -> None:
@@ -287,6 +290,7 @@ def _hashed(rows: DataFrame) -> DataFrame:
 
 
 def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
+    # the bucket is the number of the partition, which tasks take for their part of the state
     return rows.repartitionById(buckets, "bucket")
 
 

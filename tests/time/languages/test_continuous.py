@@ -13,8 +13,8 @@ from rdflib.plugins.sparql import prepareQuery
 
 from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
 from rdflive.query.parse import parse_query
-from rdflive.syntax.tokens import tokenize
-from rdflive.time.languages import ContinuousQuery, StreamWindow, looks_continuous, parse_continuous
+from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.time.languages import ContinuousQuery, StreamWindow, parse_continuous
 from rdflive.time.windows import Count, Sliding, Tumbling, Window
 from support.effort import examples
 from support.queries import make_query

@@ -1,4 +1,4 @@
-"""A datatype without ^^, as Figure 2 of paper 002 has it."""
+"""A datatype without ^^, as Figure 2 of IMaRS has it."""
 
 from __future__ import annotations
 

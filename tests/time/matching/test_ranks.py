@@ -22,6 +22,10 @@ VALUES = [
         for hour in ("00", "06", "23")
         for zone in ("", "Z", "+14:00")
     ],
+    *[
+        Literal(text, datatype=XSD.dateTime)
+        for text in ("9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+14:00")
+    ],
     *[Literal(text, datatype=XSD.date) for text in ("2020-01-01", "2020-01-02Z", "2019-12-31")],
     *[Literal(text, datatype=XSD.time) for text in ("01:00:00", "02:00:00Z", "23:00:00")],
     *[Literal(text, datatype=XSD.duration) for text in ("P1M", "P30D", "P1Y")],

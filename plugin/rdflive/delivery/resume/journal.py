@@ -21,6 +21,7 @@ __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 Rows: TypeAlias = dict[str, int]
 """Rows of terms as text, and their weights, none of them zero."""
 
+# Added up in SQL, so that the work depends on the delta and not on the answer.
 _APPLY: Final = (
     """INSERT INTO answer SELECT subscriber, row, spelling, weight FROM pending WHERE subscriber = :id
         ON CONFLICT (subscriber, row) DO UPDATE SET weight = weight + excluded.weight""",
@@ -53,6 +54,7 @@ class Journal:
         self.name = name
         self._lock = threading.RLock()
         opened = (self._file.real_path, name)
+        # In one process a second journal of the name is refused; between processes the last takes over.
         self._take(opened)
         try:
             self._connection = self._file.connect()
@@ -110,6 +112,7 @@ class Journal:
             total = wrap(record.answer + self._insert(connection, "answer", rows))
             record = replace(record, begun=1, answer=total)
             record.store(connection)
+        # behind the commit: a stamp ahead of the file means that the file has lost something
         self._file.stamp(record)
         self.begun = True
 
@@ -143,6 +146,7 @@ class Journal:
                 closing(self._file.connect("rw")) as connection,
                 self._file.transaction(connection),
             ):
+                # the answer belongs to whoever has taken the subscriber over since
                 found = self._file.find(connection)
                 if found is not None and self._has(found):
                     self._apply(connection, found)
@@ -175,6 +179,7 @@ class Journal:
         replace(record, session=self._session, query=query).store(connection)
 
     def _rows(self, table: str) -> Iterator[tuple[str, int]]:
+        # Rows of weight 0 occur: when `"a"@EN` goes and `"a"@en` comes, which are one row.
         return self._connection.execute(
             f"SELECT coalesce(spelling, row), weight FROM {table} WHERE subscriber = ? AND weight",  # noqa: S608
             (self._id,),

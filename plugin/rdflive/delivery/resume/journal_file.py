@@ -96,7 +96,9 @@ class JournalFile:
                 f"{Path(self.path).as_uri()}?mode={mode}",
                 uri=True,
                 timeout=BUSY,
+                # transactions are begun by `transaction`, and not by Python's module where it sees a write
                 isolation_level=None,
+                # deltas are handed out in whichever thread writes; `Journal` has a lock
                 check_same_thread=False,
             )
 
@@ -106,6 +108,7 @@ class JournalFile:
             if not _is_ours(connection) and not _is_empty(connection):
                 raise self.error("it belongs to another program; give the path of a file of its own")
         with self.explained():
+            # Outside a transaction, as SQLite demands, and only now: it writes into the file.
             connection.execute("PRAGMA journal_mode = WAL")
         with self.transaction(connection):
             if _is_empty(connection):
@@ -209,6 +212,7 @@ class JournalFile:
                 yield
                 connection.execute("COMMIT")
             except BaseException:
+                # BEGIN may have failed, and after some errors SQLite has rolled back by itself
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise

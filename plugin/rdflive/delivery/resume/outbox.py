@@ -56,12 +56,14 @@ class Outbox:
     def put(self, delta: Delta) -> None:
         """Let a delta wait, or call the callback; an initial one stands for what the consumer missed."""
         if delta.initial and not self._initial and not self._journal.begun:
+            # with `initial=False` what is there now counts as told
             self.attempt(lambda: self._journal.begin(self._to_rows(delta)[0]))
         self.mailbox.put(delta)
         if self._call is not None:
             self._consumer = consumer = Consumer(
                 self
             )  # a new one: what a callback was killed at is due again
+            # asking until there is nothing acknowledges the last delta too
             while (numbered := consumer.take_now(_nobody)[0]) is not None:
                 self._call(numbered)
 
@@ -116,6 +118,7 @@ class Outbox:
                 if waiting is None:
                     break
                 delta = self._pending = self._number(waiting)
+            # it may have been stopped while the delta was written; then that is for the next consumer
             if not self._serves(consumer):
                 return None, False
             if delta is not None:
@@ -160,6 +163,7 @@ class Outbox:
         weights: dict[Any, int] = {}
         for text, weight in rows.items():
             try:
+                # what went while the program did not run is known from the file only
                 row = terms[text] if text in terms else read_row(self._texts, text, width)
             except ValueError as error:
                 raise ResumeError(

@@ -19,7 +19,7 @@ class Record:
 
     `answer` and `pending` tie the rows of these tables together: each is the sum of `row_mark` times the
     weight, so a row that is lost, changed or there twice makes another sum. As sums they follow each delta
-    without reading what is there: acknowledged rows take their part along.
+    without reading what is there: acknowledging one adds `pending` to `answer`.
     """
 
     id: int

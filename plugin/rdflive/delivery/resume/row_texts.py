@@ -50,6 +50,7 @@ def read_row(texts: TermTexts, text: str, width: int) -> Row:
     >>> read_row(RdflibTexts(), "\t_:b", 2)
     (None, rdflib.term.BNode('b'))
     """
+    # splitting "" gives one column, and the row of an ASK has none
     terms = text.split(_BETWEEN) if width or text else []
     if len(terms) != width:
         raise ValueError(f"a row of {width} columns has {len(terms)}: {text!r}")
@@ -66,6 +67,7 @@ def row_key(text: str) -> str:
 
 
 def _term_key(text: str) -> str:
+    # a literal that ends so has no language tag
     if not text.startswith('"') or text.endswith(('"', ">")):
         return text
     literal, _, language = text.rpartition("@")
@@ -121,6 +123,7 @@ class OxigraphTexts:
             return f"<{_NOT_IN_IRI.sub(_code, term.value)}>"
         if isinstance(term, Triple):
             return f"<<( {' '.join(map(self.write, term))} )>>"
+        # `str` would not escape the IRI of the datatype
         if isinstance(term, Literal) and not term.language and term.datatype.value != XSD.string:
             return f"{Literal(term.value)}^^{self.write(term.datatype)}"
         return str(term)

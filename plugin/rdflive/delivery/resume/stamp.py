@@ -23,6 +23,7 @@ _STAMP: Final = struct.Struct("<Q32s8s")
 
 def write_stamp(path: str, record: Record) -> None:
     """Note that what a record says now will be told."""
+    # Opened without emptying it: the file has a stamp for each subscriber, at a place of its own.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
     with os.fdopen(descriptor, "r+b", buffering=0) as stream:
         stream.seek(record.id * _STAMP.size)

@@ -56,6 +56,7 @@ class Construct:
         def part(term: Any) -> tuple[str, Any]:
             if not isinstance(term, Variable):
                 return "constant", term
+            # a variable that the pattern never binds has no column, and its triples are left out
             return ("column", places.get(term)) if term.distinguished else ("blank", term.name)
 
         self._template = [tuple(part(term) for term in triple) for triple in template]

@@ -106,6 +106,7 @@ def strong_components(nodes: Iterable[int], inside: Container[int], succ: Neighb
     """
     order: dict[int, int] = {}
     done: set[int] = set()
+    # the nodes without a component so far, and of these the ones with which a component may begin
     path: list[int] = []
     bounds: list[int] = []
     for root in nodes:

@@ -102,6 +102,7 @@ class Group:
 
     def _add(self, state: _State, row: Row, change: int) -> None:
         state.rows += change
+        # COUNT(DISTINCT *) counts a row with its first copy and not again
         turn = self._turn(state.seen, row, change) if state.seen is not None else 0
         for (value, _, distinct_rows), accumulator in zip(self._aggregates, state.accumulators, strict=True):
             if value is not None:

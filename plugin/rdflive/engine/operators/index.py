@@ -108,6 +108,7 @@ class Index:
     def update(self, row: Row, change: int) -> int:
         """Change the weight of a row and give the new one."""
         weight = self._plain.update(row, change) if self._plain else self._update_part(row, change)
+        # the row was not there before
         if weight == change:
             self._dictionary.hold(row)
         elif not weight:
@@ -122,6 +123,7 @@ class Index:
         weight = 0
         for table in tables.values():
             weight = table.update(row, change)
+        # a probe looks into each group, so none without rows may stay
         if not tables[mask].buckets:
             del self._parts[mask]
         return weight

@@ -58,6 +58,7 @@ class LeftJoin:
                 if self._condition is None or self._condition(merged):
                     gather(delta, merged, change * weight)
                     matches += weight
+        # OPTIONAL gives a left row without a match all the same
         if not matches:
             gather(delta, self._pad(row), change)
         # The number of matches belongs to the distinct row, whatever its weight.

@@ -229,6 +229,7 @@ class Reach:
             new = offered - have
             if not new:
                 continue
+            # changed in place: all nodes of a cycle share this set
             have |= new
             ring = self.cycles.get(node, (node,))
             for member in ring:
@@ -247,6 +248,7 @@ class Reach:
             gone = self._unsupported(withdrawn, ring) & have
             if not gone:
                 continue
+            # in place, as in `_gain`
             have -= gone
             for member in ring:
                 self.changes.lose(member, gone)
@@ -303,6 +305,7 @@ class Reach:
         components = list(strong_components(self.seeds, inside, self.graph.succ))
         for component in reversed(components):
             for node in component:
+                # a node that was not touched above had no start, and so was no start on a cycle
                 self._before.setdefault(node, False)
             self._keep(component, self._arriving(component))
         self.changes.compare(old, self.starts)

@@ -1,4 +1,4 @@
-"""Reformulation of basic graph patterns by the schema (paper 003, Section 6)."""
+"""Reformulation of basic graph patterns by the schema (Goasdoué et al., Section 6)."""
 
 from rdflive.entail.reformulation.conjunctive import ConjunctiveQuery, parse_conjunctive
 from rdflive.entail.reformulation.evaluation import Reader, evaluate

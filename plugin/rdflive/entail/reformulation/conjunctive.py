@@ -1,4 +1,4 @@
-"""The queries that can be reformulated: one basic graph pattern (paper 003, Section 2.2)."""
+"""The queries that can be reformulated: one basic graph pattern (Goasdoué et al., Section 2.2)."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ def _atoms(node: algebra.Node, text: str) -> Iterator[Atom]:
     elif isinstance(node, algebra.Basic) and not node.conditions:
         for pattern in node.patterns:
             yield pattern.subject, pattern.predicate, pattern.object
+    # the empty pattern {} is a table of one row without columns
     elif not isinstance(node, algebra.Values):
         tokens = dropwhile(lambda token: token.text != "{", tokenize(text))  # before it stands SELECT *
         raise _refused("a property path", next((t for t in tokens if t.text in _PATHS), None))

@@ -1,4 +1,4 @@
-"""Non-standard evaluation (paper 003, Section 6.2): blank nodes of the data are constants."""
+"""Non-standard evaluation (Goasdoué et al., Section 6.2): blank nodes of the data are constants."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def evaluate(query: ConjunctiveQuery, schema: KnownSchema, reader: Reader) -> It
 def _joined(
     query: ConjunctiveQuery, schema: KnownSchema, reader: Reader
 ) -> tuple[dict[str, int], Iterator[_Row]]:
+    # rows hold terms of the store, and the rules compare those of rdflib
     known = {reader.to_native(term): term for term in schema.terms}
     rows: Iterator[_Row] = iter([()])
     columns: list[Variable] = []

@@ -90,6 +90,7 @@ class AtomAnswers:
         """List the distinct values of the free variables, for those of the given ones."""
         if not self._is_possible(values):
             return []
+        # the rules look at terms of the schema only, so all other values share one plan
         key = tuple(map(self._known.get, values))
         plan = self._plans.get(key)
         if plan is None:
@@ -97,6 +98,7 @@ class AtomAnswers:
         found: dict[_Row, None] = {}
         for row in plan.rows(values):
             found[row] = None
+            # one answer is enough to say that the atom holds
             if not self.free:
                 break
         return list(found)
@@ -158,6 +160,7 @@ class _Plan:
         if self._subject is None or lookup.pattern is None or lookup.pattern[0] != self._subject:
             return False
         _, p, o = lookup.pattern
+        # `_listed` is keyed once, when the plan is made; given values come with each row
         return p is not None and not isinstance(p, _Given) and not isinstance(o, _Given)
 
     def rows(self, values: _Row) -> Iterator[_Row]:

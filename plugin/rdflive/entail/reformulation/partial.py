@@ -1,4 +1,4 @@
-"""Partially instantiated queries (paper 003, Section 6.1)."""
+"""Partially instantiated queries (Goasdoué et al., Section 6.1)."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ def _numbered(head: Iterable[Any], body: Iterable[Any], guarded: frozenset[Any])
         guards.update(new for old, new in zip(atom, renamed, strict=True) if old in guarded)
         atoms.append((renamed[0], renamed[1], renamed[2]))
     subjects = {s for s, _, _ in atoms}
+    # a subject of the body is no literal anyway; without its guard equal members are found equal
     kept = frozenset(term for term in guards if is_variable(term) and term not in subjects)
     return PartialQuery(tuple(head), tuple(atoms), kept)
 

@@ -1,4 +1,4 @@
-"""The rules of paper 003, Figure 12, and the fixpoint of them."""
+"""The rules of Goasdoué et al., Figure 12, and the fixpoint of them."""
 
 from __future__ import annotations
 
@@ -123,6 +123,7 @@ def rounds(
     level: tuple[PartialQuery, ...] = (query,)
     while level:
         yield level
+        # one more than `most`, so that the caller can tell that there are more
         left = None if most is None else max(most + 1 - len(seen), 0)
         level = tuple(islice(added(level), left))
 

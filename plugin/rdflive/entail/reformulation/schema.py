@@ -57,6 +57,7 @@ class KnownSchema:
         kept = {triple for triple in self.triples if triple[1] in SCHEMA_PROPERTIES}
         object.__setattr__(self, "triples", _in_order(kept))
         for s, p, o in self.triples:
+            # `s == o` adds nothing: every property is a subproperty of itself
             if p == RDFS.subPropertyOf and o in SCHEMA_PROPERTIES and s != o:
                 raise SchemaError(
                     f"the schema triple {s.n3()} rdfs:subPropertyOf {o.n3()} cannot be reasoned with: data "
@@ -109,6 +110,7 @@ class KnownSchema:
         index: dict[tuple[Any, ...], list[Atom]] = {}
         for triple in _in_order(schema.closure):
             s, p, o = triple
+            # `entailed` always asks with a property, and with or without the other two
             for key in ((None, p, None), (s, p, None), (None, p, o), (s, p, o)):
                 index.setdefault(key, []).append(triple)
         return index

@@ -33,10 +33,12 @@ def to_sparql(query: ConjunctiveQuery, schema: KnownSchema) -> str:
     pattern = "\n".join(f"  {line}" for atom in query.atoms for line in _block(schema, atom, names))
     if query.form == "ASK":
         return f"ASK {{\n{pattern}\n}}"
+    # SELECT needs a variable, also where the pattern has none
     shown = " ".join(f"?{name}" for name in query.names) or f"?{names.spare()}"
     if query.distinct:
         return f"SELECT DISTINCT {shown} {{\n{pattern}\n}}"
     every = " ".join(map(names, query.variables)) or f"?{names.spare()}"
+    # several members may give one assignment, which counts once; rows of `shown` may then repeat
     return f"SELECT {shown} {{ {{ SELECT DISTINCT {every} {{\n{pattern}\n}} }} }}"
 
 

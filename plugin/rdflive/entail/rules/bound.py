@@ -27,6 +27,7 @@ Places: TypeAlias = tuple[int, int, int]
 Test: TypeAlias = Callable[[Values], bool]
 
 
+# compared by identity, as rules are keys of dictionaries and no program has one twice
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundRule:
     """A rule as positions and ids.
@@ -69,6 +70,7 @@ class BoundRule:
             for (s, p, o), is_triple in self.heads
             if is_triple is None or is_triple(values)
         ]
+        # a derivation counts once for a fact, also where two heads come to the same triple
         return found if len(found) < 2 else dict.fromkeys(found)
 
     def instantiate(self, patterns: Iterable[Places], fixed: Values) -> tuple[TriplePattern, ...]:
@@ -155,6 +157,7 @@ def _triple_test(rule: Rule, head: TriplePattern, places: Places, graph: Explici
     iri, blank = (type(graph.to_native(term)) for term in (URIRef("urn:x"), BNode("x")))
     terms = graph.dictionary.terms
     subject, predicate, _ = places
+    # what a body has found as a subject, or as a predicate, may be a subject again
     sure_subject = not isinstance(head.subject, Variable) or any(
         head.subject in (pattern.subject, pattern.predicate) for pattern in rule.body
     )

@@ -82,6 +82,7 @@ class Demand:
         propagation = self._propagation
         propagation.delete()
         while propagation.closed:
+            # an instance takes its derivations along, so more facts may go
             self._close(*propagation.closed.pop())
             propagation.delete()
         # Only now, when nothing else goes, is it clear which facts still have derivations.
@@ -109,6 +110,7 @@ class Demand:
         self._gone = 0
         asked, rules, instances = self._needed(wanted)
         propagation = self._propagation
+        # before patterns are forgotten, because `detach` finds its matches among the facts
         for instance in [i for i in self.active if i not in instances]:
             propagation.detach(instance)
             self._sleep(instance)
@@ -167,6 +169,7 @@ class Demand:
 
     def _close(self, guide: Reader, row: Values) -> None:
         instance = guide.instances.pop(row, None)
+        # none was made where the conditions of the guides failed
         if instance is not None:
             if instance.active:
                 self._gone += 1
@@ -179,6 +182,7 @@ class Demand:
         self._waking.append(instance)
 
     def _activate(self, instance: Instance) -> None:
+        # what it reads must be facts before `attach` lists its first matches
         for key in instance.keys:
             self.ask(key)
         self.active[instance] = None

@@ -45,6 +45,7 @@ def explain(
         if waiting:
             todo += waiting
         else:
+            # a premise of two steps may be in `todo` twice
             steps.setdefault(fact, step)
             todo.pop()
     return list(steps.values())
@@ -55,6 +56,7 @@ def _step(triple: IdTriple, propagation: Propagation, instances: Iterable[Instan
     if fact.explicit:
         return IdStep(triple, None)
     for instance in instances:
+        # what the guides matched are premises too
         if instance.level < fact.level:
             for head, _ in instance.rule.heads:
                 for values in _matches(instance, head, triple, fact.level, propagation):

@@ -51,6 +51,7 @@ class Facts:
         """Add a fact that did not hold."""
         self.table[triple] = fact
         self._dictionary.hold(triple)
+        # explicit ones are looked up in the graph, which has its own indexes
         if not fact.explicit:
             self._inferred.add(triple)
 

@@ -40,6 +40,7 @@ def _reading(pattern: Places, first: int) -> Callable[[IdTriple], Values | None]
     """Make the function that gives what a triple binds in a pattern whose key it matches, from value `first`
     on.
     """
+    # negative numbers stand for values that the key has compared already
     numbers = [place - first for place in pattern]
     picks = {number: place for place, number in enumerate(numbers) if number >= 0}
     same = [(place, picks[number]) for place, number in enumerate(numbers) if number >= 0]

@@ -24,6 +24,7 @@ class Key(NamedTuple):
 
 def matches(key: Key, triple: tuple[int, int, int]) -> bool:
     """Tell whether a triple matches a pattern, without looking at its `relation`."""
+    # not strict, as a key has its relation as a fourth field
     return all(want in (UNBOUND, term) for want, term in zip(key, triple, strict=False))
 
 
@@ -74,6 +75,7 @@ class KeyIndex(Generic[Item]):
         for by_object in _compatible(self._nodes, key.predicate):
             for by_subject in _compatible(by_object, key.object):
                 for items in _compatible(by_subject, key.subject):
+                    # copied, because `Demand.ask` takes items out of the index while it reads them
                     for item, relations in tuple(items.items()):
                         # Only "must be equal" (1) and "must differ" (-1) exclude each other.
                         if any(relation * key.relation >= 0 for relation in relations):

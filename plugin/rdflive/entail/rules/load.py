@@ -37,6 +37,7 @@ def rule_sets() -> dict[str, str]:
     sets: dict[str, str] = {}
     for offered in chain.from_iterable(source() for source in _sources):
         for name, text in offered.items():
+            # the same text twice does no harm
             if sets.setdefault(name, text) != text:
                 raise RuleError(f"two plugins offer the rule set {name!r}; rename one or uninstall it")
     return sets
@@ -56,6 +57,7 @@ def load_program(rules: Rules) -> Program:
         return _from_text(rules)
     if isinstance(rules, os.PathLike):
         return _from_file(Path(rules))
+    # bytes are a sequence too, of numbers
     if not isinstance(rules, Sequence) or isinstance(rules, bytes | bytearray):
         raise RuleError(f"{rules!r} is no rules; {_accepted()}, or a list of these")
     if not rules:
@@ -79,6 +81,7 @@ def _from_text(rules: str) -> Program:
         return _parse(offered[rules])
     if _is_file(rules):
         return _from_file(Path(rules))
+    # any other text is a misspelt name or path, and an error of N3 would not say so
     if "=>" in rules or "{" in rules or "<=" in rules:
         return _parse(rules)
     shown = rules if len(rules) < 80 else rules[:77] + "..."

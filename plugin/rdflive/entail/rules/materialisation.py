@@ -82,6 +82,7 @@ class Materialisation:
                 self._patterns.add(key, key)
                 self._demand.ask(key)
         self._demand.settle()
+        # what the graph entails already is no change: whoever wants it lists it with `triples`
         self._propagation.net()
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
@@ -97,6 +98,7 @@ class Materialisation:
                 self._graph.dictionary.drop(key[:3])
         if not self._wanted:
             self._stop()
+        # after an update that failed half-way the next one derives everything anew
         elif shrinks and self._sound:
             self._collect()
 

@@ -70,6 +70,7 @@ def parse(text: str) -> Program:
     facts: list[Rule] = []
     for line, (s, p, o) in store.said:
         if p == _IMPLIES:
+            # a label is of the formula that is written first: in `{ head } <= { body }` that is the head
             name = labels.get(s) or labels.get(o) or f"rule {len(rules) + 1}"
             rules.append(_Reader(store, name, line).rule(s, o))
         elif not (p == RDFS.label and s in labels):
@@ -97,7 +98,7 @@ def _read(text: str) -> _TextOrder:
 
 def _reason(error: Exception, text: str, line: int) -> str:
     reason = str(getattr(error, "_why", None) or error or type(error).__name__)
-    if isinstance(error, IndexError):
+    if isinstance(error, IndexError):  # rdflib reads past the end of the text
         return "the text ends within a statement; close it with a dot"
     if reason.startswith(f"Base <{_BASE}>"):
         return "an IRI is relative; write it in full, or declare @base <http://...> ."
@@ -164,6 +165,7 @@ class _Reader:
         if str(statement[1]).startswith(_BUILT_IN):
             known = ", ".join(sorted(_short(iri) for iri in COMPARISONS))
             self._fail(f"the built-in {_short(str(statement[1]))} is not supported; these are: {known}")
+        # a blank node may be a predicate here, because in a body it is a variable
         if isinstance(statement[1], Literal) or isinstance(statement[0], Literal):
             self._demand_triple(statement)
         s, p, o = map(self._term, statement)

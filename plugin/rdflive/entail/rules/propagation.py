@@ -60,6 +60,7 @@ class Propagation:
     def net(self) -> list[tuple[Sign, IdTriple]]:
         """Give what changed since the last call."""
         table = self.facts.table
+        # what came may have gone again, and what went may be back: only first and last state count
         changes: list[tuple[Sign, IdTriple]] = [(-1, t) for t in self.dead if t not in table]
         changes += ((1, t) for t in self.born if t in table and t not in self.dead)
         self.born, self.dead = {}, {}
@@ -91,6 +92,7 @@ class Propagation:
         """Remove all facts that are not founded any more."""
         while self._leaving:
             triple = self._leaving.popleft()
+            # while the fact is still in the table, where its matches and their levels are read
             self._apply(-1, triple)
             self.dead[triple] = self.facts.take(triple)
 
@@ -100,6 +102,7 @@ class Propagation:
         if back:
             self._top += 1
         for triple, fact in back:
+            # every premise that is left is below the new level, so all these derivations are founded
             fact.level, fact.founded = self._top, fact.derivations
             self._enter(triple, fact)
 
@@ -132,6 +135,7 @@ class Propagation:
         """List the facts that match a pattern."""
         table = self.facts.table
         for triple in self.explicit(key):
+            # the graph has all changes of an update from its beginning, the facts only those taken so far
             fact = table.get(triple)
             if fact is not None and fact.explicit:
                 yield triple
@@ -236,6 +240,7 @@ class Propagation:
         return [row for row in rows if row is not None]
 
     def _snapshot(self, pattern: PatternState) -> Iterator[IdTriple]:
+        # the kernel has negative numbers for variables
         s, p, o = (max(term, 0) for term in pattern.key)
         for triple in self.matching(Key(s, p, o)):
             if pattern.guard is None or pattern.guard(*triple):

@@ -44,6 +44,7 @@ def to_cell(value: object) -> Cell:
     (Cell(text='1.50', datatype='decimal'), Cell(text='1e+30', datatype='double'))
     """
     match value:
+        # in front of int, which true is to Python too
         case bool():
             return Cell("true" if value else "false", "boolean")
         case int():

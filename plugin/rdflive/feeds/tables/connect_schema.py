@@ -39,6 +39,7 @@ def to_cell_by_schema(value: object, schema: Schema) -> Cell:
     name = schema.get("name") or schema.get("type")
     convert = _CONVERTERS.get(name) if isinstance(name, str) else None
     if convert is None:
+        # a name that is not known here says what the value means; its type says how it is written
         convert = _CONVERTERS.get(str(schema.get("type")))
     if convert is None:
         return to_cell(value)
@@ -165,6 +166,7 @@ def _write_clock(ticks: int, second: int) -> str:
 def _write_date(day: int) -> str:
     """Write a day since 1970-01-01, in the Gregorian calendar and beyond the years that Python knows."""
     # whole cycles of 400 years, which begin on 1 March of year 0
+    # so the leap day is the last of its year; five months from March on have 153 days, as have the next five
     cycle, day = divmod(day + 719_468, 146_097)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100

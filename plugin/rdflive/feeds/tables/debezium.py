@@ -69,6 +69,7 @@ class DebeziumDecoder:
             if boundary is Kind.BEGIN and frame:
                 yield tuple(frame)
                 frame = []
+            # outside of a transaction an event is a unit by itself; so is an END that lacks its BEGIN
             if not frame and boundary is not Kind.BEGIN:
                 yield (line,)
                 continue
@@ -90,6 +91,7 @@ class DebeziumDecoder:
                 record = read_record(line)
                 records.append(record)
                 if record.is_numbered:
+                    # it was applied: further up in this unit, or by an earlier reading
                     if record.offset <= offsets.get(record.partition, self._offset(record)):
                         continue
                     offsets[record.partition] = record.offset
@@ -97,6 +99,7 @@ class DebeziumDecoder:
                     is_unnumbered |= not record.is_numbered
         with at_line(frame[-1]):
             self._check_transaction(records, frame, is_new=bool(offsets) or not records[-1].is_numbered)
+        # from here on nothing is refused, so the decoder's own state may change
         decoded = edit.finish()
         self._remember(offsets, is_unnumbered=is_unnumbered)
         if decoded is None:
@@ -116,6 +119,7 @@ class DebeziumDecoder:
         """Pass the lines on; when a feed begins again, they may be those of a former reading."""
         for line in lines:
             if line.number == 1:
+                # behind a cursor nothing comes again; from line 1 on it may
                 self._may_repeat = self._had_unnumbered
             yield line
 
@@ -151,6 +155,7 @@ class DebeziumDecoder:
         """Refuse fewer events of the tables that are mapped than END tells."""
         event = records[-1].event
         changes = [record for record in records if record.kind is Kind.CHANGE and record.event["op"] != "r"]
+        # END may leave the database out: `public.trains` for `rail.public.trains`
         found = Counter(".".join(_table_name(record)) for record in changes)
         collections = optional(event, "data_collections", list, "END")
         if collections is None:
@@ -269,6 +274,7 @@ def _key(table: TableMapping, values: Mapping[str, Any], where: str) -> str:
     missing = [column for column in table.key if column not in values]
     if missing:
         raise RowError(f"{where} lacks the key column {missing[0]!r}; it has: {', '.join(values)[:200]}")
+    # numbers with a fraction are Decimal, which json cannot write
     return json.dumps([values[column] for column in table.key], default=str, sort_keys=True)
 
 

@@ -74,6 +74,7 @@ def _body(record: Mapping[str, Any]) -> str:
     """Name the member of a Kafka record that has the event; empty where it is no such record."""
     if "value" in record:
         return "value"
+    # `kcat -J` calls it payload; so an event with a schema calls its envelope, but names no place in Kafka
     return "payload" if "payload" in record and record.keys() & _KAFKA else ""
 
 
@@ -89,12 +90,14 @@ def _kind(event: Mapping[str, Any] | None) -> Kind:
     if event is None:
         return Kind.NOTHING
     if "op" in event:
+        # m is a message that a program wrote into the log of the database
         return Kind.NOTHING if event["op"] == "m" else Kind.CHANGE
     match event.get("status"):
         case "BEGIN":
             return Kind.BEGIN
         case "END":
             return Kind.END
+    # a heartbeat has nothing but times
     if "ddl" in event or "tableChanges" in event or (event and all(name[:3] == "ts_" for name in event)):
         return Kind.NOTHING
     raise RowError(

@@ -97,17 +97,20 @@ class DeltaLakeDecoder:
             if version <= self._seen:
                 raise RowError(f"version {version} comes behind version {self._seen}; {_WHOLE}")
         decoded = None
+        # older ones were applied by an earlier reading; the rows of the last one are compared with it
         if version >= self.applied:
             net = self._consolidate(frame, version)
             with at_line(frame[-1]):
                 is_new = not self.is_applied(version, net)
             decoded = self.apply(version, net) if is_new else None
+        # also where nothing changed: an older version behind it is out of order
         self._seen = version
         return decoded
 
     def to_row(self, record: Mapping[str, Any]) -> tuple[RowName, Row]:
         """Take the mapped columns of a row; raises `RowError`."""
         row = to_row(record, self._table.columns)
+        # a row has no key, so what it holds names it
         return RowName(self._name, _digest(sorted(row.items()))), row
 
     def is_applied(self, version: int, net: Sequence[RowCount]) -> bool:

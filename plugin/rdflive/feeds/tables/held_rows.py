@@ -98,11 +98,13 @@ class HeldRows:
 
     def replace(self, edited: Mapping[RowName, HeldRow | None]) -> Decoded | None:
         """Put rows in the place of others, and say what that does; None where all stays as it was."""
+        # a row that is read again as it was is neither written nor kept anew
         edited = {name: new for name, new in edited.items() if new != self.get(name)}
         if not edited:
             return None
         kept = {name.to_kept(): new and new.to_kept() for name, new in edited.items()}
         was_empty = not self
+        # over all rows together: a quad that one row gives up and another takes on is no change
         net: Counter[Quad] = Counter()
         for name, new in edited.items():
             _count(net, self.get(name), -1)
@@ -111,6 +113,7 @@ class HeldRows:
         for name, new in edited.items():
             self._put(name, new)
         if was_empty or not self:
+            # as long as there are rows; without any, another mapping may go on with the feed
             kept[_MAPPING] = self._digest if self else None
         return Decoded(changes, kept=kept)
 
@@ -130,6 +133,7 @@ class HeldRows:
         _count(self._support, new, 1)
         for quad in old.quads if old is not None else ():
             if not self._support[quad]:
+                # a counter keeps its zeros, one for every quad that ever was
                 del self._support[quad]
         if new is not None:
             table[name.key] = new
@@ -161,6 +165,7 @@ class RowEdit:
 
     def clear(self, table: TableName) -> None:
         """Remove all rows of a table."""
+        # those that the frame has put so far, too
         edited = [name for name in self._edited if name.table == table]
         self._edited.update(dict.fromkeys([*self._rows.names(table), *edited]))
 

@@ -124,6 +124,7 @@ def _to_mapping(value: object, where: str) -> RowMapping:
     if not tables:
         raise MappingError(f"{where}: it maps no table; name one, or * for all")
     read = {name: _to_table(table, f"{where}: table {name!r}") for name, table in tables.items()}
+    # in whatever order the mapping was written
     text = json.dumps(tables, sort_keys=True, default=str)
     return RowMapping(read, hashlib.sha256(text.encode()).hexdigest()[:16])
 

@@ -55,6 +55,7 @@ class RowEvent:
         old = name if self.old is None else RowName(self.table, self.old)
         held = edit.get(old)
         row = _completed(self.row, {} if held is None else held.row)
+        # before the old one goes: a row that makes no quads is refused here, and nothing is done then
         edit.put(name, row)
         if old != name:
             edit.remove(old)

@@ -52,6 +52,7 @@ class Template:
             raise MappingError(
                 f"{where} must begin as an absolute IRI and have {{column}} in pairs of braces, not {given!r}"
             )
+        # with anything in its places it must be an absolute IRI
         to_iri("x".join(parts[::2]), where)
         return cls(parts)
 
@@ -91,6 +92,7 @@ class ColumnTriple:
         cell = row.get(self.column)
         if cell is None:
             return None
+        # a column that is NULL takes its triple away, also where the template does not name it
         if self.template is not None:
             return self.template.fill(row)
         if self.datatype is not None or self.language is not None:

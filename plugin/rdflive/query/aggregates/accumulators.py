@@ -63,6 +63,7 @@ def make_accumulator(
     if distinct and name not in ("MIN", "MAX", "SAMPLE"):  # where repetition changes nothing
         made = make
         make = lambda: _Distinct(made())  # noqa: E731 - as the others are
+    # these three keep numbers, however many values they have seen
     if meter is not None and (distinct or name not in ("COUNT", "SUM", "AVG")):
         return lambda: _Metered(make(), meter)
     return make
@@ -135,6 +136,7 @@ class _Numbers:
         if isinstance(value, rdflib.Literal):
             found = number(value)
             if found is not None:
+                # xsd:float and xsd:double are both floats of Python, and the result has the wider type
                 self._sum.add(found, weight, str(value.datatype) == _DOUBLE)
                 return
         self._errors += weight
@@ -197,6 +199,7 @@ class _SortedTerms:
         before = self.counts.get(value, 0)
         after = before + weight
         if after:
+            # equal terms stand in the order once, however many they are
             self.counts[value] = after
             if not before:
                 self.order.add((term_key(value), value))
@@ -248,6 +251,7 @@ class _GroupConcat:
         self._joined: Node | None = None
 
     def add(self, value: Node | None, weight: int) -> None:
+        # joined when somebody asks: a commit may bring a group many values
         self._changed = True
         self._terms.add(value, weight)
 
@@ -265,6 +269,7 @@ class _GroupConcat:
             return None
         counts = terms.counts
         if self._meter is not None:
+            # before the string is made, whose length nothing else bounds
             between = len(self._separator)
             self._meter.make(sum((len(str(term)) + between) * count for term, count in counts.items()))
         strings = (str(term) for _, term in terms.order for _ in range(counts[term]))

@@ -65,6 +65,7 @@ class ExactSum:
             self._places[places] = left
         else:
             del self._places[places]
+            # without 1.00 the sum of 1.00 and 0.5 is 0.5 and not 0.50
             self._decimal = _with_places(self._decimal, max(self._places, default=0))
 
     def _add_binary(self, value: float, weight: int) -> None:
@@ -72,6 +73,7 @@ class ExactSum:
             numerator, denominator = value.as_integer_ratio()
             self._binary += weight * numerator << (_BITS + 1 - denominator.bit_length())
         elif value == inf:
+            # counted, because once added to a float an infinity could not be taken back
             self.plus += weight
         elif value == -inf:
             self.minus += weight
@@ -96,6 +98,7 @@ class ExactSum:
         decimals, tens = self._decimal.as_integer_ratio()
         numerator = (decimals + self._integer * tens << _BITS) + self._binary * tens
         try:
+            # Python rounds the quotient of two integers once, however long they are
             return numerator / (tens * share << _BITS)
         except OverflowError:
             return inf if numerator > 0 else -inf

@@ -103,6 +103,7 @@ class OneOf:
     @property
     def text(self) -> str:
         """Write it as SPARQL does."""
+        # sorted, because a set has no order of its own, and equal conditions must have equal texts
         return f"?{self.name} {'NOT ' * self.negated}IN ({', '.join(sorted(map(to_text, self.terms)))})"
 
     @property

@@ -40,6 +40,7 @@ class LeftJoin(Binary):
 
     @property
     def certain(self) -> frozenset[Variable]:
+        # a left row without a match binds nothing of the right
         return self.left.certain
 
     @property
@@ -66,6 +67,7 @@ class Minus(Binary):
         return self.left.certain
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
+        # right rows are only asked whether they fit
         return wanted.union(self.shared), frozenset(self.shared)
 
 
@@ -105,6 +107,7 @@ class Union(Node):
 
     @cached_property
     def certain(self) -> frozenset[Variable]:
+        # in the rows of one branch, what only the others bind is unbound
         return frozenset.intersection(*(branch.certain for branch in self.branches))
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:

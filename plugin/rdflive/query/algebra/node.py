@@ -90,6 +90,7 @@ class Binary(Node):
 
     def both(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         """Want columns of both inputs, and those that they share."""
+        # what both have is compared, whether or not somebody above wants it
         wanted = wanted.union(self.shared)
         return wanted.intersection(self.left.columns), wanted.intersection(self.right.columns)
 
@@ -97,6 +98,7 @@ class Binary(Node):
 def reads(condition: Condition | None, columns: Columns) -> frozenset[Variable]:
     """Give those of the columns that a condition or an expression reads."""
     names = condition.variables if condition is not None else ()
+    # a blank node of the query may have the name of a variable: of `_:b0` and ?b0 an expression means ?b0
     return frozenset(v for v in columns if v.readable and v.name in names)
 
 

@@ -89,4 +89,5 @@ class Construct(Unary):
         return frozenset(self.columns)
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        # `parse` has projected away what the template does not read
         return (frozenset(self.input.columns),)

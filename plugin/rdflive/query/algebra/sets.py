@@ -18,6 +18,7 @@ class Distinct(Unary):
     """Each row once."""
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        # without a column, rows that differ in it would become one
         return (frozenset(self.input.columns),)
 
 
@@ -51,6 +52,7 @@ class Group(Unary):
 
     @property
     def certain(self) -> frozenset[Variable]:
+        # aggregates are unbound where they are errors, as SUM over "a" is
         return self.input.certain.intersection(self.keys)
 
     @property
@@ -63,6 +65,7 @@ class Group(Unary):
             if aggregate.expression is not None:
                 rows |= reads(aggregate.expression, self.input.columns)
             elif aggregate.distinct:
+                # COUNT(DISTINCT *) compares solutions, of which hidden columns are no part
                 rows |= {v for v in self.input.columns if v.distinguished}
         return (rows,) if self.seeds is None else (rows, frozenset(self.keys))
 

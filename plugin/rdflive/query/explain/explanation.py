@@ -40,7 +40,7 @@ class Explanation:
 
     @property
     def pattern_class(self) -> PatternClass | None:
-        """The class of the pattern in paper 001: ground, simple var-centric star, ...
+        """The class of the pattern in Gergatsoulis and Damigos: ground, simple var-centric star, ...
 
         None for a query that has several basic graph patterns, or none: see `pattern_classes`.
         """
@@ -112,6 +112,7 @@ def _header(plan: Plan, names: Names) -> Iterator[str]:
     for name, term in query.preset.items():
         yield f"initBindings: ?{name} is {names.term(term)}"
     missing = [n for n, place in zip(query.names, plan.places, strict=True) if place is None]
+    # what initBindings fix is bound, though by no step
     missing = [name for name in missing if name not in query.preset]
     if missing:
         yield f"never bound: {' '.join(f'?{name}' for name in missing)}"

@@ -15,6 +15,7 @@ from rdflive.query.segment import BasicPlan, Segment
 
 __all__ = ["flowchart"]
 
+# Mermaid writes entities with # in place of &
 _ENTITIES: Final = str.maketrans(
     {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\\": "#92;"}
 )

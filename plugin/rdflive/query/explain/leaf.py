@@ -64,6 +64,7 @@ class _Words:
             for array in segment.arrays:
                 yield f"  {self.patterns[array.seed]}: {self._visits(array)}"
         yield f"cached: {'; '.join(self._cached()) or 'nothing'}"
+        # without a match state there is nothing that could save the walk
         walks_at_once = segment.algorithm == "connected" and not segment.centres
         cost = _COSTS["join" if walks_at_once else segment.algorithm]
         if len(segment.patterns) == 1 and not segment.centres:
@@ -101,6 +102,7 @@ class _Words:
         old, new = ({v.name for v in variables} for variables in (before, bound))
         tests = [self.patterns[j] for j in checks]
         for number, condition in enumerate(self.segment.conditions, 1):
+            # tested once, in the step that binds the last variable it reads
             if new.issuperset(condition.variables) and not old.issuperset(condition.variables):
                 tests.append(f"f{number}")
         return [f"test {' '.join(tests)}"] if tests else []
@@ -122,6 +124,7 @@ class _Words:
 
 
 def _above(plan: BasicPlan) -> str:
+    # as `engine.leaf.Leaf` decides: rows that show all variables are distinct anyway
     repeats = any(len(segment.projection) < len(segment.variables) for segment in plan.segments)
     if plan.distinct and not any(segment.projection for segment in plan.segments) and repeats:
         return "a count of solutions"

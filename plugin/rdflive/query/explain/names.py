@@ -44,6 +44,7 @@ class Names:
             return
         taken = set(self._names.values())
         number, unique = 1, name
+        # as in SPARQL, each [] is another variable
         while unique in taken and name != "[]":
             number += 1
             unique = f"{name}{number}" if name.startswith("_:") else f"{name} #{number}"

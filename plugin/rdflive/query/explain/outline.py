@@ -42,6 +42,7 @@ def outline(plan: Plan) -> Branch:
         if index in drawn:
             known = drawn[index]
             return Branch(known.number, step, (), known.first_pattern, again=True)
+        # before its inputs get theirs, so that numbers count downwards
         number = numbers[index] = len(numbers) + 1
         first = patterns
         if step.basic is not None:

@@ -55,6 +55,7 @@ class Panel:
     def draw(self) -> str:
         """Give the SVG elements; a thick rim marks a centre with a match state."""
         places = {node: self._place(i) for i, node in enumerate(self.nodes)}
+        # the title, which labels must not cover
         self.taken = [(0, 0, 120, _TITLE + 4)]
         for node, (x, y) in places.items():
             wide, high = self._half(node)
@@ -80,6 +81,7 @@ class Panel:
 
     def _place(self, i: int) -> Point:
         x, y = self._middle
+        # the first term stands on the left of a lone pattern, else at the top
         turn = -pi if self._is_flat else -pi / 2
         angle = 2 * pi * i / len(self.nodes) + turn
         return x + self._radius * cos(angle), y + self._radius * sin(angle)
@@ -88,6 +90,7 @@ class Panel:
         """Give each pattern with its number among those between the same ends."""
         drawn: dict[frozenset[VarOrTerm], int] = {}
         for pattern in self.segment.patterns:
+            # whichever way they point: `?a :p ?b` and `?b :q ?a` must not lie on each other
             ends = frozenset((pattern.subject, pattern.object))
             drawn[ends] = drawn.get(ends, 0) + 1
             yield pattern, drawn[ends]
@@ -96,6 +99,7 @@ class Panel:
         (x, y), (u, v) = places[pattern.subject], places[pattern.object]
         label = _short(self.names.term(pattern.predicate))
         length = hypot(u - x, v - y)
+        # a loop, as of `?x :p ?x`
         if not length:
             yield _arrow(f"M{x - 12:.0f} {y - 17:.0f}c-33 -53 57 -53 24 0")
             yield self._label([(x + 4, y - 45 - 12 * bend), (x + 4, y - 33 + 12 * bend)], label)

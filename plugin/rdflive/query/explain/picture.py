@@ -143,10 +143,12 @@ class _Tree:
             return self.width / 2
         places = [start + tree.centre for start, tree in self._starts()]
         half = self.box_width / 2
+        # where the outer inputs differ in width, the box could stand out of its range
         return min(max((places[0] + places[-1]) / 2, half), self.width - half)
 
     def _starts(self) -> list[tuple[float, _Tree]]:
         """Place the inputs beside each other, in the middle."""
+        # the box may be wider than all its inputs together
         used = sum(tree.width for tree in self.below) + _GAP * (len(self.below) - 1)
         start, starts = (self.width - used) / 2, []
         for tree in self.below:
@@ -160,6 +162,7 @@ class _Tree:
         low = y + self.box_height
         for i, (start, tree) in enumerate(self._starts() if self.below else (), 1):
             child = x + start + tree.centre
+            # spread along the lower edge, so that left and right input can be told apart
             end = x + self.centre + self.box_width * (i / (len(self.below) + 1) - 0.5)
             path = f"M{child:.0f} {low + _GAP:.0f}L{end:.0f} {low:.0f}"
             parts.append(f'<path class="arrow" d="{path}" marker-end="url(#rdflive-arrow)"/>')

@@ -16,6 +16,7 @@ __all__ = ["Words", "describe"]
 
 _NOTHING: Final = "nothing"
 _EVALUATION: Final = "one evaluation per changed row"
+# their accumulators keep the terms of a group in order
 _SORTED: Final = frozenset({"MIN", "MAX", "SAMPLE", "GROUP_CONCAT"})
 
 
@@ -190,6 +191,7 @@ def _project(node: algebra.Project, reading: _Reading) -> Words:
     for column in reading.columns:
         name = names.variable(column)
         old = names.variable(renamed.get(column, column))
+        # the name of a copy may tell already: *?x of the outer solution*
         shown.append(name if old in name else f"{name} := {old}")
     return Words(
         "Project", ", ".join(dict.fromkeys(shown)) or "no columns", _NOTHING, "one row made per changed row"
@@ -249,6 +251,7 @@ def _closure(node: algebra.Closure, reading: _Reading) -> Words:
     if node.context:
         detail += f", within each {names.variables(node.context, ', ')}"
     keeps = "the steps, both ways; per node the set of starts that reach it, one set for a whole cycle"
+    # a quarter: see `_REBUILD` in `engine.operators.reach`
     costs = (
         "one set operation per step into a node whose starts change; "
         "a commit that changes more than a quarter of it computes it afresh"

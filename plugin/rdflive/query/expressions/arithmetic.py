@@ -26,6 +26,7 @@ def calculate(operator: str, one: Node, other: Node) -> Node | None:
     left, right = number(one), number(other)
     if left is None or right is None:
         return _calculate_time(operator, one, other) if operator in "+-" else None
+    # xsd:float and xsd:double are both floats of Python; the wider of the datatypes is that of the result
     if isinstance(left, float) or isinstance(right, float):
         datatypes = {term.datatype for term in (one, other) if isinstance(term, Literal)}
         datatype = XSD.double if XSD.double in datatypes else XSD.float
@@ -115,6 +116,7 @@ def rounded(value: Number) -> int:
     """Round to a whole number, halves towards positive infinity (fn:round)."""
     if isinstance(value, int):
         return value
+    # exact, because 0.49999999999999994 + 0.5 is 1.0 in floats, and would be rounded to 1
     exact = Decimal.from_float(value) if isinstance(value, float) else value
     return int(exact.to_integral_value(ROUND_HALF_UP if exact > 0 else ROUND_HALF_DOWN))
 

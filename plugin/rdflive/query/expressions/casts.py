@@ -41,6 +41,7 @@ def to_integer(term: Node) -> Node | None:
     if value is None:
         characters = _lexical(term, INTEGER)
         return None if characters is None else Literal(int(characters))
+    # NaN and infinities raise here, and so are errors
     return Literal(math.trunc(value))
 
 
@@ -50,6 +51,7 @@ def to_decimal(term: Node) -> Node | None:
     if value is None:
         characters = _lexical(term, DECIMAL)
         return None if characters is None else Literal(Decimal(characters))
+    # by the shortest form that is this double: 0.1e0 becomes 0.1, and not 0.1000000000000000055...
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return Literal(exact) if exact.is_finite() else None
 

@@ -75,6 +75,7 @@ class Compiler:
         return truth
 
     def _variable(self, name: str) -> TermOf:
+        # a variable that the pattern cannot bind, as in FILTER(?nowhere > 1), is unbound and no mistake
         place = self.columns.get(str(name))
         if place is None:
             return lambda _: None
@@ -154,6 +155,7 @@ def _chain(decisive: bool) -> Callable[[Compiler, CompValue], TruthOf]:
             result: bool | None = not decisive
             for truth in truths:
                 value = truth(row)
+                # no error ends it: in `1/0 || true` a later part decides
                 if value is decisive:
                     return decisive
                 if value is None:
@@ -167,11 +169,13 @@ def _chain(decisive: bool) -> Callable[[Compiler, CompValue], TruthOf]:
 
 def _bound(compiler: Compiler, node: CompValue) -> TruthOf:
     argument = node.arg
+    # initBindings have put a constant in the variable's place
     if not isinstance(argument, Variable):
         return lambda _: True
     place = compiler.columns.get(str(argument))
     if place is None:
         return lambda _: False
+    # the id says it: a term that rdflib cannot hold is bound too
     return lambda row: row[place] != 0
 
 
@@ -285,10 +289,12 @@ def _iri(compiler: Compiler, node: CompValue) -> TermOf:
 def _function(compiler: Compiler, node: CompValue) -> TermOf:
     """Compile a cast, or a function registered with rdflib; an unknown one is an error."""
     function, raw = operators._CUSTOM_FUNCTIONS.get(node.iri, (None, False))
+    # rdflib's own casts stand in the same table as what users register
     if function is operators.default_cast:
         return compiler.call(node, CASTS[node.iri])
     if function is None:
         return lambda _: None
+    # it wants rdflib's expression and solution, and evaluates its arguments itself
     if raw:
         return evaluate_with_rdflib(compiler.columns, compiler.terms, node)
     return compiler.call(node, in_fixed_context(function))

@@ -94,6 +94,7 @@ class Expression:
         node = self._node
         if isinstance(node, Variable):
             place = columns.get(str(node))
+            # the id itself: by way of its value a term would be lost that expressions cannot hold
             return (lambda _: 0) if place is None else (lambda row: row[place])
         evaluate, intern = Compiler(columns, terms, self._base).term(node), terms.intern
 
@@ -110,12 +111,13 @@ class Expression:
 
 
 def _evaluated(function: Callable[[Row], Any], terms: Terms, otherwise: Any = None) -> Callable[[Row], Any]:
-    """Guard an expression, and count the rows that it is evaluated on."""
+    """Guard an expression; within a budget, look before each row whether there is time left."""
     attempt, meter = guarded(function, otherwise), terms.meter
     if meter is None:
         return attempt
 
     def counted(row: Row) -> Any:
+        # 0 looks at the time alone: rows are counted where they are made
         meter.spend(0)
         return attempt(row)
 

@@ -19,7 +19,9 @@ def freeze(node: Any) -> Any:
     """
     if isinstance(node, CompValue):
         evaluate = getattr(node, "_evalfn", None)
+        # without rdflib's own notes, such as `_vars`, which nobody reads here
         members = tuple((key, freeze(node[key])) for key in node if not key.startswith("_"))
+        # rdflib binds the evaluator to its node; the function itself is pickled by its name
         return "part", node.name, None if evaluate is None else evaluate.__func__, members
     items = elements(node)
     return ("term", node) if items is None else ("list", tuple(map(freeze, items)))

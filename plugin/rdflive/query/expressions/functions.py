@@ -115,6 +115,7 @@ def replace(subject: Node, pattern: Node, replacement: Node, flags: Node | None 
         return None
     compiled = python_pattern(expression, options)
     if "q" in options:
+        # as a function, because Python would read backslashes in a text
         return like(compiled.sub(lambda _: new, string), string)
     pieces = replacement_pieces(new)
     if pieces is None:
@@ -149,6 +150,7 @@ def substr(source: Node, start: Node, length: Node | None = None) -> Node | None
         return None
     begin = rounded(first)
     end = len(string) + 1 if size is None else begin + rounded(size)
+    # the places before the first count too: SUBSTR("foobar", 0, 3) is "fo"
     return like(string[max(begin, 1) - 1 : max(end, 1) - 1], string)
 
 
@@ -157,6 +159,7 @@ def strbefore(one: Node, other: Node) -> Node | None:
     pair = _compatible(one, other)
     if pair is None:
         return None
+    # Python refuses to look for the empty string, which SPARQL finds at the start
     before, found, _ = str(pair[0]).partition(str(pair[1])) if pair[1] else ("", True, "")
     return like(before, pair[0]) if found else Literal("")
 
@@ -240,6 +243,7 @@ def concat(*parts: Node) -> Node | None:
     joined = "".join(strings)
     if len({(tag_of(string), string.datatype) for string in strings}) != 1:
         return Literal(joined)
+    # tags that differ in case are the same language, for which there is one spelling
     model = strings[0]
     if model.language and not isinstance(model, DirectionalString):
         return Literal(joined, lang=model.language.lower())
@@ -253,6 +257,7 @@ def langmatches(tag: Node, range_: Node) -> bool | None:
         return None
     if wanted == "*":
         return language != ""
+    # with the hyphen, so that the range "en" takes "en-GB" and not "eng"
     return wanted != "" and f"{language.lower()}-".startswith(f"{wanted.lower()}-")
 
 
@@ -284,6 +289,7 @@ PREDICATES: Final[dict[str, Callable[..., bool | None]]] = {
     "Builtin_isBLANK": lambda term: isinstance(term, BNode),
     "Builtin_isLITERAL": lambda term: isinstance(term, Literal),
     "Builtin_isNUMERIC": lambda term: number(term) is not None,
+    # rdflib's `==` compares terms and not values: 1 and 1.0 differ
     "Builtin_sameTerm": lambda one, other: one == other,
     "Builtin_CONTAINS": _test(lambda one, other: other in one),
     "Builtin_STRSTARTS": _test(str.startswith),

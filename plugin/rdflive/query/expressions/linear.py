@@ -70,6 +70,7 @@ def linear_function(meter: Meter, node: CompValue) -> Callable[..., Any]:
     if pattern is None or options is None:
         return _never
     try:
+        # first by Python, whose answers count: what it refuses is an error of SPARQL and no limit of ours
         python_pattern(pattern, options)
     except Exception:  # noqa: BLE001 - what Python does not compile is an error of the expression
         return _never
@@ -123,6 +124,7 @@ def _written(token: re.Match[str]) -> str:
         case "repeat" if token["mode"] == "+":
             raise ValueError(f"{token[0]}, which gives nothing back")
         case "repeat" if token["kind"][0] == "{":
+            # Python reads {,3} as {0,3}, RE2 as these very characters
             high = token["comma"] + token["high"]
             return f"{{{token['low'] or '0'}{high}}}{token['mode']}"
     return token[0]
@@ -137,6 +139,7 @@ def _class(text: str) -> str:
 def _member(token: re.Match[str]) -> str:
     if token.lastgroup == "escape":
         return _escaped(token[0][1], _INSIDE)
+    # to RE2 `[[:alpha:]]` is a class of POSIX, to Python a class that begins with [
     return f"\\{token[0]}" if token[0] in "[]" else token[0]
 
 
@@ -174,6 +177,7 @@ def _compiled(name: str, pattern: str, flags: str) -> Any:
     options.case_sensitive, options.dot_nl, options.literal = "i" not in flags, "s" in flags, "q" in flags
     try:
         written = pattern if "q" in flags else to_re2(to_python(pattern, flags))
+        # RE2 has `m` only in the pattern itself
         compiled = re2.compile(f"(?m){written}" if "m" in flags and "q" not in flags else written, options)
         if name == "REPLACE" and compiled.search("") is not None:
             raise ValueError("a match of nothing (XPath's FORX0003)")

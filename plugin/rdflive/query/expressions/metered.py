@@ -22,6 +22,7 @@ def metered(meter: Meter, node: CompValue, function: Callable[..., Any]) -> Call
     measure: Callable[..., int] = _MEASURES.get(node.name, _nothing)
 
     def counted(*arguments: Any) -> Any:
+        # what the function may make is counted before it runs, and put right when it has run
         most = measure(*arguments)
         meter.make(most)
         result = function(*arguments)
@@ -45,6 +46,7 @@ def _digits(lexical: Any, datatype: Any) -> int:
 
 _MEASURES: Final[dict[str, Callable[..., int]]] = {
     "Builtin_CONCAT": lambda *terms: sum(map(len, terms)),
+    # up to four bytes of UTF-8, and %XX for each
     "Builtin_ENCODE_FOR_URI": lambda term: 12 * len(term),
     "Builtin_STRDT": _digits,
 }

@@ -29,6 +29,7 @@ def arguments(node: CompValue) -> list[Any]:
     """Give the arguments of a function call in the order of the text."""
     found: list[Any] = []
     for key in node:
+        # the name of a called function, and a word before its arguments
         if key in ("iri", "distinct"):
             continue
         items = elements(node[key])

@@ -118,6 +118,7 @@ def number(term: Node | None) -> Number | None:
     if form_and_reader is None:
         return None
     form, read = form_and_reader
+    # first, because Python's int() and Decimal() also take 1_000 and digits of other scripts
     if form.fullmatch(term) is None:
         return None
     try:

@@ -13,6 +13,7 @@ from rdflive.query.expressions.nodes import arguments, elements, operands
 
 __all__ = ["to_text"]
 
+# forms that SPARQL reads as this type with these characters; bare, the double "1.0" would be a decimal
 _PLAIN: Final = {
     XSD.integer: re.compile(r"-?[0-9]+"),
     XSD.decimal: re.compile(r"-?[0-9]*\.[0-9]+"),
@@ -66,6 +67,7 @@ def _compound(node: CompValue, base: str | None) -> str:
     if name.startswith("Builtin_"):
         short = name.removeprefix("Builtin_")
         short = _SYNONYMS.get(short, short)
+        # nothing else reads the base, so `?x + 1` is the same expression in queries of different bases
         relative = f"BASE <{base}> " if short == "IRI" and base is not None else ""
         return f"{relative}{short}{to_text(arguments(node), base)}"
     return _pattern(node)
@@ -89,6 +91,7 @@ def _pattern(node: Any) -> str:
     if isinstance(node, dict):
         return "{" + ", ".join(f"{_pattern(k)}: {_pattern(v)}" for k, v in node.items()) + "}"
     if isinstance(node, set | frozenset):
+        # a set has no order of its own
         return "{" + ", ".join(sorted(map(_pattern, node))) + "}"
     items = elements(node)
     if items is not None:

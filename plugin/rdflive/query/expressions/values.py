@@ -53,6 +53,7 @@ _FORMS: Final[dict[str, re.Pattern[str]]] = {
     str(XSD.date): re.compile(_DATE + _ANY_ZONE),
     str(XSD.time): re.compile(_TIME + _ANY_ZONE),
 }
+# the furthest that a time zone may be from UTC
 _FOURTEEN: Final = timedelta(hours=14)
 
 
@@ -109,6 +110,7 @@ def equal(one: Node, other: Node) -> bool | None:
     left, right = known(one), known(other)
     if left is None or right is None:
         return True if one == other else None
+    # known values of two spaces differ: "1" is a string, and so not 1
     if left[0] != right[0]:
         return False
     order = _order(left, right)
@@ -153,6 +155,7 @@ def known(literal: Literal) -> Known | None:
     """Give the value of a literal and its space; None for unknown datatypes and ill-formed literals."""
     datatype = literal.datatype
     if datatype is None:
+        # each language is a space of its own, so that `<` between two languages is an error
         return (f"lang {tag_of(literal)}" if literal.language else "string", str(literal))
     space = _SPACE_OF.get(str(datatype))
     if space is None:
@@ -172,6 +175,7 @@ def moment(literal: Literal) -> Any:
     form = _FORMS.get(iri)
     if form is not None and form.fullmatch(literal) is None:
         return None
+    # one made of a Python object has not been read yet; durations must be read in our context of decimals
     if literal.ill_typed is None or _SPACE_OF.get(iri) == "duration":
         literal = read_again(literal)
     return None if literal.ill_typed else literal.value
@@ -237,6 +241,7 @@ def _time_order(one: datetime, other: datetime) -> float | None:
 
 
 def _clock_order(one: time, other: time) -> float | None:
+    # XPath compares times on this day
     day = date(1972, 12, 31)
     return _time_order(datetime.combine(day, one), datetime.combine(day, other))
 
@@ -245,6 +250,7 @@ def _duration_order(one: timedelta | Duration, other: timedelta | Duration) -> f
     """Order durations by months and by seconds; None where the two disagree."""
     left, right = _months_and_rest(one), _months_and_rest(other)
     months, rest = _plain_order(left[0], right[0]), _plain_order(left[1], right[1])
+    # P1M and P31D disagree: more months, and less beside them
     if not months or not rest:
         return months or rest
     return months if months == rest else None

@@ -62,6 +62,7 @@ class Checkpoints:
             ) from error
         checkpoints = cls(dataset, folder)
         try:
+            # a store in memory is told from one on disk by whether it can make a checkpoint
             checkpoints.release(checkpoints.take(alone=True))
         except RuntimeError:  # as Oxigraph says that it is in memory
             checkpoints.close()
@@ -72,6 +73,7 @@ class Checkpoints:
         """Give a checkpoint of this moment, which others use too unless `alone`; `release` it."""
         stale = None
         with manager.locked(self.dataset.store) as adapter:
+            # with the capture: one that is made anew, when nobody has listened for a while, counts from 0
             state = adapter.capture, adapter.capture.sequence
             with self._lock:
                 checkpoint = self._shared
@@ -80,6 +82,7 @@ class Checkpoints:
                     if not alone:
                         stale, self._shared, self._state = self._shared, checkpoint, state
                 checkpoint.users += 1
+        # outside of the store's lock: no writer need wait for files to be removed
         if stale is not None:
             self._drop(stale)
         return checkpoint

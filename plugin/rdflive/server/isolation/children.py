@@ -63,6 +63,7 @@ class Child:
 
     async def begin(self) -> str:
         """Wait for the type of the answer, empty for none; raises `Problem`."""
+        # what fails before the first piece comes as a problem in its place, so the status is still open
         kind, content = await self._frame()
         if kind == b"P":
             status, detail, told = json.loads(content)
@@ -117,6 +118,7 @@ class Children:
         limit = self.limits.queries
         if self._running[client] >= limit:
             raise Problem(429, f"more than {limit} queries at once", headers={"Retry-After": "1"})
+        # refused and not queued: its time, which `ChildResponse` takes, is running already
         if self._all.locked():
             raise Problem(503, "too many queries are running", headers={"Retry-After": "1"})
         self._running[client] += 1
@@ -136,6 +138,7 @@ class Children:
         turns = self._turns.get(client)
         if turns is None:
             self._turns[client] = turns = asyncio.Semaphore(self.limits.queries)
+        # waits and is not refused: a client may come back with many subscriptions at once
         async with turns, self._all:
             try:
                 async with asyncio.timeout(self.limits.query_seconds):
@@ -159,6 +162,7 @@ class Children:
         loop = asyncio.get_running_loop()
         starting = loop.run_in_executor(self._threads, partial(self._begin, work, ours, theirs, writes))
         try:
+            # the thread cannot be stopped, and a child that it starts after all must be ended: `_end_late`
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(partial(self._end_late, ours))
@@ -184,6 +188,7 @@ class Children:
             self._end(process)
 
     def _begin(self, work: Work, ours: socket.socket, theirs: socket.socket, writes: bool) -> Process:
+        # closed here when the child has it: an end left open would hide that the child has ended
         with theirs:
             process = self._maker.begin(work, ours, theirs, writes=writes)
         self._processes.add(process)

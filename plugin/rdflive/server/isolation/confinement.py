@@ -44,7 +44,7 @@ def run_child(
 ) -> NoReturn:
     """Do the work on the dataset that `begin` gives, in a child, which ends here.
 
-    One whose dataset `has_files` can open some.
+    It may open no files, unless its dataset `has_files`, as a store on disk has.
     """
     frames = Frames(channel)
     try:
@@ -57,6 +57,7 @@ def run_child(
         with suppress(BaseException):
             frames.fail(_told(error))
     finally:
+        # not sys.exit: what the parent has registered for its own end must not run here
         os._exit(0)
 
 
@@ -68,11 +69,14 @@ def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and answers may finish
+    # its signal ends the process, now that no handler of the parent takes it
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # the parent had gone before the system was asked to tell
     if os.getppid() != parent:
         os._exit(1)
+    # a connection that is open here too would not end when the server closes it
     for name in os.listdir("/dev/fd"):
         with suppress(OSError):
             if int(name) != channel.fileno() and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
@@ -81,7 +85,9 @@ def _leave(channel: socket.socket, parent: int, seconds: float) -> None:
 
 def _confine(size: int, *, has_files: bool) -> None:
     """Allow no more than some memory, and no new file or connection unless the store has files."""
+    # a core would have all of the data in it
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # the memory that it may take comes on top of what it shares with the parent
     mapped = _mapped()
     if mapped:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + size, mapped + size))

@@ -41,6 +41,7 @@ class DiskForks:
         try:
             prefixes = {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
             job = Job(checkpoint.path, writes, prefixes, dataset.default_union, work)
+            # the fork first, then the job: pickled, it may be more than the socket holds while nobody reads
             template, pid = self._fork(theirs)
             fork = _DiskFork(template, pid, self._checkpoints, checkpoint)
         except BaseException:
@@ -62,6 +63,7 @@ class DiskForks:
             return template, template.fork(channel)
         except (EOFError, ConnectionError):
             with self._lock:
+                # several threads may find out that it has ended, and the first starts another
                 if self._template is template:
                     template.close()
                     self._template = _Template(self._limits)
@@ -78,6 +80,7 @@ class _Template:
         """Held from an order to its answer."""
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python itself
+                # -P: a file in the folder where the server was started is no module of Python's
                 [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

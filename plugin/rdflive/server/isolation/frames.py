@@ -65,6 +65,7 @@ class Frames:
             self._has_begun = True
             self._send(b"T", self._content_type.encode())
         waiting, self._waiting = self._waiting, bytearray()
+        # a writer may have given much more at once
         for at in range(0, len(waiting), PIECE):
             self._send(b"A", bytes(waiting[at : at + PIECE]))
 

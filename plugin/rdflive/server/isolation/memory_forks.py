@@ -35,6 +35,7 @@ class MemoryForks:
 
     def begin(self, work: Work, ours: socket.socket, theirs: socket.socket, *, writes: bool) -> _Fork:  # noqa: ARG002 - a fork may write, and needs nothing from this process
         """Fork, and do the work there."""
+        # in front of the fork: behind it the child could no longer tell
         parent = os.getpid()
         with manager.locked(self._dataset.store):
             pid = os.fork()

@@ -37,6 +37,7 @@ class ChildResponse(Response):
                 async with self._children.working(self._client, self._work) as child:
                     content_type = (await child.begin()).encode("latin-1")
                     headers = [(b"content-type", content_type), *_HEADERS]
+                    # from here on the status is told, and an error can only break the answer off
                     has_begun = True
                     await send({"type": "http.response.start", "status": 200, "headers": headers})
                     await _send_pieces(child, send)
@@ -46,6 +47,7 @@ class ChildResponse(Response):
             cut = scope.get(CUT)
             if cut is None:
                 raise
+            # without an end of its own, so that nobody takes what was sent for the whole answer
             cut()
 
 

@@ -57,6 +57,7 @@ def serve(number: int) -> NoReturn:
             if pid:
                 children.add(pid)
         elif kind == KILL:
+            # the system may have given the number of one that was reaped to a process of somebody else
             if pid in children:
                 os.kill(pid, signal.SIGKILL)
             continue
@@ -67,6 +68,7 @@ def serve(number: int) -> NoReturn:
             orders.sendall(ORDER.pack(kind, pid))
         except ConnectionError:
             break
+    # the server has gone: nobody reads what they write
     for pid in children:
         os.kill(pid, signal.SIGKILL)
     os._exit(0)
@@ -105,6 +107,7 @@ def _begun(channel: socket.socket) -> tuple[rdflib.Dataset, Work]:
     from pyoxigraph import Store
 
     job: Job = _received(channel)
+    # a checkpoint that others use too is opened for reading only
     native = Store(job.path) if job.writes else Store.read_only(job.path)
     dataset = rdflib.Dataset(OxigraphStore(store=native), default_union=job.is_union)
     for prefix, namespace in job.prefixes.items():

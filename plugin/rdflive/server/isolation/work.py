@@ -50,6 +50,7 @@ class RunUpdate:
     def run(self, dataset: rdflib.Dataset) -> int:
         """Run it, and give the number of a commit that includes it."""
         with columns_moved_back(self.added):
+            # the child and the server run the very same, or the rehearsal would say nothing
             return run_update(dataset, self.text)
 
 

@@ -52,6 +52,7 @@ def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: A
     except SyntaxError as error:
         raise syntax_problem(error) from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
+        # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
         if isinstance(error, RecursionError):
             raise
         raise Problem(400, f"the query cannot be evaluated: {error}") from error
@@ -63,7 +64,10 @@ def native_of(dataset: rdflib.Dataset) -> Any:
 
 
 def syntax_problem(error: SyntaxError) -> Problem:
-    """Make the problem of an error of Oxigraph's parser, without all the letters that it would have taken."""
+    """Make the problem of a syntax error that Oxigraph found, with its place in the query.
+
+    Its reason may list every character that would have been right there; such a long one is left out.
+    """
     found = _PLACE.match(str(error))
     line, column = (int(found[1]), int(found[2])) if found else (0, 0)
     where = f" at line {line}, column {column}" if found else ""
@@ -117,6 +121,7 @@ def _answer_rdflib(
     kind = choose_format(formats.TABLES if main.name in ("SelectQuery", "AskQuery") else formats.GRAPHS)
     context = _context(dataset, operation, main.datasetClause or ())
     context.prologue = query.prologue
+    # not evalQuery: it would fetch the graphs of FROM as documents
     result = evalPart(context, main)
     output.begin(formats.content_type(kind))
     if result["type_"] == "ASK":

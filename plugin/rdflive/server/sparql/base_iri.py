@@ -22,6 +22,7 @@ def with_base(text: str, address: str) -> str:
     >>> with_base("ASK { ?s a <C> }", "http://e/query")
     'BASE <http://e/query> ASK { ?s a <C> }'
     """
+    # the address has the Host that the client sent: with a > in it, it would end the IRI
     return f"BASE <{address}> {text}" if _RELATIVE.search(text) and _ABSOLUTE.fullmatch(address) else text
 
 

@@ -62,6 +62,7 @@ ALIASES: Final = {
     "text/xml": XML,
     "application/x-turtle": TURTLE,
     "text/n3": TURTLE,
+    # the media type of N-Triples before it had one of its own
     "text/plain": N_TRIPLES,
 }
 """Other names that clients ask for formats by."""
@@ -100,6 +101,7 @@ def write_graph(graph: Graph, kind: str, output: Output) -> None:
     elif kind == JSON_LD:
         output.write(json.dumps(list(_nodes(graph)), ensure_ascii=False).encode())
     else:
+        # serializers write a few characters at a time
         with io.BufferedWriter(_Stream(output)) as stream:
             (XMLSerializer if kind == RDF_XML else _Turtle)(graph).serialize(stream)
 
@@ -126,6 +128,7 @@ def _xml(names: list[str], rows: Rows) -> Iterator[str]:
 def _xml_term(term: Node) -> str:
     if _NOT_XML.search(str(term)):
         raise UnwritableError(f"{term!r} has a character that XML cannot hold: ask for JSON")
+    # parsers of XML read a bare carriage return as a line feed
     text = escape(str(term), {"\r": "&#13;"})
     if not isinstance(term, Literal):
         return f"<bnode>{text}</bnode>" if isinstance(term, BNode) else f"<uri>{text}</uri>"

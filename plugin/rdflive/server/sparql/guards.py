@@ -64,6 +64,7 @@ def refuse_deep(text: str) -> None:
     ...
     rdflive.server.failures.Problem: brackets are nested more than 200 deep at line 1, column 205
     """
+    # most texts have not so many in all, and need no tokens for that
     if sum(map(text.count, "([{<")) <= _DEEPEST:
         return
     depth = 0
@@ -145,8 +146,10 @@ def _clause(text: str, *, is_update: bool) -> tuple[Keyword, int] | None:
             if (token.offset, state) in seen:
                 break
             seen.add((token.offset, state))
+            # a text with so many readings is refused as well
             if (state.stage is _Stage.PLACE and token.text == "{") or len(seen) > bound:
                 return "SERVICE", state.begin
+            # updates have expressions in groups only, and LOAD outside of groups only
             is_outside = is_update and state.depth <= 0
             if token.text[0] == "<" and len(token.text) > 1 and not is_outside:
                 waiting.append((token.offset + 1, _State(state.depth)))

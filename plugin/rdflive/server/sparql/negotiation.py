@@ -27,6 +27,7 @@ def choose(accept: str, offered: Sequence[str], aliases: Mapping[str, str]) -> s
     wanted = dict(ranges)
     quality = {
         kind: max(
+            # by the word: whoever accepts `text/*` has not asked for N-Triples by its old name text/plain
             [_quality(kind, ranges), *(wanted.get(name, 0.0) for name in aliases if aliases[name] == kind)]
         )
         for kind in offered

@@ -78,6 +78,7 @@ async def read_fields(request: Request, direct: str, name: str) -> Fields:
 @lru_cache(maxsize=64)
 def _kind(content_type: str) -> tuple[str, str]:
     """Give the media type and the character set that a body is said to have."""
+    # the standard library's reader of mail knows parameters in quotes, such as charset="utf-8"
     header = Message()
     header["content-type"] = content_type
     given = header.get_content_type() if content_type else "of no type"

@@ -48,6 +48,7 @@ class _Merged(Graph):
     def triples(self, triple: Any) -> Generator[Any, None, None]:
         """List the triples that match."""
         subject, path, value = triple
+        # a path may lead from one of the graphs to another, so it is evaluated over all of them
         if isinstance(path, Path):
             for start, end in path.eval(self, subject, value):
                 yield start, path, end

@@ -59,6 +59,7 @@ def update_text(dataset: rdflib.Dataset, operation: Operation) -> str:
 
 def may_take_long(dataset: rdflib.Dataset, text: str) -> bool:
     """Tell whether an update has a pattern to match, or is slow to parse."""
+    # an escape may spell WHERE: \u0057HERE
     if "WHERE" in text.upper() or "\\U" in text.upper():
         return True
     return native_of(dataset) is None and (len(text) > _SHORT or "(" in text or "[" in text)
@@ -128,6 +129,7 @@ def _with_using(text: str, operation: Operation, places: list[tuple[Token, Token
     pieces, at = [], 0
     for token, before, _ in places:
         pieces.append(text[at : token.offset])
+        # `DELETE WHERE {…}` has no place for USING, `DELETE {…} USING … WHERE {…}` does
         if before.text.upper() == "DELETE":
             pieces.append(_group(text, token.offset + len(token.text)))
         pieces.append(f" {using} ")

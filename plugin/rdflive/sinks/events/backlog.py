@@ -13,7 +13,10 @@ Weights = dict[str, int]
 """The net weights of solutions as JSON."""
 
 _SLACK: Final = 8
-"""The backlog is cut when it is longer than it may be by one part in so many, or down to as much less."""
+"""An eighth more or less than a bound, so that not every change cuts the backlog.
+
+With a history of 1000 places it is cut when there are 1126, down to 1000. Of 800 solutions that it may hold
+it keeps 700 when there are 801."""
 
 
 @dataclass(slots=True)
@@ -30,8 +33,8 @@ class _Entry:
 class Backlog:
     """The changes behind each place, in order; places are the sequences of the commits that led there.
 
-    At least the last `history` places are kept, of together about `rows` solutions. In front of them there
-    are only places that somebody is at.
+    At least the last `history` places are kept, of together about `rows` solutions. Older places are kept
+    only as long as some client is at one of them.
 
     >>> backlog = Backlog(history=10, rows=100)
     >>> backlog.begin(4)
@@ -96,6 +99,7 @@ class Backlog:
         most = max(self._most, answer)
         if self.rows > most:
             enough = most - most // _SLACK
+            # first what nobody is waiting for, then by merging, and at last what somebody is still behind
             self._drop(enough, min(places, default=self.last))
             if self.rows > enough:
                 self._compact(len(self._entries), places)
@@ -107,6 +111,7 @@ class Backlog:
     def _drop(self, rows: int, before: int) -> None:
         """Drop the oldest changes in front of a place, until so many solutions are left; not the newest."""
         count = 0
+        # the newest stays: readers that are up to date must be told of it
         while count < len(self._entries) - 1 and self._entries[count].start < before and self.rows > rows:
             self.rows -= len(self._entries[count].net)
             count += 1

@@ -41,6 +41,7 @@ class Event:
 
     def pieces(self) -> Iterator[bytes]:
         """Give the event as server-sent events are written, some solutions at a time."""
+        # put together once for all clients that take this event; a large one would be held twice
         if self.rows <= _PIECE:
             yield self._whole
             return
@@ -80,5 +81,6 @@ def _listed(begin: str, texts: tuple[str, ...]) -> Iterator[bytes]:
     for start in range(0, len(texts), _PIECE):
         piece = ", ".join(texts[start : start + _PIECE])
         yield f"{begin if not start else ', '}{piece}".encode()
+    # the name of the list must be there all the same
     if not texts:
         yield begin.encode()

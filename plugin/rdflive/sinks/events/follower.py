@@ -39,11 +39,13 @@ class Follower:
 
     async def take(self, timeout: float) -> Event | None:
         """Wait for an event and take it; None at the end (`is_over`) and after `timeout` seconds."""
+        # the first answer waits for no round, and neither does the end
         if not self.reader.epoch or self._log.has_ended:
             event = self.reader.take_now()
             if event is not None or self.reader.is_over:
                 return event
         elif self.reader.is_behind:
+            # it was still sending when the others were woken: with the next round it comes to their places
             self._ask(self.wake)
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
@@ -53,6 +55,7 @@ class Follower:
         finally:
             timer.cancel()
             self._waiting = None
+        # None also where all that had changed was undone before its turn
         return self.reader.take_now()
 
     def wake(self) -> None:
@@ -108,7 +111,7 @@ class Followers:
         with suppress(RuntimeError):  # the loop has been closed, and nobody follows any more
             if self._log.has_ended:  # they have little time
                 self._loop.call_soon_threadsafe(self._wake)
-            elif not self._is_asked:
+            elif not self._is_asked:  # one call will do for all commits up to the next round
                 self._is_asked = True
                 self._loop.call_soon_threadsafe(self._pace.ask, self._wake)
 

@@ -89,6 +89,7 @@ class EventLog:
         for sign, solutions in ((1, native.added), (-1, native.removed)):
             for text in map(solution_text, solutions):
                 net[text] = net.get(text, 0) + sign
+        # the JSON is written outside of the lock, which readers take in the event loop
         with self._lock:
             if delta.initial:
                 self._begin(delta)
@@ -98,6 +99,7 @@ class EventLog:
                 if self._backlog.exceeds(len(self._answer)):
                     places = {reader.place for reader in self._readers if self._can_go_on(reader)}
                     self._backlog.trim(places, len(self._answer))
+            # what was put together led to the place before
             self._merged.clear()
             self._whole = None
         self._tell()
@@ -114,6 +116,7 @@ class EventLog:
             if match is not None and match[2] == self._epoch and int(match[1]) in self._backlog:
                 reader.place, reader.epoch = int(match[1]), self._epoch
             elif last:
+                # it has an answer, though not one that can be gone on from: it is told `resync` first
                 reader.place = -1
             self._readers.add(reader)
         return reader
@@ -151,6 +154,7 @@ class EventLog:
             reader.place, reader.epoch = self.sequence, self._epoch
         if event is None and self._end is not None:
             reader.is_over = True
+            # without a reason the stream just ends, so that its client comes back
             return self._end if self._end.about else None
         return event
 
@@ -198,6 +202,7 @@ class EventLog:
         answer = self._answer
         for text, weight in list(net.items()):
             if not weight:
+                # two terms may have one text, as "a" and "a"^^xsd:string: one for the other is no change
                 del net[text]
                 continue
             self._rows += weight

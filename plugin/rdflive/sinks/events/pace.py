@@ -39,6 +39,7 @@ class Pace:
 
     def _run(self) -> None:
         start = self._loop.time()
+        # who asks while the round lasts asks for the next one
         asked, self._asked = self._asked, {}
         for wake in asked:
             wake()
@@ -46,6 +47,7 @@ class Pace:
 
     def _end(self, start: float) -> None:
         now = self._loop.time()
+        # a quarter of the time: the next round comes three times as long after this one as it took
         self._free_at = now + min((now - start) * (1 / _SHARE - 1), _LONGEST)
         self._is_planned = False
         self._plan()

@@ -69,6 +69,7 @@ class EventServer(Server):
 
     def _response(self, request: Request) -> Response:
         host = request.headers.get("host")
+        # a web page can have a name of its own point to this machine, and a browser then sends that name
         if host and self._is_loopback and not may_mean(host, self._host):
             return PlainTextResponse("the Host is not that of this server", 403)
         if request.method != "GET":

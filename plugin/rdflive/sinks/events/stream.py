@@ -39,9 +39,11 @@ class PatientStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send them."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        # only our own protocols put a function there; on another server ending the task must do
         cut = scope.get(CUT, task.cancel if task else None)
 
         async def send_in_time(message: Message) -> None:
+            # `send` waits while the client takes nothing, and would do so for ever
             timer = loop.call_later(_PATIENCE, cut)
             try:
                 await send(message)
@@ -69,6 +71,7 @@ def stream_events(
                 if on_event is not None:
                     on_event()
                 for piece in event.pieces():
+                    # one solution may be megabytes, and the patience is for each piece
                     for start in range(0, len(piece), _PIECE):
                         yield piece[start : start + _PIECE]
             elif not follower.is_over:

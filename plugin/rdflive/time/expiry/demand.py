@@ -93,6 +93,7 @@ class Demand:
             return
         table = self._propagation.labels.table
         for triple in gone:
+            # by now it may have a label again, by another derivation
             if triple in self._founded and triple not in table:
                 for unit in tuple(self._founded[triple]):
                     self._gone += unit.active
@@ -149,6 +150,7 @@ class Demand:
         self._propagation.attach(guide)
 
     def _open(self, rule: BoundRule, row: Values) -> None:
+        # a match is found again whenever a label of its triples rises
         if (rule, row) in self._made:
             return
         unit = self._made[rule, row] = Unit(self._shape(rule), rule.constants + row)
@@ -184,6 +186,7 @@ class Demand:
         self._waking.append(unit)
 
     def _activate(self, unit: Unit) -> None:
+        # before `attach`, which finds its first matches among what is labelled
         for key in unit.keys:
             self.ask(key)
         self._propagation.attach(unit)

@@ -1,4 +1,4 @@
-"""DRed, delete and re-derive: the baseline of paper 002, after Volz, Staab and Motik, for any rules."""
+"""DRed, delete and re-derive: the baseline of IMaRS, after Volz, Staab and Motik, for any rules."""
 
 from __future__ import annotations
 
@@ -73,12 +73,14 @@ class _DredEntailment:
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
         """Give the net changes of the wanted entailed triples."""
         intern = self._graph.dictionary.intern
+        # a triple may change twice in one update; only its last state counts
         signs = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
         closure, table = self._closure, self._closure.labels.table
         closure.update({triple: ALWAYS if sign > 0 else None for triple, sign in signs.items()})
         changed: list[tuple[Sign, IdTriple]] = [
             (1 if old is None else -1, triple)
             for triple, old in self._before.items()
+            # a triple that was removed and derived again has not changed
             if (old is None) == (triple in table) and closure.is_wanted(triple)
         ]
         self._closure.labels.forget(self._before)
@@ -98,6 +100,7 @@ class _DredEntailment:
 
     def why(self, triple: Triple) -> list[Proof]:
         """Give one proof of a triple, derived from the graph alone."""
+        # where all labels are equal, they do not tell which premises a triple was derived from first
         fresh = RuleRegime(self._program).start(self._graph)
         fresh.want([triple])
         try:

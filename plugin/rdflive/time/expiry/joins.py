@@ -165,6 +165,7 @@ def _finder(pattern: Places, where: dict[int, int], labels: Labels) -> Finder:
     pick = _picker([where[pattern[place]] for place in known])
     if len(known) == 3:
         return lambda row: (triple,) if (triple := pick(row)) in table else ()
+    # bound once for all look-ups, as `Labels` changes its indexes in place
     found = labels.by(known).get
     if len(known) == 1:
         only = where[pattern[known[0]]]

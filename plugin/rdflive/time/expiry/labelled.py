@@ -1,4 +1,4 @@
-"""The closure of explicit triples under rules, with labels: paper 002, Section 4, with its errors
+"""The closure of explicit triples under rules, with labels: IMaRS, Section 4, with its errors
 corrected.
 """
 
@@ -58,6 +58,7 @@ class LabelledClosure:
         self._program = program
         self._graph = graph
         self._wanted: Counter[Key] = Counter()
+        # not in `_begin`, as windows watch its labels, which must stay the same object
         self._propagation = Propagation(graph.dictionary)
         self._begin()
 

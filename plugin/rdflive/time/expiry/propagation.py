@@ -57,6 +57,7 @@ class Propagation:
         for trigger in unit.backward:
             self._backward.add(trigger.key, trigger)
         self._open.clear()
+        # above all labels, so that a match gets the lowest label of its triples
         self._carry_on(unit.whole, unit.fixed, ALWAYS)
 
     def detach(self, unit: Unit) -> None:

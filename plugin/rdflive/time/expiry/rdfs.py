@@ -1,4 +1,4 @@
-"""RDFS as rules: the DB fragment of paper 003, for labels and for DRed."""
+"""RDFS as rules: the DB fragment of Goasdoué et al., for labels and for DRed."""
 
 from __future__ import annotations
 

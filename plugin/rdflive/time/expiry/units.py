@@ -101,6 +101,7 @@ def is_transitive(rule: BoundRule) -> bool:
         return False
     (x, p, y), (middle, q, z) = rule.reads
     variables = {x, y, z}
+    # positions in a rule begin with its constants: p is one of them, and x, y and z are variables
     return (
         rule.heads[0] == ((x, p, z), None)
         and p == q

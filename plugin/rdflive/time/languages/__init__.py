@@ -5,9 +5,8 @@ from __future__ import annotations
 from rdflive.time.languages.continuous import (
     ContinuousQuery,
     Language,
-    looks_continuous,
     parse_continuous,
 )
 from rdflive.time.languages.dataset import StreamWindow
 
-__all__ = ["ContinuousQuery", "Language", "StreamWindow", "looks_continuous", "parse_continuous"]
+__all__ = ["ContinuousQuery", "Language", "StreamWindow", "parse_continuous"]

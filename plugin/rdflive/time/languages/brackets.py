@@ -28,6 +28,7 @@ def read_window(cursor: Cursor, every: str | None = None) -> Window:
     """
     if not cursor.take("["):
         raise cursor.expected("a window, as in [RANGE 10s STEP 1s]")
+    # before RANGE alone, behind which a duration is read
     if cursor.take("RANGE", "TRIPLES") or cursor.take("TRIPLES"):
         window: Window = _counted(cursor, "triples", every)
     elif any(cursor.take(word) for word in _ELEMENTS):
@@ -51,7 +52,9 @@ def read_duration(cursor: Cursor) -> str:
     first = cursor.token
     if first.kind not in ("number", "word"):
         raise cursor.expected("a duration, as in 10s or PT10S")
+    # the tokenizer takes 10s for a number and a word
     text = _together(cursor)
+    # a number alone: its unit may stand behind a space, as in 30 MIN
     if first.kind == "number" and text == first.text:
         unit = cursor.token
         if unit.kind != "word" or unit.text.upper() in (*_STEPS, "TUMBLING"):

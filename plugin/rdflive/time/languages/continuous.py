@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rdflib import URIRef
 
 from rdflive.errors import QuerySyntaxError
-from rdflive.syntax.tokens import tokenize
 from rdflive.time.instants import to_duration
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.dataset import Dataset, Language, StreamWindow
@@ -16,7 +15,7 @@ from rdflive.time.languages.functions import check_functions
 from rdflive.time.languages.prologue import read_prologue
 from rdflive.time.windowed import Output
 
-__all__ = ["ContinuousQuery", "Language", "looks_continuous", "parse_continuous"]
+__all__ = ["ContinuousQuery", "Language", "parse_continuous"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def parse_continuous(text: str) -> ContinuousQuery:
     """Read the windows of an RSP-QL or C-SPARQL query and leave the rest as it is.
 
     RSP-QL is that of Dell'Aglio et al., "RSP-QL Semantics" (2014), in the syntax of the W3C community group
-    and of its engines; C-SPARQL that of Barbieri et al. (2010), as in Figure 2 of paper 002.
+    and of its engines; C-SPARQL that of Barbieri et al. (2010), as in Figure 2 of IMaRS.
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column.
 
     >>> query = parse_continuous("ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }")
@@ -59,23 +58,10 @@ def parse_continuous(text: str) -> ContinuousQuery:
             "it has no window; declare one with FROM STREAM <s> [RANGE 10s STEP 1s] (C-SPARQL) or "
             "FROM NAMED WINDOW <w> ON <s> [RANGE PT10S STEP PT1S] (RSP-QL); subscribe takes plain SPARQL",
         )
+    # after `read`: only what that leaves is SPARQL, which `check_datatypes` has parsed
     check_functions(cursor, head.names)
     check_datatypes(cursor, head.names)
     every = None if head.every is None else to_duration(head.every)
     return ContinuousQuery(
         head.name, head.output, every, tuple(dataset.windows), cursor.rest, dataset.language
-    )
-
-
-def looks_continuous(text: str) -> bool:
-    """Tell whether a text has a clause that only a language of continuous queries has.
-
-    >>> looks_continuous("ASK FROM STREAM <u:s> [RANGE 1s] {}"), looks_continuous("ASK { ?s ?p 'WINDOW' }")
-    (True, False)
-    """
-    words = [token.text.upper() if token.kind == "word" else "" for token in tokenize(text)]
-    follows = zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False)
-    return any(
-        first in ("REGISTER", "WINDOW") or (first == "FROM" and "STREAM" in (second, third))
-        for first, second, third in follows
     )

@@ -66,6 +66,7 @@ class Cursor:
         """Leave `put` and then blanks of what was taken from a token on; lines and tabs stay."""
         last = self.tokens[self._place - 1]
         end = last.offset + len(last.text)
+        # as long as what was cut, so that errors of rdflib's parser have the right line and column
         blanks = re.sub(r"[^\t\r\n]", " ", self.rest[since.offset + len(put) : end])
         self.rest = self.rest[: since.offset] + put + blanks + self.rest[end:]
 

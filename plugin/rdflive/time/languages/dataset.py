@@ -73,6 +73,7 @@ class Dataset:
 
     def _pass(self, token: Token) -> None:
         if token.kind == "mark" and token.text == "{":
+            # braces within those of WINDOW are inside it too
             self._open.append(self._inside)
         elif token.kind == "mark" and token.text == "}" and self._open:
             self._open.pop()
@@ -155,6 +156,7 @@ class Dataset:
         place = self._cursor.token
         name = self._names.take(self._cursor, "the name of a graph, NAMED WINDOW or STREAM")
         if named:
+            # FROM NAMED may repeat a graph, as in SPARQL, but not take the name of a window
             if any(window.name == name for window in self.windows):
                 self._claim(name, place)
             self._graphs.add(name)

@@ -1,4 +1,4 @@
-"""A datatype without its ^^, as in Figure 2 of paper 002: rdflib's message does not name it."""
+"""A datatype without its ^^, as in Figure 2 of IMaRS: rdflib's message does not name it."""
 
 from __future__ import annotations
 

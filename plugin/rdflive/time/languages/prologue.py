@@ -68,6 +68,7 @@ def _operator(cursor: Cursor) -> Token | None:
     token = cursor.token
     if any(cursor.take(word) for word in _OPERATORS):
         return token
+    # either word may be there; neither says what the output is
     if not cursor.take("STREAM"):
         cursor.take("QUERY")
     return None

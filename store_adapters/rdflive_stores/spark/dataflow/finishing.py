@@ -102,6 +102,7 @@ def _filter(node: planning.Filter, operation: Operation, task: _Task) -> _Pass:
     test = node.condition.condition(cells.places, task.terms)
 
     def step(rows: pa.Table, _: int) -> pa.Table:
+        # what the condition reads repeats, and is tested once
         return rows.filter(pa.array(np.fromiter(map(cache(test), cells.rows(rows)), np.bool_, rows.num_rows)))
 
     return step
@@ -159,6 +160,7 @@ def _turns(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
         .append_column("rest", [nothing]),
     )
     arriving = solutions(nothing, (rows[name] for name in names)).append_column("change", rows["weight"])
+    # By text: a row that only shares a hash with one that comes has change 0, and gives nothing.
     sums = [("weight", "sum"), ("change", "sum")]
     counts = pa.concat_tables([arriving, *known]).group_by(names, use_threads=False).aggregate(sums)
     before, change = counts["weight_sum"].to_numpy(), counts["change_sum"].to_numpy()

@@ -40,6 +40,7 @@ def layout(node: planning.Group) -> Layout:
 def newest_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
     """Keep the last state of each group that still exists: how the files of a bucket are merged."""
     table = pa.concat_tables(tables)
+    # A later state takes the place of an earlier one, so these are not added up as rows are.
     numbered = table.append_column("place", pa.array(np.arange(table.num_rows)))
     last = numbered.group_by(["index", *layout.text_names], use_threads=False).aggregate([("place", "max")])
     newest = table.take(last["place_max"])
@@ -116,6 +117,7 @@ class Groups:
         weights = rows["weight"].to_pylist()
         keys = texts_of(rows, self._keys)
         groups: dict[Texts, _Group] = {}
+        # not strict, because `whole` may have no end
         for key, number, weight, row, texts in zip(
             keys, hashes.tolist(), weights, self._cells.rows(rows), whole, strict=False
         ):
@@ -183,6 +185,7 @@ def _table(layout: Layout, kept: Sequence[tuple[Texts, int, int, bytes]]) -> pa.
 
 
 def _solutions(changes: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:
+    # without a row `zip` would give no columns
     texts = zip(*(row for row, _ in changes), strict=True) if changes else [()] * columns
     weights = pa.array([sign for _, sign in changes], pa.int64())
     return solutions(weights, [pa.array(column, pa.string()) for column in texts])

@@ -67,6 +67,7 @@ def match(
     _check(table)
     for bucket in np.unique(table["bucket"].to_numpy()):
         mine = table.filter(pc.equal(table["bucket"], int(bucket))).combine_chunks()
+        # a quad that no pattern matches is not remembered
         wanted = np.logical_or.reduce([_matches(pattern, mine) for pattern in plan.patterns])
         mine = mine.filter(pa.array(wanted)).combine_chunks()
         if not mine.num_rows:
@@ -116,6 +117,7 @@ def _check_term(text: str | None, role: str) -> None:
 
 def _last_of_each(table: pa.Table) -> pa.Table:
     """Keep the last change of each quad, by position in the source."""
+    # numpy cannot sort these texts, but their ranks, which have the same order
     stream = pc.rank(table["stream"], tiebreaker="dense").to_numpy()
     order = np.lexsort(
         (table["part"].to_numpy(), table["offset"].to_numpy(), stream, table["hash"].to_numpy())
@@ -132,6 +134,7 @@ def _last_of_each(table: pa.Table) -> pa.Table:
     if (same != repeats).any():
         return _last_by_text(table)
     _check_order(table, same)
+    # the last of equal ones has another quad behind it, or nothing
     return table.filter(pa.array(np.append(~repeats, True))).combine_chunks()
 
 
@@ -237,5 +240,6 @@ def _follow(kind: int, route: Route, rows: Rows, buckets: int) -> Iterator[pa.Re
     elif route.walks:
         yield from pack_everywhere(rows.table, kind, buckets)
     else:
+        # kept in any one bucket, as rows that look for them go to every bucket
         spread = mix((hashes for _, hashes in rows.columns.values()), len(rows))
         yield from pack(rows.table, kind, bucket_of(spread, buckets))

@@ -233,10 +233,12 @@ class _Stars:
         for seed, triple in enumerate(self._triples):
             waiting = tuple(number for number in range(len(self._triples)) if number != seed)
             ways.append((seed, list(self._stops(_Front(triple.variables, waiting, self._conditions)))))
+        # a copy: detours have no detours of their own
         for seed, stops in tuple(ways):
             for number, stop in enumerate(stops):
                 if stop.other is not None:
                     stops[number] = stop._replace(detour=len(ways))
+                    # joins nothing: rows change over at this visit, and go on with the next one
                     passed = stop._replace(met=(), conditions=())
                     ways.append((seed, [*stops[:number], passed, *self._stops(stop.front, stop.other)]))
         return ways
@@ -276,6 +278,7 @@ class _Stars:
 
         if centre is None:
             return [min(front.waiting, key=new)]
+        # tests come first, for they only drop rows
         return sorted((i for i in front.waiting if self._triples[i] in self._stars[centre]), key=new)
 
     def _next(self, front: _Front) -> Variable | None:
@@ -305,6 +308,7 @@ def _arrangement(pattern: Pattern, centre: int | None, variables: Columns) -> Ar
     local = {variable: f"?{number}" for number, variable in enumerate(pattern.variables)}
     match = [local[place] if isinstance(place, int) else place for place in pattern.places]
     if pattern.filters:
+        # the text of a filter names variables, so it must be known which of them is which
         match += [variables[v].name for v in pattern.variables]
         match += [condition.text for condition in pattern.filters]
     return Arrangement(tuple(match), -1 if centre is None else pattern.variables.index(centre))
@@ -314,6 +318,7 @@ def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) 
     """Send matches of a pattern to its arrangements, each of which one pattern feeds, and to their
     first star.
     """
+    # equal patterns share an arrangement, which must get each match once
     fed: set[int] = set()
     for pattern, way in enumerate(ways):
         feeds = {
@@ -321,6 +326,7 @@ def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) 
         }
         fed.update(feeds.values())
         starts = {way.visits[0].centre} if way.visits else set()
+        # as texts, because one of them may be None
         for centre in sorted(feeds.keys() | starts, key=str):
             walks = centre in starts
             if centre is None and walks and None in feeds:  # stored in one bucket, but joined in every one

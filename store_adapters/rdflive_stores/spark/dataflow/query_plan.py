@@ -121,6 +121,7 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
     if basic is None:
         raise AssertionError("a chain begins with a basic graph pattern")
     if basic.distinct:
+        # in one process the pattern itself makes its rows distinct, see `engine.leaf`
         operations.insert(0, Operation(planning.Distinct(leaf.node), leaf.columns, leaf.columns))
     shown = [place for place in plan.places if place is not None]
     stages = tuple(_stages(leaf.columns, operations, shown))
@@ -185,6 +186,7 @@ def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[i
     `shown` are the positions of the last columns that solutions have.
     """
     cuts = [i for i, operation in enumerate(operations) if _key(operation) is not None]
+    # the first stage takes the matches, whatever the first operation is
     if not cuts or cuts[0]:
         cuts.insert(0, 0)
     for begin, end in zip(cuts, [*cuts[1:], len(operations)], strict=True):
@@ -198,6 +200,7 @@ def _stages(columns: Columns, operations: Sequence[Operation], shown: Sequence[i
         key = (copied or tuple(range(len(inputs)))) if compared is None else compared
         stage = Stage(inputs, key, part)
         yield stage
+    # Rows were brought together by more than what is shown, so equal solutions may be in several buckets.
     if not set(key).issubset(copied):
         yield Stage(stage.columns, tuple(shown), ())
 

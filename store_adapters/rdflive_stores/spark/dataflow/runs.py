@@ -111,6 +111,7 @@ def equal(left: Any, right: Any) -> npt.NDArray[np.bool_]:
 
 def sort_rows(table: pa.Table) -> pa.Table:
     """Sort a table as a run is sorted."""
+    # to `lexsort` the last key is the first
     keys = [table.column(name).to_numpy() for name in ("rest", "key", "index")]
     return table.take(pa.array(np.lexsort(keys))).combine_chunks()
 
@@ -120,6 +121,7 @@ def sum_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
     names = ["index", *layout.text_names]
     others = ["key", "rest", *layout.hash_names]
     grouped = pa.concat_tables(tables).group_by(names, use_threads=False)
+    # the other columns are hashes of the texts, so they are the same in equal rows
     summed = grouped.aggregate([("weight", "sum"), *((name, "min") for name in others)])
     summed = summed.filter(pc.not_equal(summed["weight_sum"], 0))
     columns = {"weight": summed["weight_sum"]}
@@ -135,6 +137,7 @@ def _bisect(values: Numbers, begin: Numbers, end: Numbers, wanted: Numbers, *, r
         if not is_open.any():
             return low
         middle = (low + high) >> 1
+        # a range that is done may lie behind the last value
         found = values[np.where(is_open, middle, 0)]
         below = found <= wanted if right else found < wanted
         low = np.where(is_open & below, middle + 1, low)

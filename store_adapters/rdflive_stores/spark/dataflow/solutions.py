@@ -91,6 +91,7 @@ class Cells:
 
 def _numbers(texts: pa.ChunkedArray, number: Callable[[str | None], int]) -> Numbers:
     """Give the id of each text, asking once per distinct text."""
+    # NULL gets a number too: unbound
     encoded = texts.combine_chunks().dictionary_encode(null_encoding="encode")
     numbers = np.fromiter(map(number, encoded.dictionary.to_pylist()), np.int64, len(encoded.dictionary))
     found: Numbers = numbers[encoded.indices.to_numpy()]

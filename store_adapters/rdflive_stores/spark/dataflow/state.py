@@ -86,6 +86,7 @@ class Bucket:
 
     def before(self, batch: int) -> list[Run]:
         """Read the state before a micro-batch, oldest file first."""
+        # not what an earlier attempt at the micro-batch itself has written
         return [Run(self._read(file.name)) for file in _in_force(self._files(), batch - 1)]
 
     def settle(self, batch: int) -> list[Run]:

@@ -33,6 +33,7 @@ def match(
 ) -> Iterator[pa.RecordBatch]:
     """Run `matching.match`. As the first task of a micro-batch it checks that the state is the right one."""
     now, part = moment(root), _part()
+    # the first micro-batch makes the state; later ones must find it
     if not now.batch:
         _claim(plan, now.folder, buckets)
     check(now.folder, signature(plan, buckets))
@@ -86,6 +87,7 @@ def signature(plan: QueryPlan, buckets: int) -> dict[str, Any]:
     matching_ = plan.matching
     patterns = [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching_.patterns]
     above = [e.text for step in plan.plan.steps for e in step.node.expressions]
+    # the text alone does not tell: by other prefixes of initNs it means something else
     return {
         "format": _FORMAT,
         "query": plan.plan.query.text,
@@ -136,6 +138,7 @@ def _check_part(plan: QueryPlan, now: Moment, part: int) -> None:
         if not os.path.isdir(os.path.join(now.folder, name, str(part))):
             raise StateError(f"{now.folder} has lost its folder {name}/{part}; {_ANEW}")
     reached = _noted(now.folder, part)
+    # `now.batch` itself where Spark runs again what was done but not committed
     if reached not in ((now.batch - 1, now.batch) if now.batch else (None, 0)):
         stands = "has run no micro-batch" if reached is None else f"stands at micro-batch {reached}"
         raise StateError(

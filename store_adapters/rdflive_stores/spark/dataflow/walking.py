@@ -123,6 +123,7 @@ def _meet(
     Gives the rows with the number of the way on which they go on.
     """
     seed, visit = plan.ways[way].seed, plan.ways[way].visits[number]
+    # the new state of earlier patterns and the old one of later ones, so that no solution counts twice
     stages = [(join, after if join.pattern < seed else before) for join in visit.joins]
     # Counting candidates is a bisection per row. It avoids joins whose rows the next pattern would drop.
     pairs = np.ones(len(rows))

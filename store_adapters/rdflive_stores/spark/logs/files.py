@@ -144,6 +144,7 @@ def check_read(stream: BinaryIO, path: str, place: FilePlace) -> None:
 def resync(path: str, reason: str) -> ResyncNeeded:
     """Make the error that explains how to start reading a log through Spark anew."""
     error = ResyncNeeded(path, reason)
+    # instead of the advice to give a snapshot, which `spark.mirror` does not take
     error.args = (
         f"{path}: {reason}; resync: with a new checkpoint read the log from its beginning; a mirror needs "
         "another name as well, and an empty graph",
@@ -173,6 +174,7 @@ def refuse_line(path: str, offset: int, error: Exception) -> NoReturn:
         number, left, before = 1, offset, b""
         while left and (block := stream.read(min(left, _BLOCK))):
             left -= len(block)
+            # a CRLF that lies in two blocks ends one line
             number += len(LINE_END.findall(block)) - (before == b"\r" and block.startswith(b"\n"))
             before = block[-1:]
     raise FeedError(path, number, str(error), offset=offset) from error

@@ -93,6 +93,7 @@ def read_rows(content: bytes, piece: Piece, file: str, form: LogFormat) -> pa.Re
     keep = plain & applied
     kept = fields if keep.all() else fields.filter(pa.array(keep))
     columns = [lines.signs(keep, form.signs), *(kept.field(name) for name in ("s", "p", "o", "g"))]
+    # a group of the expression that is not there is an empty text; the default graph is NULL
     columns[4] = pc.if_else(pc.equal(columns[4], ""), pa.scalar(None, pa.string()), columns[4])
     at = np.flatnonzero(keep)
     odd = [(i, change) for i, change in others.changes if applied[i]]
@@ -145,6 +146,7 @@ class _Lines:
         for i, text in zip(which.tolist(), self.texts.take(pa.array(which)).to_pylist(), strict=True):
             start = int(self._starts[i]) + self.piece.start
             if start == 0:
+                # a byte order mark is no part of the first line
                 text = text.removeprefix("\ufeff")
             yield Line(text.removesuffix("\n").removesuffix("\r"), i, start)
 
@@ -208,6 +210,7 @@ def _read_change(decoder: Decoder, line: Line) -> tuple[str | None, ...] | None:
 def _checked_mark(kind: str, text: str) -> str:
     """Give the kind of a line that begins or ends a transaction, if nothing else is in it."""
     line = Line(text, 1)
+    # with its other half, because the decoder takes whole transactions
     RDF_PATCH.decoder().decode((line, Line("TA .", 2)) if kind == "TX" else (Line("TX .", 1), line))
     return kind
 

@@ -209,6 +209,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             stopped = is_stopped(stream, size)
             size -= stopped * len(STOPPED)
             scan, check = self._scans.get(name, (None, 0))
+            # what was seen beyond `begin` counts only if the file is still the one that was looked at
             if scan is None or scan.complete != begin or checksum(stream, scan.known) != check:
                 scan = self._settings.scan(name, begin)
             scan.forget(begin)
@@ -271,6 +272,7 @@ def _packed(plan: list[tuple[str, list[Piece]]], size: int) -> Iterator[LogParti
         whole = name.endswith(".gz")
         for i, piece in enumerate(pieces):
             length = piece.end - piece.start
+            # a compressed file is read from its beginning: another partition would read all that again
             if pack and packed + length > size and not (whole and i):
                 yield LogPartition(pack)
                 pack, packed = [], 0

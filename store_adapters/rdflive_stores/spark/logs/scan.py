@@ -104,6 +104,7 @@ class LogScan:
     def _look(self, block: bytes, until: int) -> int:
         """Find the units of a block, up to the first end at or after `until`; tell how far that was."""
         if _has_lone_cr(block):
+            # no LF says where units end, so those of the block stay together
             for start, kind in self._marks(block.replace(b"\r", b"\n")):
                 self._mark(start, kind)
             if self._begun is None:
@@ -127,7 +128,9 @@ class LogScan:
         if not self._transactions:
             return
         if self.known == 0 and block.startswith(_BOM):
+            # blanks of the same length, so that places stay right
             block = b"   " + block[3:]
+        # the LF in front lets the first line match too; where it begins is where the line does
         for match in _MARK.finditer(b"\n" + block):
             yield match.start(), match[1]
 
@@ -140,6 +143,7 @@ class LogScan:
             return False
         if self._begun is None:  # for the reader to refuse
             return False
+        # In one piece its reader sees the TA. Only readers of earlier pieces have to be told.
         if kind == b"A" and self._cuts and self._cuts[-1].start > self._begun:
             self._aborted.append(self._begun)
         self._begun = None

@@ -13,8 +13,8 @@ last file for later; a batch takes the log as it is, and there it is an error. F
 read by batches only, each in one partition, and count decompressed bytes.
 
 An offset of the stream is `{file: {"end": bytes read, "check": CRC-32 of the last 4096 of them, "path": the
-file's absolute path}}`. A file that has been read to its end, and of which a later one has been read too, may
-go, or be compressed where it lies.
+file's absolute path}}`. Once a later file has been read, a file
+that was read to its end may be deleted, or compressed in place.
 
 Options: `feed` ("rdf-patch" or "nquads"; by the file's ending unless given), `maxBytesPerTrigger` (a
 micro-batch ends with the unit in which it is reached) and `partitionBytes` (4 MiB).

@@ -194,6 +194,7 @@ def _step_of_streams(stored: Cursor | None, given: Given, name: str, still_has: 
     if stored is not None and all(place <= had.get(stream, 0) for stream, place in end.items()):
         return None
     applied = {s: had[s] for s in end if start.get(s, 0) < had.get(s, 0)}
+    # Without a start it is not known where the source begins, such as by Kafka's startingOffsets.
     doubtful = {s: place for s, place in applied.items() if s not in start and end[s] > place}
     kept = [_furthest(log, offset) for log, offset in zip(logs, given.end, strict=True)]
     ends = stream_ends(kept) or {}

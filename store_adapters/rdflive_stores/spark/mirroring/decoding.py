@@ -73,6 +73,7 @@ def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iter
     """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
     writer = _Writer()
     log = LOG_FORMATS.get(form.name)
+    # not where a format of somebody's own has the name of ours
     plain = log if log is not None and log.feed == form else None
     for batch in batches:
         rest = batch

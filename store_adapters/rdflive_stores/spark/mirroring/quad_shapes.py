@@ -54,6 +54,7 @@ class ChangeRows:
         op = F.when(F.col("op").isin("A", "+"), "A").when(F.col("op").isin("D", "-"), "D")
         is_bad = op.isNull() | F.col("s").isNull() | F.col("p").isNull() | F.col("o").isNull()
         rows = rows.select(
+            # an operation that is none stays as it is, for the message
             F.coalesce(op, "op").alias("op"),
             "s", "p", "o",
             (F.col("g") if self._has_graph else F.lit(None).cast("string")).alias("g"),
@@ -112,6 +113,7 @@ class NeptuneRecords:
         commits = _commits(rows)
         changes = self._quads.read(rows, report, self._is_new)
         overlaps = self._commit < 0 or min(commits, default=0) <= self._commit + 1
+        # the last commit counts as new while its last operation has not come
         new = sorted(commit for commit in commits if commit > self._commit - (not self._is_whole))
         for commit in new:
             self._take(commit, commits[commit], report)
@@ -143,6 +145,7 @@ class NeptuneRecords:
 
 def net(rows: DataFrame) -> DataFrame:
     """Keep the last change of each quad, and all notes, in no order."""
+    # a group of its own for each note, so that none takes the place of another
     single = F.when(F.col("note").isNotNull(), F.concat_ws(" ", "seq", "step", "note"))
     last = F.max(F.struct(*POSITION, "op", "note")).alias("last")
     found = rows.groupBy(*_QUAD, single.alias("single")).agg(last)

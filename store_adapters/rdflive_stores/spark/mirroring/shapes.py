@@ -64,6 +64,7 @@ def placed(batch: DataFrame, *payload: str) -> DataFrame:
     """Select columns, and beside them where each row stands (`decoding.Place`)."""
     stream, offset, part = stream_columns(batch) or (F.lit(""), F.lit(0), F.lit(0))
     place = (stream.cast("string"), offset.cast("long"), part.cast("long"), F.monotonically_increasing_id())
+    # the last name, `step`, is for what a row is decoded to
     named = (column.alias(name) for column, name in zip(place, POSITION, strict=False))
     return batch.select(*(F.col(f"`{name}`") for name in payload), *named)
 

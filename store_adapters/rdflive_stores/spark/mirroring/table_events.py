@@ -106,6 +106,7 @@ class _Partition:
     def _take(self, text: str, key: Any, place: Place) -> None:
         record = _with_key(read_record(Line(text, 1)), key)
         if record.is_numbered and not place.stream:
+            # where the DataFrame lacks Kafka's columns, the numbers that the record itself tells
             place = Place(record.partition, record.offset, 0, place.seq)
             least, most = self._numbers.get(record.partition, (record.offset, record.offset))
             self._numbers[record.partition] = min(least, record.offset), max(most, record.offset)
@@ -129,6 +130,7 @@ class _Partition:
     def _add(self, part: RowEvent, event: _Event) -> None:
         known = self._events[part.table, part.key]
         if self._is_net:
+            # records of one row may come in any order, and a later whole one has all its values
             if any(other.is_whole and other.position > event.position for other in known):
                 return
             if event.is_whole:

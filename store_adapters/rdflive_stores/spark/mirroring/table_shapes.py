@@ -80,6 +80,7 @@ class DebeziumEvents:
     def fold(self, decode: Callable[[bool], pa.Table], report: Report) -> Reading:
         """Apply decoded events to the rows; `decode` is asked for net ones first."""
         decoded = _read(decode(True))
+        # An event that moves a row may need a value from an event that netting has dropped.
         if any(note["moves"] for note in decoded.notes):
             decoded = _read(decode(False))
         else:
@@ -88,6 +89,7 @@ class DebeziumEvents:
             report(_place(row), fault)
         edit = RowEdit(self._rows)
         for row, event in decoded.events:
+            # up to there records were applied before
             if row["offset"] > self._offsets.get(row["stream"], -1):
                 _apply(row, event, edit, report)
         done = edit.finish()
@@ -226,6 +228,7 @@ def _counted(batch: DataFrame, columns: list[str]) -> DataFrame:
     sign = F.when(kind.isin(*(k for k, n in SIGNS.items() if n > 0)), 1)
     sign = sign.when(kind.isin(*(k for k, n in SIGNS.items() if n < 0)), -1)
     is_bad = sign.isNull() | ~F.coalesce(F.col("_commit_version") >= 0, F.lit(False))
+    # quoted, because to Spark a dot in a name is a field of a struct
     named = [F.col(f"`{column}`") for column in columns]
     rows = batch.select(
         F.col("_commit_version").cast("long").alias("version"),

@@ -38,6 +38,7 @@ class TermTexts:
             self._term(o, "object"),
         )
         graph = None if g is None else self._term(g, "graph")
+        # each of these calls raises, and says what is wrong
         if type(subject) is Literal:
             RowReader(s).node("subject")
         if type(predicate) is not URIRef:

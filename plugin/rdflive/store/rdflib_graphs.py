@@ -163,6 +163,7 @@ def open_batches() -> None:
     wanted: Any = ((None, Parser, _batching_parser), ("sparql", UpdateProcessor, _batching_processor))
     for format_name, kind, wrap in wanted:
         for entry in list(plugin.plugins(format_name, kind)):
+            # not one that was wrapped before
             if getattr(entry, "module_path", None) != __name__:
                 name = f"{kind.__name__} {entry.name}"
                 _wrapped[name] = wrap(entry)
@@ -199,6 +200,7 @@ def _batching_processor(entry: Any) -> type[UpdateProcessor]:
         ) -> Any:
             request = strOrQuery
             if isinstance(request, str) and isinstance(self._processor, SPARQLUpdateProcessor):
+                # rdflib's parser is not safe with several threads; `parse_update` lets one in at a time
                 request = translateUpdate(parse_update(request), initNs=initNs)
             return in_batch(self._graph, self._processor.update, request, initBindings, initNs, **options)
 
