@@ -192,7 +192,9 @@ def _longest_chain(tokens: list[Token]) -> int:
 def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> tuple[Token | None, set[str]]:
     """Find the first name whose prefix is not declared; gives those that are, too."""
     own = (prefix for prefix, _ in Prologue().namespace_manager.namespaces())  # those that rdflib knows
-    declared = (after.text.rstrip(":") for before, after in pairwise(tokens) if before.text.upper() == "PREFIX")
+    declared = (
+        after.text.rstrip(":") for before, after in pairwise(tokens) if before.text.upper() == "PREFIX"
+    )
     known = {*own, *init_ns, *declared}
     names = (token for token in tokens if token.kind == "prefixed")
     return next((name for name in names if name.text.partition(":")[0] not in known), None), known

@@ -24,7 +24,9 @@ _TERMS: Final = frozenset({"variable", "iri", "prefixed", "blank", "string", "nu
 _NAMES: Final = frozenset({"iri", "prefixed"})
 _OPEN: Final = {"{": "brace", "(": "bracket", "[": "bracket"}
 _CLOSE: Final = {"}": "{", ")": "(", "]": "["}
-_UPDATES: Final = frozenset({"ADD", "CLEAR", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "LOAD", "MOVE", "WITH"})
+_UPDATES: Final = frozenset(
+    {"ADD", "CLEAR", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "LOAD", "MOVE", "WITH"}
+)
 _OPERATORS: Final = {"=": "=", "&": "&&", "|": "||", "AND": "&&", "OR": "||", "^": "^^"}
 _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "`": '"'}
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
@@ -223,7 +225,9 @@ def _projection(fault: Fault) -> str:
     in_select = "a variable" in fault.expected and any(
         t.text.upper() == "SELECT" for t in fault.tokens[max(0, fault.index - 8) : fault.index]
     )
-    in_select = in_select and not any(t.text == "{" for t in fault.tokens[max(0, fault.index - 8) : fault.index])
+    in_select = in_select and not any(
+        t.text == "{" for t in fault.tokens[max(0, fault.index - 8) : fault.index]
+    )
     if in_select and token.text == ",":
         return "blanks separate variables, not commas"
     if in_select and token.text.upper() in _AGGREGATES:

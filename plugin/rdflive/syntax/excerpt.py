@@ -7,7 +7,7 @@ from unicodedata import category, combining, east_asian_width
 
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["excerpt"]
+__all__ = ["excerpt", "with_excerpt"]
 
 _WIDTH: Final = 100
 """Characters of a line that are shown; a longer one is cut around the caret."""
@@ -37,6 +37,12 @@ def excerpt(text: str, line: int, column: int) -> str:
         f"{number} | {head}{shown[begin:end]}{tail}\n"
         f"{' ' * len(number)} | {' ' * len(head)}{''.join(map(_blank, before))}{caret}"
     )
+
+
+def with_excerpt(message: str, text: str, line: int, column: int) -> str:
+    """Put the line of a text below the first line of a message, in place of what stands there; 0 is no line."""
+    first = message.partition("\n")[0]
+    return f"{first}\n{excerpt(text, line, column)}" if line else first
 
 
 def _width(text: str, line: int, column: int) -> int:

@@ -204,7 +204,9 @@ def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
     before: Token | None = None
     for token in tokens:
         if before is not None and before.text + token.text in ("()", "[]") and before.kind == "mark":
-            yield before._replace(kind="nil" if token.text == ")" else "anonymous", text=before.text + token.text)
+            yield before._replace(
+                kind="nil" if token.text == ")" else "anonymous", text=before.text + token.text
+            )
             before = None
             continue
         if before is not None:
