@@ -76,6 +76,10 @@ def _explained(
         column = _column(text.split("\n")[error.lineno - 1], error.column)
         place = Token("", "", error.lineno, column, 0)
         return syntax_error(f"rdflib's parser does not read this: {error.msg}", text, place)
+    negative = _negative_decimal(tokens)
+    if negative is not None:
+        said = f"rdflib's parser takes no sign before {negative.text} in a triple; write it as a typed string"
+        return syntax_error(said, text, negative)
     unknown, known = _unknown_prefix(tokens, init_ns)
     if unknown is not None:
         return unknown_prefix(text, unknown, known)
@@ -187,6 +191,12 @@ def _longest_chain(tokens: list[Token]) -> int:
         elif token.text == "}" and len(counts) > 1:
             counts.pop()
     return longest
+
+
+def _negative_decimal(tokens: list[Token]) -> Token | None:
+    """Find a signed number that rdflib 7.6 cannot read, outside of expressions."""
+    pairs = (b for a, b in pairwise(tokens) if a.text == "-" and b.offset == a.offset + 1)
+    return next((b for b in pairs if b.kind == "number" and not b.text.isdecimal()), None)
 
 
 def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> tuple[Token | None, set[str]]:

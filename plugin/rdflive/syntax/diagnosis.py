@@ -83,7 +83,8 @@ def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 def _listed(expected: tuple[str, ...]) -> str:
@@ -222,18 +223,11 @@ def _projection(fault: Fault) -> str:
     token = fault.token
     if "AS" in fault.words and token.text == ")":
         return "name the value: (... AS ?name)"
-    in_select = "a variable" in fault.expected and any(
-        t.text.upper() == "SELECT" for t in fault.tokens[max(0, fault.index - 8) : fault.index]
-    )
-    in_select = in_select and not any(
-        t.text == "{" for t in fault.tokens[max(0, fault.index - 8) : fault.index]
-    )
-    if in_select and token.text == ",":
-        return "blanks separate variables, not commas"
-    if in_select and token.text.upper() in _AGGREGATES:
-        return f"put it into brackets with a name: ({token.text.upper()}(...) AS ?name)"
-    if in_select and _word_before(fault) == "*":
-        return "* stands alone"
+    if "a variable" in fault.expected and {"FROM", "DISTINCT", "*"} & fault.words:  # of SELECT
+        if token.text == ",":
+            return "blanks separate variables, not commas"
+        if token.text.upper() in _AGGREGATES:
+            return f"put it into brackets with a name: ({token.text.upper()}(...) AS ?name)"
     return ""
 
 
@@ -301,6 +295,6 @@ def _modifier(fault: Fault) -> str:
 
 
 _ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
-    _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable, _any_keyword, _modifier,
-    _end, _triple,
+    _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable, _any_keyword,
+    _modifier, _end, _triple,
 )  # fmt: skip

@@ -40,7 +40,7 @@ def excerpt(text: str, line: int, column: int) -> str:
 
 
 def with_excerpt(message: str, text: str, line: int, column: int) -> str:
-    """Put the line of a text below the first line of a message, in place of what stands there; 0 is no line."""
+    """Put a line of a text below the first line of a message, in place of what stands there."""
     first = message.partition("\n")[0]
     return f"{first}\n{excerpt(text, line, column)}" if line else first
 

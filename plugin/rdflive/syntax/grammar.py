@@ -51,9 +51,12 @@ Verb            : Variable | Path
 Objects         : Object ( ',' Object )*
 Object          : Term | Node
 Node            : '(' Object+ ')' | '[' Properties ']'
-Path            : Sequence ( '|' Sequence )*
-Sequence        : Step ( '/' Step )*
-Step            : '^'? PathPrimary ( '?' | '*' | '+' )?
+Path            : Sequence ( Bar Sequence )*
+Bar             : '|'
+Sequence        : Step ( Slash Step )*
+Slash           : '/'
+Step            : '^'? PathPrimary Repeated?
+Repeated        : '?' | '*' | '+'
 PathPrimary     : Iri | 'a' | '(' Path ')' | 'DISTINCT' '(' Path ')' | '!' Negated
 Negated         : NegatedStep | nil | '(' NegatedStep ( '|' NegatedStep )* ')'
 NegatedStep     : '^'? ( Iri | 'a' )
@@ -102,20 +105,22 @@ Variable        : variable
 """As in the recommendation, where that leaves a choice as rdflib reads it: signs stand before any number."""
 
 _LABELS: Final = {
-    "Select": "SELECT", "Expression": "an expression", "Product": "an expression", "Comparison": "an expression",
-    "Unary": "an expression", "Sum": "an expression", "And": "an expression", "Primary": "an expression",
-    "Or": "an operator", "Also": "an operator", "Compared": "an operator", "Plus": "an operator",
-    "Times": "an operator", "GroupBy": "GROUP BY", "OrderBy": "ORDER BY",
+    "Select": "SELECT", "Expression": "an expression", "Product": "an expression",
+    "Comparison": "an expression", "Unary": "an expression", "Sum": "an expression", "And": "an expression",
+    "Primary": "an expression", "Or": "an operator", "Also": "an operator", "Compared": "an operator",
+    "Plus": "an operator", "Times": "an operator", "GroupBy": "GROUP BY", "OrderBy": "ORDER BY",
     "Clause": "a clause such as FILTER or OPTIONAL", "Triples": "a triple pattern",
     "TriplePattern": "a triple pattern", "Properties": "a predicate", "Verb": "a predicate",
     "Objects": "an object", "Object": "an object", "Term": "a term", "Name": "a variable or an IRI",
     "Iri": "an IRI", "iri": "an IRI between < and >", "Variable": "a variable",
     "namespace": "a prefix such as ex:", "Sequence": "a property path", "Step": "a property path",
     "PathPrimary": "a property path", "NegatedStep": "a property", "Group": "'{'", "Where": "'{'",
-    "Template": "'{'", "Condition": "a condition in brackets", "Bracketed": "'('", "List": "a list in brackets",
-    "Arguments": "'('", "GroupKey": "a variable", "OrderKey": "a variable", "integer": "a whole number",
-    "number": "a number", "string": "a string", "language": "a language tag", "nil": "()", "blank": "a blank node",
-    "anonymous": "[]", "prefixed": "an IRI", "end": "the end of the query", "Value": "a value",
+    "Template": "'{'", "Bar": "an operator of paths", "Slash": "an operator of paths",
+    "Repeated": "an operator of paths", "Condition": "a condition in brackets", "Bracketed": "'('",
+    "List": "a list in brackets", "Arguments": "'('", "GroupKey": "a variable", "OrderKey": "a variable",
+    "integer": "a whole number", "number": "a number", "string": "a string", "language": "a language tag",
+    "nil": "()", "blank": "a blank node", "anonymous": "[]", "prefixed": "an IRI",
+    "end": "the end of the query", "Value": "a value",
 }  # fmt: skip
 """How people call what may come next; what has no label is called by what it begins with."""
 

@@ -31,7 +31,7 @@ class AnswerQuery:
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the answer."""
-        with columns_moved_back(self.added):
+        with columns_moved_back(self.operation.text, self.added):
             answer(dataset, self.operation, self.accept, frames)
 
 
@@ -49,7 +49,7 @@ class RunUpdate:
 
     def run(self, dataset: rdflib.Dataset) -> int:
         """Run it, and give the number of a commit that includes it."""
-        with columns_moved_back(self.added):
+        with columns_moved_back(self.text, self.added):
             return run_update(dataset, self.text)
 
 
