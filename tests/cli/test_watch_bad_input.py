@@ -59,7 +59,7 @@ BAD = [
 def test_bad_input_ends_with_its_place(
     given: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wrong with a file is one line on standard error, with exit code 2; of the query two show the place."""
+    """What is wrong is one line on standard error, with exit code 2; two more show the place in a query."""
     Path("bad.ttl").write_text("@prefix e: <http://e/> .\ne:a e:p [ .\n")
     Path("bad.rdf").write_text("<a><b></a>")
     Path("bad.jsonld").write_text('{"a":\n [1,}')
