@@ -108,6 +108,8 @@ def subscribe(
     """
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
     regime = regime_of(entailment, rules, strategy, counts)
     given = read_query(query)
     sources: tuple[tuple[Stream, Window], ...] = ()

@@ -158,6 +158,10 @@ def attach(store: Any) -> Adapter:
     """
     with _hooking:
         adapter: Adapter | None = plugin_manager().hook.rdflive_attach(store=store, attach=attach)
+    if adapter is None and type(store).__module__ == "builtins":
+        raise UnsupportedStoreError(
+            f"the graph must be an rdflib Graph or Dataset, or a LiveStore, got {type(store).__name__}: {store!r:.100}"
+        )
     if adapter is None:
         names = ", ".join(name for name, _ in plugin_manager().list_name_plugin())
         raise UnsupportedStoreError(
