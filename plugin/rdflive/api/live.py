@@ -13,8 +13,10 @@ from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.unheld import unheld_notes
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
+from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
@@ -161,18 +163,26 @@ def batch(graph: Any) -> AbstractContextManager[object]:
 def explain(
     query: str | os.PathLike[str],
     *,
+    graph: Any = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
 ) -> Explanation:
     """Show how a query would be maintained, without any data.
 
+    With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
+    the query it does not hold, each with the nearest that it does.
+
     >>> print(explain("ASK { <http://e/a> <http://e/p> <http://e/b> }").pattern_class)
     ground
     """
     given = read_query(query)
     with given.naming():
-        return Explanation(make_plan(_parse(None, given.text, initNs, initBindings), algorithm))
+        plan = make_plan(_parse(graph, given.text, initNs, initBindings), algorithm)
+    if graph is None:
+        return Explanation(plan)
+    with manager.locked(manager.store_of(graph)) as adapter:
+        return Explanation(plan, notes=unheld_notes(adapter, graph, plan, None))
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - used as the class it stands for
@@ -184,7 +194,7 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - use
     try:
         import pyoxigraph
     except ImportError as error:
-        raise RdfliveError("LiveStore needs pyoxigraph: pip install 'rdflive[oxigraph]'") from error
+        raise RdfliveError(f"LiveStore needs pyoxigraph: {install_command('oxigraph')}") from error
     native = pyoxigraph.Store() if store is None else store
     stand_in = manager.plugin_manager().hook.rdflive_wrap(store=native)
     if stand_in is None:

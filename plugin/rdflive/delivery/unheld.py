@@ -42,6 +42,8 @@ _KNOWN: Final = 10_000
 """So many names are remembered as held, so that a name is looked up once for many subscriptions."""
 _LIKE: Final = 0.6
 _VOCABULARY: Final = tuple(str(namespace) for namespace in (RDF, RDFS, OWL))
+_OWN: Final = "urn:x-rdflive:"
+"""Begins the names in queries of rdflive's own, such as one that only keeps a store watched."""
 _ANY: Final = (None, None, None)
 
 _Kind: TypeAlias = Literal["predicate", "class", "graph"]
@@ -112,7 +114,7 @@ def _missing(
 ) -> dict[_Missing, None]:
     missing: dict[_Missing, None] = {}
     for name in dict.fromkeys(_named(plan)):
-        if name in seen.held:
+        if name in seen.held or name.iri.startswith(_OWN):
             continue
         if _is_held(adapter, graph, name):
             if len(seen.held) >= _KNOWN:

@@ -81,10 +81,12 @@ class ExplainQuery:
     """A query to explain: to parse and plan it may take long."""
 
     query: str
+    entailment: str | None
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the explanation as JSON."""
-        explanation = explain(self.query, initNs=dict(dataset.namespaces()))
+        graph = dataset if self.entailment is None else None  # what is entailed, nobody has worked out here
+        explanation = explain(self.query, graph=graph, initNs=dict(dataset.namespaces()))
         told = {
             "form": explanation.form,
             "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
