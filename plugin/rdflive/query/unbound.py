@@ -25,6 +25,7 @@ def unbound_notes(plan: Plan) -> tuple[str, ...]:
     nodes = algebra.topological(query.root)
     bound = {v.name for node in nodes for v in node.columns if v.distinguished}
     read = dict.fromkeys(name for node in nodes for name in _read(node))
+    read |= dict.fromkeys(name for condition in query.order for name in condition.expression.variables)
     read |= dict.fromkeys(n for n, place in zip(query.names, plan.places, strict=True) if place is None)
     notes = [_note("no pattern binds", n, bound) for n in read if n not in bound and n not in query.preset]
     if query.preset:
