@@ -50,6 +50,7 @@ def register(
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a stream that
     is not given, and whatever `subscribe` raises.
 
+    >>> import rdflib
     >>> stream = Stream()
     >>> subscription = register(
     ...     "ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }", streams={"http://e/s": stream}

@@ -119,7 +119,7 @@ def check_bindings(init_bindings: object) -> None:
 
 
 def _short(given: object) -> str:
-    text = repr(given)
+    text = f"<{type(given).__name__}>" if isinstance(given, Graph) else repr(given)  # a Dataset's repr warns
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
