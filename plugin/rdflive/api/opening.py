@@ -17,7 +17,7 @@ from rdflive.delivery.base import Callback
 from rdflive.delivery.calling import check_callback
 from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
-from rdflive.delivery.unheld import log_notes
+from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
 from rdflive.model import warn_of_hidden_names
@@ -144,11 +144,12 @@ def open_subscription(
                 budget=budget,
             )
             undo.callback(subscription.close)
-            log_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))
+            notes = [*unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))]
             for stream in windows.streams:
                 stream.opened(adapter)
             if manager.listens("rdflive_batch"):
                 adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
+        log_notes(notes, plan.query.text)
         adapter.capture.deliver()
         if isinstance(subscription.last_error, ResumeError) and subscription.closed:
             raise subscription.last_error

@@ -7,7 +7,7 @@ whoever has not configured logging, and who misspelled a name looks at an empty 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
@@ -28,7 +28,7 @@ from rdflive.query.plan import Plan
 from rdflive.query.unbound import unbound_notes
 from rdflive.store import NAMED, Adapter, GraphKey
 
-__all__ = ["log_notes", "unheld_notes"]
+__all__ = ["log_notes", "unheld_notes", "unsaid_notes"]
 
 log = logging.getLogger("rdflive")
 
@@ -74,8 +74,10 @@ _seen: Final[WeakKeyDictionary[Any, _Seen]] = WeakKeyDictionary()
 """By store: an adapter goes with its last subscription, and a note is not to come again then."""
 
 
-def log_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None, *, windowed: bool) -> None:
-    """Log once for each store what a query names and its data do not hold, or what no pattern binds.
+def unsaid_notes(
+    adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None, *, windowed: bool
+) -> Iterator[str]:
+    """Say once for each store what a query names and its data do not hold, or what no pattern binds.
 
     Costs a look-up for each name that has not been found before. Called under the store's lock.
     """
@@ -84,12 +86,20 @@ def log_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None, *
         return
     for note in unbound_notes(plan):
         if note not in seen.said:
-            _log(seen, note, note, plan)
+            seen.said.add(note)
+            yield note
     if windowed:
         return  # what a window will hold nobody knows
     for missing in _missing(adapter, graph, plan, regime, seen):
         if missing not in seen.said and len(seen.said) < _LOGGED:
-            _log(seen, missing, _note(adapter, seen, missing), plan)
+            seen.said.add(missing)
+            yield _note(adapter, seen, missing)
+
+
+def log_notes(notes: Iterable[str], query: str) -> None:
+    """Log notes. Called without the lock: handlers may take long, and use the store."""
+    for note in notes:
+        log.warning("%s; the query is %.200r", note, query)
 
 
 def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None) -> tuple[str, ...]:
@@ -102,11 +112,6 @@ def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     found = _missing(adapter, graph, plan, regime, seen)
     return tuple(_note(adapter, seen, missing) for missing in found)
-
-
-def _log(seen: _Seen, what: str | _Missing, note: str, plan: Plan) -> None:
-    seen.said.add(what)
-    log.warning("%s; the query is %.200r", note, plan.query.text)
 
 
 def _missing(
