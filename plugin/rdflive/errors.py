@@ -8,6 +8,7 @@ __all__ = [
     "FeedError",
     "PlanError",
     "QuerySyntaxError",
+    "QueryTypeError",
     "RdfliveError",
     "ResyncNeeded",
     "UnsupportedQueryError",
@@ -31,7 +32,20 @@ class _PositionedError(RdfliveError, ValueError):
 
 
 class QuerySyntaxError(_PositionedError):
-    """The text is not SPARQL."""
+    """The text is not SPARQL.
+
+    The first line of the message says it all: where, what was met, what could stand there. Below stand the
+    line of the query and a caret.
+    """
+
+    def saying(self, more: str) -> QuerySyntaxError:
+        """Make the same error with something more at the end of its first line."""
+        first, *excerpt = str(self).split("\n", 1)
+        return QuerySyntaxError("\n".join([f"{first}; {more}", *excerpt]), line=self.line, column=self.column)
+
+
+class QueryTypeError(QuerySyntaxError, TypeError):
+    """What was given for a query is neither a text nor the path of a file."""
 
 
 class UnsupportedQueryError(_PositionedError):

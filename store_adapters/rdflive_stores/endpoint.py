@@ -11,6 +11,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from rdflive.errors import RdfliveError
+from rdflive.extras import install_command
 from rdflive.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def rdflive_endpoint(url: str, options: Mapping[str, Any]) -> Feed | None:
     if not url.lower().startswith(("http://", "https://")):
         return None
     if find_spec("SPARQLWrapper") is None:
-        raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: pip install 'rdflive[endpoint]'")
+        raise RdfliveError(f"{url}: endpoints need SPARQLWrapper: {install_command('endpoint')}")
     from rdflive_stores.endpoint_feed import EndpointFeed
 
     known = [name for name in signature(EndpointFeed).parameters if name not in ("url", "patterns")]

@@ -130,6 +130,22 @@ def test_places_are_those_of_the_query_that_was_given(server: EventServer) -> No
     assert "initNs" in str(error)
 
 
+def test_the_line_of_an_error_is_that_of_the_query_that_was_given(
+    server: EventServer, tmp_path: Path
+) -> None:
+    """The server's has the prefixes in front; a query in a file is named by the file."""
+    prologue = "PREFIX ex: <http://e/> "
+    at = len(prologue) + 1
+    detail = f"not SPARQL at line 1, column {at}: met 'SELCT'\n1 | {prologue}SELCT {{}}\n  | {' ' * at}^^^^^"
+    path = tmp_path / "late.rq"
+    path.write_text("SELCT {}")
+    server.play(problem(400, detail=detail, line=1, column=at))
+    with pytest.raises(rdflive.QuerySyntaxError) as caught:
+        server.client().subscribe(path, initNs={"ex": "http://e/"})
+    said = f"{path}, line 1, column 1: not SPARQL: met 'SELCT'\n1 | SELCT {{}}\n  | ^^^^^"
+    assert str(caught.value) == said
+
+
 @pytest.mark.parametrize("namespaces", [{"a b": "urn:"}, {"a": "urn: "}, {"a": "x> ASK {"}, {"1": "urn:"}])
 def test_what_is_no_prefix_is_refused(server: EventServer, namespaces: dict[str, str]) -> None:
     """It could make another query of it."""

@@ -15,6 +15,8 @@ AGGREGATES = ("query/aggregates/test_accumulators.py",)
 DEPTH = ("query/test_depth.py",)
 RDF12 = ("adapters/test_rdf12_terms.py",)
 ORDERING = ("query/test_ordering.py",)
+ERRORS = ("first_contact/test_errors.py",)
+TYPOS = ("first_contact/test_typos.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -292,5 +294,54 @@ FAULTS: tuple[Fault, ...] = (
         "return bool(other.key < self.key)",
         "return not self.key < other.key",
         ORDERING,
+    ),
+    Fault(
+        "the caret stands one token too far",
+        "rdflive/syntax/grammar.py",
+        "return Fault(listed, index, stack)",
+        "return Fault(listed, min(index + 1, len(listed) - 1), stack)",
+        ERRORS,
+    ),
+    Fault(
+        "what may be meant is sought among all words only",
+        "rdflive/syntax/diagnosis.py",
+        "return _meant(fault, fault.words & KEYWORDS)",
+        'return ""',
+        ERRORS,
+    ),
+    Fault(
+        "an error in a file does not name it",
+        "rdflive/query/given.py",
+        "if self.source:",
+        "if False:",
+        ERRORS,
+    ),
+    Fault(
+        "an editable install is told to install from an index",
+        "rdflive/extras.py",
+        'if path is not None and "dir_info" in record:',
+        "if False:",
+        ERRORS,
+    ),
+    Fault(
+        "a name is noted for an empty store",
+        "rdflive/delivery/unheld.py",
+        "return missing if missing and _has(adapter.quads(_ANY)) else {}",
+        "return missing",
+        TYPOS,
+    ),
+    Fault(
+        "a name is noted at every subscription",
+        "rdflive/delivery/unheld.py",
+        "if missing not in seen.said and len(seen.said) < _LOGGED:",
+        "if len(seen.said) < _LOGGED:",
+        TYPOS,
+    ),
+    Fault(
+        "what rules may bring is noted",
+        "rdflive/delivery/unheld.py",
+        "if name.iri in heads:",
+        "if False:",
+        TYPOS,
     ),
 )

@@ -64,7 +64,7 @@ def test_refusal_points_at_the_clause(text: str, construct: str, line: int, colu
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("SELECT", 1, 7), ("", 1, 1), ("ASK {\n ?s ex:p ?o }", 2, 5), ("SELECT ?s { ?s ?p }", 1, 13)],
+    [("SELECT", 1, 7), ("", 1, 1), ("ASK {\n ?s ex:p ?o }", 2, 5), ("SELECT ?s { ?s ?p }", 1, 19)],
 )
 def test_syntax_error_has_a_place(text: str, line: int, column: int) -> None:
     """What is not SPARQL, and an unknown prefix, come with their place."""

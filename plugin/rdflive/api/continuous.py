@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
-
-import rdflib
 
 from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
@@ -13,9 +12,12 @@ from rdflive.delivery.base import Callback
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError
+from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
+from rdflive.syntax.excerpt import with_excerpt
+from rdflive.syntax.tokens import tokenize
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import StreamWindow, parse_continuous
 
@@ -23,7 +25,7 @@ __all__ = ["register"]
 
 
 def register(
-    text: str,
+    text: str | os.PathLike[str],
     callback: Callback | None = None,
     *,
     streams: Mapping[str, Stream],
@@ -40,12 +42,15 @@ def register(
 ) -> Subscription:
     """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's.
 
+    `text` may be the path of a file that holds it, as a `pathlib.Path`.
+
     `streams` gives the streams by the IRIs that the text names. What the text calls a graph is one of those
     beside the streams, which all stand beside the same. The other options are those of `subscribe`.
 
     Raises `QuerySyntaxError` and `UnsupportedQueryError` with line and column, ValueError for a stream that
     is not given, and whatever `subscribe` raises.
 
+    >>> import rdflib
     >>> stream = Stream()
     >>> subscription = register(
     ...     "ASK FROM STREAM <http://e/s> [RANGE 10s STEP 1s] { ?s ?p ?o }", streams={"http://e/s": stream}
@@ -55,42 +60,51 @@ def register(
     >>> stream.advance_to(3); len(subscription.answers())
     1
     """
-    query = parse_continuous(text)
+    given = read_query(text)
     if not isinstance(streams, Mapping):
         raise TypeError(f"streams must map the IRIs of the text to streams, got {streams!r}")
     named = {str(name): stream for name, stream in streams.items()}
-    default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
-    windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
-    read = [stream for stream, _ in (*default, *windows.values())]
-    # the graph that one of them stands beside; streams that were made alone are put beside it
-    graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
-    for stream in read:
-        stream.stand_beside(graph)
-    namespaces = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
-    try:
-        parsed = parse_query(
-            query.text,
-            init_ns={**namespaces, **(initNs or {})},
-            init_bindings=initBindings,
-            windows=frozenset(windows),
-            merges=bool(default),
+    with given.naming():
+        try:
+            query = parse_continuous(given.text)
+            default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
+            windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
+            read = [stream for stream, _ in (*default, *windows.values())]
+            # the graph that one of them stands beside; streams that were made alone are put beside it
+            graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
+            for stream in read:
+                stream.stand_beside(graph)
+            parsed = parse_query(
+                query.text,
+                init_ns=namespaces(graph, initNs),
+                init_bindings=initBindings,
+                windows=frozenset(windows),
+                merges=bool(default),
+            )
+        except QuerySyntaxError as error:
+            raise _as_written(error, given.text) from error
+        return open_subscription(
+            graph,
+            make_plan(parsed, algorithm),
+            windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
+            callback=callback,
+            initial=initial,
+            name=None if query.name is None else str(query.name),
+            resume=None,
+            on_error=on_error,
+            regime=regime_of(entailment, rules, strategy, None),
+            provenance=False,
+            budget=None,
         )
-    except QuerySyntaxError as error:
-        written = str(error).replace("GRAPH  ", "WINDOW ")  # as the text had it, before it was read
-        raise QuerySyntaxError(written, line=error.line, column=error.column) from error
-    return open_subscription(
-        graph,
-        make_plan(parsed, algorithm),
-        windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
-        callback=callback,
-        initial=initial,
-        name=None if query.name is None else str(query.name),
-        resume=None,
-        on_error=on_error,
-        regime=regime_of(entailment, rules, strategy, None),
-        provenance=False,
-        budget=None,
-    )
+
+
+def _as_written(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
+    """Show a line as the text had it: what is parsed as SPARQL has other words in the place of WINDOW."""
+    line, column = error.line, error.column
+    message = str(error)
+    if any((t.line, t.column, t.text.upper()) == (line, column, "WINDOW") for t in tokenize(text)):
+        message = message.replace("'GRAPH'", "'WINDOW'")
+    return QuerySyntaxError(with_excerpt(message, text, line, column), line=line, column=column)
 
 
 def _stream(window: StreamWindow, streams: Mapping[str, Stream]) -> Stream:

@@ -13,12 +13,15 @@ from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.unheld import unheld_notes
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
+from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
+from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
@@ -35,7 +38,7 @@ __all__ = ["LiveDataset", "LiveGraph", "LiveStore", "batch", "explain", "install
 
 def subscribe(
     graph: Any,
-    query: str,
+    query: str | os.PathLike[str],
     callback: Callable[[Delta], object] | None = None,
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
@@ -59,7 +62,8 @@ def subscribe(
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
     `graph` is an `rdflib.Graph` or `Dataset` over a store that some adapter can watch, or a `LiveStore`.
-    `query` is SPARQL; the prefixes bound on the graph and those of `initNs` may be used, and
+    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`; the prefixes bound on the
+    graph and those of `initNs` may be used, and
     `initBindings` fixes variables, as in `Graph.query`. `callback(delta)` runs in the writing thread
     before the write returns; what it raises is kept as `last_error` and treated as `on_error` says
     ("log", "ignore", or a function of the subscription and the exception). The first delta holds the
@@ -90,6 +94,9 @@ def subscribe(
     subscription in place of that: `on_error` is given the `BudgetError`, iterators end, and the write stands.
     Regular expressions must be constants then, and need google-re2.
 
+    What the query names and the graph does not hold yet is noted once in the log, with the nearest name that
+    it does hold; see `Explanation.notes`.
+
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
     or `RuleError`, before anything is changed, `BudgetError`, and `ResumeError` when the file is not one of
     this query and name.
@@ -103,35 +110,39 @@ def subscribe(
     """
     if resume is not None and not (name and isinstance(name, str)):
         raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
     regime = regime_of(entailment, rules, strategy, counts)
+    given = read_query(query)
     sources: tuple[tuple[Stream, Window], ...] = ()
     if isinstance(graph, Stream):
-        if window is None and looks_continuous(query):
+        if window is None and looks_continuous(given.text):
             raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
         if window is None:
             raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
         sources, graph = ((graph, window),), graph.graph
     elif window is not None:
         raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
-    parsed = _parse(graph, query, initNs, initBindings)
-    journal = None
-    if resume is not None:
-        identity = query_identity(parsed, _namespaces(graph, initNs))
-        # other entailment gives other answers, so to the file it is another query
-        journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
-    return open_subscription(
-        graph,
-        make_plan(parsed, algorithm),
-        windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
-        callback=callback,
-        initial=initial,
-        name=name,
-        resume=journal,
-        on_error=on_error,
-        regime=regime,
-        provenance=provenance,
-        budget=budget,
-    )
+    with given.naming():
+        parsed = _parse(graph, given.text, initNs, initBindings)
+        journal = None
+        if resume is not None:
+            identity = query_identity(parsed, namespaces(graph, initNs))
+            # other entailment gives other answers, so to the file it is another query
+            journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
+        return open_subscription(
+            graph,
+            make_plan(parsed, algorithm),
+            windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
+            callback=callback,
+            initial=initial,
+            name=name,
+            resume=journal,
+            on_error=on_error,
+            regime=regime,
+            provenance=provenance,
+            budget=budget,
+        )
 
 
 def batch(graph: Any) -> AbstractContextManager[object]:
@@ -151,18 +162,28 @@ def batch(graph: Any) -> AbstractContextManager[object]:
 
 
 def explain(
-    query: str,
+    query: str | os.PathLike[str],
     *,
+    graph: Any = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
 ) -> Explanation:
     """Show how a query would be maintained, without any data.
 
+    With a graph its prefixes may be used, and the `notes` also say which predicates, classes and graphs of
+    the query it does not hold, each with the nearest that it does.
+
     >>> print(explain("ASK { <http://e/a> <http://e/p> <http://e/b> }").pattern_class)
     ground
     """
-    return Explanation(make_plan(_parse(None, query, initNs, initBindings), algorithm))
+    given = read_query(query)
+    with given.naming():
+        plan = make_plan(_parse(graph, given.text, initNs, initBindings), algorithm)
+    if graph is None:
+        return Explanation(plan)
+    with manager.locked(manager.store_of(graph)) as adapter:
+        return Explanation(plan, notes=unheld_notes(adapter, graph, plan, None))
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - used as the class it stands for
@@ -175,7 +196,7 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - use
         # imported here, because it is an extra
         import pyoxigraph
     except ImportError as error:
-        raise RdfliveError("LiveStore needs pyoxigraph: pip install 'rdflive[oxigraph]'") from error
+        raise RdfliveError(f"LiveStore needs pyoxigraph: {install_command('oxigraph')}") from error
     native = pyoxigraph.Store() if store is None else store
     stand_in = manager.plugin_manager().hook.rdflive_wrap(store=native)
     if stand_in is None:
@@ -216,16 +237,9 @@ def _parse(
     graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
     try:
-        return parse_query(query, init_ns=_namespaces(graph, init_ns), init_bindings=init_bindings)
+        return parse_query(query, init_ns=namespaces(graph, init_ns), init_bindings=init_bindings)
     except QuerySyntaxError as error:
         # the parser stops at the first window, and its error does not say why
         if looks_continuous(query):
-            message = f"{error}; a text that declares its windows is for rdflive.register"
-            raise QuerySyntaxError(message, line=error.line, column=error.column) from error
+            raise error.saying("a text that declares its windows is for rdflive.register") from error
         raise
-
-
-def _namespaces(graph: Any, init_ns: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give the prefixes bound on the graph, and those of `init_ns` before them."""
-    bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
-    return {**bound, **(init_ns or {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,13 +15,14 @@ from rdflive.matching.match import Match
 from rdflive.matching.matcher import Matcher
 from rdflive.matching.streams import events_of
 from rdflive.matching.workers import match_in_processes
+from rdflive.query.given import read_query
 from rdflive.time.windows import Tumbling
 
 __all__ = ["EventError", "Match", "MatchStats", "Matcher", "match"]
 
 
 def match(
-    query: str,
+    query: str | os.PathLike[str],
     events: Any,
     *,
     background: Graph | Sequence[Any] | None = None,
@@ -64,5 +66,6 @@ def match(
         return map(matcher.match, stream)
     if background is not None:
         background = list(background)  # not every store can be sent to another process
-    make = partial(Matcher, query, background=background, lazy=lazy, **options)
+    text = read_query(query).text  # for processes that may not see the file
+    make = partial(Matcher, text, background=background, lazy=lazy, **options)
     return match_in_processes(make, stream, workers)

@@ -17,6 +17,7 @@ from rdflive.delivery.base import Callback
 from rdflive.delivery.calling import check_callback
 from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
 from rdflive.model import warn_of_hidden_names
@@ -145,11 +146,13 @@ def open_subscription(
                 budget=budget,
             )
             undo.callback(subscription.close)
+            notes = [*unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))]
             for stream in windows.streams:
                 stream.opened(adapter)
             # set only then, because each write has to make a `Batch` for it
             if manager.listens("rdflive_batch"):
                 adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
+        log_notes(notes, plan.query.text)
         # the initial delta, now that the lock is free
         adapter.capture.deliver()
         # the initial delta could not be written to the journal

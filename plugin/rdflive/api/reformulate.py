@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property
@@ -24,13 +25,14 @@ from rdflive.entail.reformulation import (
 from rdflive.model import Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
+from rdflive.query.given import namespaces, read_query
 from rdflive.store import Adapter
 
 __all__ = ["Reformulation", "reformulate"]
 
 
 def reformulate(
-    query: str,
+    query: str | os.PathLike[str],
     schema: Any,
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
@@ -38,7 +40,8 @@ def reformulate(
 ) -> Reformulation:
     """Rewrite a query by a schema, so that it answers over a graph what it would over all the graph entails.
 
-    `query` is a SELECT or ASK over one basic graph pattern, `schema` a graph that can be subscribed to, or
+    `query`, a text or a `pathlib.Path`, is a SELECT or ASK over one basic graph pattern, `schema` a graph
+    that can be subscribed to, or
     triples of rdflib terms; its triples of `rdfs:subClassOf`, `rdfs:subPropertyOf`, `rdfs:domain` and
     `rdfs:range` count, as they are now. `limit` bounds how many members may be listed.
 
@@ -57,8 +60,9 @@ def reformulate(
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ValueError(f"limit must be a whole number from 1 on, got {limit!r}")
-    bound = dict(schema.namespaces()) if isinstance(schema, rdflib.Graph) else {}
-    parsed = parse_conjunctive(query, {**bound, **(initNs or {})})
+    given = read_query(query)
+    with given.naming():
+        parsed = parse_conjunctive(given.text, namespaces(schema, initNs))
     return Reformulation(parsed, _known(schema), limit)
 
 

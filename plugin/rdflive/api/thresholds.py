@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from rdflive.entail.errors import ReformulationSizeError
 from rdflive.entail.vocabulary import Vocabulary
 from rdflive.errors import RdfliveError
 from rdflive.plugins import manager
+from rdflive.query.given import namespaces, read_query
 
 __all__ = ["MOST_MEMBERS", "Thresholds", "UpdateTimes", "runs_to_amortise", "thresholds"]
 
@@ -137,7 +139,7 @@ def runs_to_amortise(price: float, gain: float) -> int | None:
 
 
 def thresholds(
-    query: str,
+    query: str | os.PathLike[str],
     graph: Any,
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
@@ -162,13 +164,14 @@ def thresholds(
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise ValueError(f"runs must be a whole number from 1 on, got {runs!r}")
-    own = dict(graph.namespaces()) if isinstance(graph, rdflib.Graph) else {}
-    names = {**own, **(initNs or {})}
+    names = namespaces(graph, initNs)
+    given = read_query(query)
 
     def rewritten(schema: Any) -> Reformulation:
-        return reformulate(query, schema, initNs=names, limit=MOST_MEMBERS)
+        return reformulate(given.text, schema, initNs=names, limit=MOST_MEMBERS)
 
-    rewritten(())  # refuses the query before anything is copied
+    with given.naming():
+        rewritten(())  # refuses the query before anything is copied
     return _measured(rewritten, _copy(graph), runs, on_step or (lambda _: None))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rdflive.errors import RdfliveError
+from rdflive.extras import install_command
 
 __all__ = ["check_fork", "needing_server"]
 
@@ -19,7 +20,7 @@ def needing_server(what: str) -> Iterator[None]:
     except ImportError as error:
         if error.name is None or error.name.startswith("rdflive"):
             raise  # the installation is broken
-        raise RdfliveError(f"{what} needs {error.name}: pip install 'rdflive[server]'") from error
+        raise RdfliveError(f"{what} needs {error.name}: {install_command('server')}") from error
 
 
 def check_fork() -> None:

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from rdflive.errors import FeedError, RdfliveError
+from rdflive.extras import install_command
 from rdflive.feeds import Line, read_nquads, to_lines
 from rdflive.feeds.lines import to_pieces
 from rdflive.feeds.terms import normal
@@ -52,7 +53,8 @@ def open_dataset(store: str, *, union: bool) -> rdflib.Dataset:
     try:
         return rdflib.Dataset(store="Oxigraph", default_union=union)
     except (ImportError, rdflib.plugin.PluginException) as error:
-        raise RdfliveError("the store 'oxigraph' needs oxrdflib: pip install 'rdflive[oxigraph]'") from error
+        command = install_command("oxigraph")
+        raise RdfliveError(f"the store 'oxigraph' needs oxrdflib: {command}") from error
 
 
 def load(dataset: rdflib.Dataset, paths: Sequence[str]) -> None:

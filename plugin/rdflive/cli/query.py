@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-import rdflive
-from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
+from rdflive.errors import PlanError, QuerySyntaxError, RdfliveError, UnsupportedQueryError
 from rdflive.model import rows_unread
-from rdflive.syntax.tokens import Token, tokenize
+from rdflive.query.given import placed
+from rdflive.query.given import read_query as read_file
+from rdflive.syntax.tokens import tokenize
 
 __all__ = ["QueryText", "read_query"]
 
@@ -28,31 +30,8 @@ class QueryText:
         try:
             with rows_unread():
                 yield
-        except (QuerySyntaxError, UnsupportedQueryError) as error:
-            raise RdfliveError(self._explained(error)) from error
-        except rdflive.PlanError as error:
-            raise RdfliveError(f"{self.source}: {error}") from error
-
-    def _explained(self, error: QuerySyntaxError | UnsupportedQueryError) -> str:
-        """Say once where the error is."""
-        unclosed = self._unclosed_brace() if isinstance(error, QuerySyntaxError) else None
-        if unclosed is not None:
-            return (
-                f"{self.source}, line {unclosed.line}, column {unclosed.column}: the brace {{ is never closed"
-            )
-        place = f"line {error.line}, column {error.column}"
-        text = str(error).replace(f" ({place})", "", 1).replace(f" at {place}", "", 1)
-        return f"{self.source}, {place}: {text}" if error.line else f"{self.source}: {text}"
-
-    def _unclosed_brace(self) -> Token | None:
-        """Find the brace that has no partner, the innermost of several."""
-        opened: list[Token] = []
-        for token in tokenize(self.text):
-            if token.text == "{":
-                opened.append(token)
-            elif token.text == "}" and opened:
-                opened.pop()
-        return opened[-1] if opened else None
+        except (QuerySyntaxError, UnsupportedQueryError, PlanError) as error:
+            raise RdfliveError(placed(error, self.source)) from error
 
     def form(self) -> str:
         """Give the form of the query, such as SELECT; empty for what is no query."""
@@ -72,14 +51,7 @@ class QueryText:
 def read_query(given: str) -> QueryText:
     """Read the file of that name, or take what has braces for the query itself."""
     if os.path.exists(given) and not os.path.isdir(given):  # a pipe of the shell is no regular file
-        with open(given, "rb") as stream:
-            content = stream.read()
-        try:
-            # some editors put a byte order mark in front, which SPARQL does not know
-            return QueryText(content.decode("utf-8-sig"), given)
-        except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            raise RdfliveError(f"{given}, line {line}: not UTF-8") from error
+        return QueryText(read_file(Path(given)).text, given)
     if "{" not in given:
         raise RdfliveError(f"{given}: no such file, and not the text of a query (it would have braces)")
     return QueryText(given, "the query")

@@ -19,6 +19,7 @@ from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
+from rdflive.cli.texts import to_printable
 from rdflive.cli.watch_options import check_options
 from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
@@ -51,6 +52,9 @@ def run(args: argparse.Namespace) -> None:
         with _subscribed(dataset, query, args, entailed) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
+            else:
+                for note in subscription.explain().notes:
+                    print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
             progress = Progress(subscription, send, pace=args.pace)
             # a snapshot that was loaded has nothing left to replace
             _replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
 from rdflive.http import may_pass, media_type, refusal, shown
+from rdflive.syntax.excerpt import with_excerpt
 
 __all__ = ["MalformedEvent", "ServerError", "ended", "refused"]
 
@@ -45,11 +46,11 @@ class MalformedEvent(Exception):  # noqa: N818 - never leaves the client
 
 
 def refused(
-    url: str, status: int, headers: Mapping[str, str], body: bytes, *, prologue: str = ""
+    url: str, status: int, headers: Mapping[str, str], body: bytes, *, text: str = "", prologue: str = ""
 ) -> ServerError | QuerySyntaxError | UnsupportedQueryError:
     """Make the exception for an answer that is no success.
 
-    `prologue` is what was put in front of the query's first line.
+    `text` is the query as it was given, `prologue` what was put in front of its first line.
 
     >>> str(refused("http://e/", 404, {}, b""))
     'http://e/: HTTP 404; nothing is served under this address: check the URL'
@@ -58,7 +59,7 @@ def refused(
     detail = str(problem.get("detail") or shown(body))
     # not isinstance, for which `true` is an integer
     if status == 400 and type(problem.get("line")) is type(problem.get("column")) is int:
-        return _at_place(detail, problem, prologue)
+        return _at_place(detail, problem, text, prologue)
     fault = refusal(status, headers, detail)
     advice = f"; {_ADVICE[status]}" if status in _ADVICE else ""
     asked = min(fault.retry_after, _PATIENCE)
@@ -79,7 +80,7 @@ def ended(url: str, members: Mapping[str, Any]) -> ServerError:
 
 
 def _at_place(
-    detail: str, problem: Mapping[str, Any], prologue: str
+    detail: str, problem: Mapping[str, Any], text: str, prologue: str
 ) -> QuerySyntaxError | UnsupportedQueryError | ServerError:
     line, column = problem["line"], problem["column"]
     # the server counts columns from the prologue on, which the user has not written
@@ -92,7 +93,9 @@ def _at_place(
     construct = problem.get("construct")
     if isinstance(construct, str):
         return UnsupportedQueryError(detail, construct=construct, line=line, column=column)
-    return QuerySyntaxError(detail, line=line, column=column)
+    # the server's line has the prologue in it
+    said = with_excerpt(detail, text, line, column) if "\n" in detail else detail
+    return QuerySyntaxError(said, line=line, column=column)
 
 
 def _problem(headers: Mapping[str, str], body: bytes) -> Mapping[str, Any]:

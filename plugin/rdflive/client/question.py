@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from rdflive.errors import QuerySyntaxError
+from rdflive.query.given import namespaces as check_namespaces
 
 __all__ = ["Question"]
 
@@ -32,10 +33,7 @@ class Question:
         >>> Question.make("ASK {}", {"ex": "http://example.org/"}, None).body
         b'PREFIX ex: <http://example.org/> ASK {}'
         """
-        if not isinstance(text, str):
-            raise QuerySyntaxError(
-                f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}"
-            )
+        namespaces = check_namespaces(None, namespaces)
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -43,11 +41,11 @@ class Question:
             line, column = before.count("\n") + 1, error.start - before.rfind("\n")
             reason = f"half of a surrogate pair (line {line}, column {column}): write the character itself"
             raise QuerySyntaxError(reason, line=line, column=column) from error
-        for prefix, iri in (namespaces or {}).items():
+        for prefix, iri in namespaces.items():
             # as an IRI "http://e/> SELECT * {} #" would make another query of it
             if not _PREFIX.fullmatch(prefix) or not _IRI.fullmatch(str(iri)):
                 raise ValueError(f"initNs binds {prefix!r} to {str(iri)!r}: no prefix and IRI of SPARQL")
-        prologue = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in (namespaces or {}).items())
+        prologue = "".join(f"PREFIX {prefix}: <{iri}> " for prefix, iri in namespaces.items())
         return cls(text, prologue, entailment)
 
     @property

@@ -86,4 +86,5 @@ def _send(
             f"{url} cannot be reached: {fault}; see that the server runs (rdflive serve) and is "
             "reachable from here"
         ) from fault
-    raise refused(url, answer.status, answer.headers, said, prologue=prologue)
+    text = "" if question is None else question.text
+    raise refused(url, answer.status, answer.headers, said, text=text, prologue=prologue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.calling import check_callback
 from rdflive.http import Pace
 from rdflive.model import Delta
+from rdflive.query.given import read_query
 
 __all__ = ["Server", "connect"]
 
@@ -41,7 +43,7 @@ class Server:
 
     def subscribe(
         self,
-        query: str,
+        query: str | os.PathLike[str],
         callback: Callable[[Delta], object] | None = None,
         *,
         initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
@@ -52,6 +54,7 @@ class Server:
     ) -> RemoteSubscription:
         """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
 
+        `query` is SPARQL, or the path of a file here that holds it, as a `pathlib.Path`.
         The prefixes bound on the served graph and those of `initNs` may be used. The first delta holds
         the current answers (`initial=False` leaves it out). `callback(delta)` runs in a thread of the
         subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
@@ -62,17 +65,19 @@ class Server:
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
         where the server refuses or cannot be reached.
         """
+        given = read_query(query)
         check_callback(callback, on_error)
-        return RemoteSubscription(
-            self._address,
-            Question.make(query, initNs, entailment),
-            callback=callback,
-            initial=initial,
-            name=name,
-            on_error=on_error,
-            timeout=self._timeout,
-            pace=self._pace,
-        )
+        with given.naming():
+            return RemoteSubscription(
+                self._address,
+                Question.make(given.text, initNs, entailment),
+                callback=callback,
+                initial=initial,
+                name=name,
+                on_error=on_error,
+                timeout=self._timeout,
+                pace=self._pace,
+            )
 
     def __repr__(self) -> str:
         return f"<Server {self._address.url()}>"

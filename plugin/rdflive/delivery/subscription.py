@@ -16,6 +16,7 @@ from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import Source
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
+from rdflive.delivery.unheld import unheld_notes
 from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
@@ -63,6 +64,8 @@ class Subscription(BaseSubscription):
         self._exceeded: BudgetError | None = None
         self._adapter = adapter
         self._capture = adapter.capture
+        self._graph = graph
+        self._regime = regime
         self._plan = plan
         self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
         self._windowed = windowed
@@ -118,12 +121,16 @@ class Subscription(BaseSubscription):
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs.
 
+        Its `notes` say what the query names and the data do not hold now.
         With entailment, also how entailed triples are kept and what that has cost so far.
         """
         with self._capture.reading():
             views = [] if self._state is None else self._state.watched(self._query)
             lines = [line for view in views for line in view.describe()]
-        return Explanation(self._plan, windows=lines) if self._windowed else Explanation(self._plan, lines)
+            if self._windowed or self._state is None:
+                return Explanation(self._plan, windows=lines)
+            notes = unheld_notes(self._adapter, self._graph, self._plan, self._regime)
+        return Explanation(self._plan, lines, notes=notes)
 
     @property
     def stats(self) -> Stats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from rdflive.matching.libraries import PLAIN, RDFLIB, Library, library_of
 from rdflive.matching.machine import EventMachine, KeepingMachine, Machine, automata_of
 from rdflive.matching.match import Match
 from rdflive.model import Header, warn_of_hidden_names
+from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.syntax.tokens import looks_continuous, tokenize
@@ -27,6 +29,7 @@ __all__ = ["Matcher"]
 class Matcher:
     """A query, compiled for matching small graphs, each by itself or as updates of a tumbling window.
 
+    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`.
     With `background`, a graph or a list of triples, the query is answered over each event and it together,
     as it was when the matcher was made, or when `refresh` was called last. With `window` the events
     come with instants and add up until the window ends. Raises `QuerySyntaxError` and
@@ -41,7 +44,7 @@ class Matcher:
 
     def __init__(
         self,
-        query: str,
+        query: str | os.PathLike[str],
         *,
         background: Graph | Sequence[Any] | None = None,
         window: Tumbling | None = None,
@@ -51,12 +54,14 @@ class Matcher:
     ) -> None:
         if window is not None and not isinstance(window, Tumbling):
             raise TypeError(f"window is {window!r}; matching takes Tumbling, subscribe takes other windows")
-        parsed = _parse(query, initNs, initBindings)
-        _refuse_graphs(query)
-        self._plan = make_plan(parsed)
+        given = read_query(query)
+        with given.naming():
+            parsed = _parse(given.text, initNs, initBindings)
+            _refuse_graphs(given.text)
+            self._plan = make_plan(parsed)
         self._automata = automata_of(self._plan)
         self._header = Header(parsed.form, parsed.names)
-        warn_of_hidden_names(query, parsed.names)
+        warn_of_hidden_names(given.text, parsed.names)
         self._shown: Header | None = None
         self._background = background
         self._window = window
@@ -205,11 +210,10 @@ def _parse(
     query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
     try:
-        return parse_query(query, init_ns=init_ns, init_bindings=init_bindings)
+        return parse_query(query, init_ns=namespaces(None, init_ns), init_bindings=init_bindings)
     except QuerySyntaxError as error:
-        if isinstance(query, str) and looks_continuous(query):
-            message = f"{error}; a text that declares its windows is for rdflive.register"
-            raise QuerySyntaxError(message, line=error.line, column=error.column) from error
+        if looks_continuous(query):
+            raise error.saying("a text that declares its windows is for rdflive.register") from error
         raise
 
 

@@ -2,7 +2,7 @@
 
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Delta
-from rdflive.model.row_warnings import rows_unread, warn_of_hidden_names
+from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hidden_names
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
 from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
 
@@ -22,6 +22,7 @@ __all__ = [
     "Triple",
     "TripleTerm",
     "hidden_names",
+    "rows_are_unread",
     "rows_unread",
     "warn_of_hidden_names",
 ]

@@ -11,7 +11,7 @@ from typing import Final
 
 from rdflive.model.solution import hidden_names
 
-__all__ = ["rows_unread", "warn_of_hidden_names"]
+__all__ = ["rows_are_unread", "rows_unread", "warn_of_hidden_names"]
 
 log = logging.getLogger("rdflive")
 
@@ -32,6 +32,11 @@ def rows_unread() -> Iterator[None]:
         yield
     finally:
         _UNREAD.reset(token)
+
+
+def rows_are_unread() -> bool:
+    """Tell whether this is inside `rows_unread`."""
+    return _UNREAD.get()
 
 
 @lru_cache(maxsize=1024)  # so that texts without end do not fill the memory

@@ -168,6 +168,11 @@ def attach(store: Any) -> Adapter:
     """
     with _hooking:
         adapter: Adapter | None = plugin_manager().hook.rdflive_attach(store=store, attach=attach)
+    if adapter is None and type(store).__module__ == "builtins":
+        raise UnsupportedStoreError(
+            f"no adapter can watch {type(store).__name__} {repr(store)[:100]}: the graph must be an rdflib "
+            "Graph or Dataset, or a LiveStore"
+        )
     if adapter is None:
         names = ", ".join(name for name, _ in plugin_manager().list_name_plugin())
         raise UnsupportedStoreError(

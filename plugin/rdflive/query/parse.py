@@ -13,10 +13,11 @@ from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
-from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.given import check_bindings, read_query
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.rdflib_algebra import algebra_of
 from rdflive.query.refusals import depth_limited, misplaced_aggregate, refused
@@ -68,8 +69,8 @@ def parse_query(
     >>> parse_query("SELECT ?s { ?s a ?type }").names
     ('s',)
     """
-    if not isinstance(text, str):
-        raise QuerySyntaxError(f"expected the text of a SPARQL query, got {type(text).__name__}: {text!r}")
+    text = read_query(text).text
+    check_bindings(init_bindings)
     # rdflib's algebra knows no lines and columns, so errors find theirs in the tokens
     tokens = list(tokenize(text))
     query = algebra_of(text, init_ns or {}, tokens)

@@ -37,6 +37,7 @@ from rdflive.query.algebra import (
 )
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.decompose import overlapping_subqueries_graph, star_decomposition
+from rdflive.query.given import read_query
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import Plan, Step, make_plan
 from rdflive.query.segment import BasicPlan
@@ -70,6 +71,7 @@ __all__ = [
     "make_plan",
     "overlapping_subqueries_graph",
     "parse_query",
+    "read_query",
     "reads",
     "star_decomposition",
 ]

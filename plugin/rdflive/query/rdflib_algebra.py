@@ -25,6 +25,7 @@ from rdflib.term import BNode, Literal
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.expressions.nodes import EXISTS
 from rdflive.query.negated_sets import spell_out
+from rdflive.syntax.diagnosis import diagnose, syntax_error, unknown_prefix
 from rdflive.syntax.parsing import parse_query
 from rdflive.syntax.tokens import Token
 
@@ -59,24 +60,32 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
         query = translateQuery(parsed, initNs=init_ns)
         query.algebra = traverse(query.algebra, visitPre=_show(query.prologue))
         return query
-    except pyparsing.ParseBaseException as error:
-        column = _column(text.split("\n")[error.lineno - 1], error.column)
-        raise QuerySyntaxError(
-            f"not SPARQL at line {error.lineno}, column {column}: {error.msg}; near {error.line.strip()!r}",
-            line=error.lineno,
-            column=column,
-        ) from error
     # neither says that the text is no SPARQL; `depth_limited` makes a refusal of the first
     except (RecursionError, MemoryError):
         raise
     except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
-        place = _unknown_prefix(tokens, init_ns)
-        where = f" (line {place.line}, column {place.column})" if place else ""
-        raise QuerySyntaxError(
-            f"not a valid SPARQL query: {error}{where}",
-            line=place.line if place else 0,
-            column=place.column if place else 0,
-        ) from error
+        raise _explained(error, text, tokens, init_ns) from error
+
+
+def _explained(
+    error: Exception, text: str, tokens: list[Token], init_ns: Mapping[str, Any]
+) -> QuerySyntaxError:
+    """Say what rdflib could not read."""
+    found = diagnose(text)
+    if found is not None:
+        return found
+    if isinstance(error, pyparsing.ParseBaseException):
+        column = _column(text.split("\n")[error.lineno - 1], error.column)
+        place = Token("", "", error.lineno, column, 0)
+        return syntax_error(f"rdflib's parser does not read this: {error.msg}", text, place)
+    negative = _negative_decimal(tokens)
+    if negative is not None:
+        said = f"rdflib's parser takes no sign before {negative.text} in a triple; write it as a typed string"
+        return syntax_error(said, text, negative)
+    unknown, known = _unknown_prefix(tokens, init_ns)
+    if unknown is not None:
+        return unknown_prefix(text, unknown, known)
+    return QuerySyntaxError(f"not a valid SPARQL query: {error}")
 
 
 def _column(line: str, expanded: int) -> int:
@@ -189,7 +198,18 @@ def _longest_chain(tokens: list[Token]) -> int:
     return longest
 
 
-def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> Token | None:
-    """Find the first prefixed name whose prefix is not declared."""
-    declared = {*init_ns, *(b.text.rstrip(":") for a, b in pairwise(tokens) if a.text.upper() == "PREFIX")}
-    return next((t for t in tokens if t.kind == "prefixed" and t.text.split(":")[0] not in declared), None)
+def _negative_decimal(tokens: list[Token]) -> Token | None:
+    """Find a signed number that rdflib 7.6 cannot read, outside of expressions."""
+    pairs = (b for a, b in pairwise(tokens) if a.text == "-" and b.offset == a.offset + 1)
+    return next((b for b in pairs if b.kind == "number" and not b.text.isdecimal()), None)
+
+
+def _unknown_prefix(tokens: list[Token], init_ns: Mapping[str, Any]) -> tuple[Token | None, set[str]]:
+    """Find the first name whose prefix is not declared; gives those that are, too."""
+    own = (prefix for prefix, _ in Prologue().namespace_manager.namespaces())  # those that rdflib knows
+    declared = (
+        after.text.rstrip(":") for before, after in pairwise(tokens) if before.text.upper() == "PREFIX"
+    )
+    known = {*own, *init_ns, *declared}
+    names = (token for token in tokens if token.kind == "prefixed")
+    return next((name for name in names if name.text.partition(":")[0] not in known), None), known

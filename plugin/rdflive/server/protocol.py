@@ -50,7 +50,7 @@ async def update(request: Request) -> Response:
     await _unblocking(service, operation.text, lambda: refuse_remote(operation.text, is_update=True))
     based, added = _based(request, operation)
 
-    with columns_moved_back(added):
+    with columns_moved_back(based.text, added):
         text = await _unblocking(service, based.text, lambda: update_text(service.dataset, based))
     updating = RunUpdate(text, added)
     # the one writing thread would hold up all other updates

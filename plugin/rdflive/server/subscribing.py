@@ -36,7 +36,9 @@ async def explain_query(request: Request) -> Response:
     """Answer with the plan of a query, also as a picture."""
     given = await read_live_query(request)
     service: Service = request.app.state.service
-    return ChildResponse(service.children, request.state.client.name, ExplainQuery(given.query))
+    return ChildResponse(
+        service.children, request.state.client.name, ExplainQuery(given.query, given.entailment)
+    )
 
 
 async def list_topics(request: Request) -> Response:

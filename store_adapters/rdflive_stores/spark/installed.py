@@ -6,6 +6,7 @@ import re
 from importlib import import_module
 
 from rdflive.errors import RdfliveError
+from rdflive.extras import install_command
 
 __all__ = ["OLDEST", "SparkNotFoundError", "release", "require_spark"]
 
@@ -23,11 +24,11 @@ def require_spark() -> None:
         # By import, not by metadata: clusters bring PySpark on the path, without any.
         pyspark, _ = import_module("pyspark"), import_module("pyarrow")
     except ImportError as error:
-        raise SparkNotFoundError(f"Spark needs {error.name}: pip install 'rdflive[spark]'") from error
+        raise SparkNotFoundError(f"Spark needs {error.name}: {install_command('spark')}") from error
     if release(pyspark.__version__) < OLDEST:
         raise SparkNotFoundError(
             f"pyspark {pyspark.__version__} is too old, {OLDEST[0]}.{OLDEST[1]} is the oldest that does: "
-            "pip install 'rdflive[spark]'"
+            f"{install_command('spark')}"
         )
 
 

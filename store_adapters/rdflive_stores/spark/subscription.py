@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError
+from rdflive.query.planning import read_query
 from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import explain
@@ -36,7 +37,7 @@ _PLACES: Final = ("s", "p", "o", "g")
 
 def subscribe(
     changes: DataFrame,
-    query: str,
+    query: str | os.PathLike[str],
     *,
     checkpoint: str | os.PathLike[str],
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
@@ -59,7 +60,9 @@ def subscribe(
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
-    plan = plan_query(query, initNs)
+    given = read_query(query)
+    with given.naming():
+        plan = plan_query(given.text, initNs)
     _check_columns(changes, plan)
     return SparkSubscription(changes, plan, _local_path(checkpoint), partitions)
 

@@ -224,7 +224,7 @@ def test_errors_behind_a_clause_have_their_place() -> None:
     text = "REGISTER QUERY q AS SELECT ?s\nFROM STREAM <u:s> [RANGE 1s\nSTEP 1s] WHERE {\n ?s ?p }"
     with pytest.raises(QuerySyntaxError) as caught:
         parse_query(parse_continuous(text).text)
-    assert (caught.value.line, caught.value.column) == (4, 2)
+    assert (caught.value.line, caught.value.column) == (4, 8)
     with pytest.raises(UnsupportedQueryError) as refused:
         parse_query(parse_continuous(text.replace("?p }", "?p ?o FILTER(?o < NOW()) }")).text)
     assert (refused.value.line, refused.value.column) == (4, 23)

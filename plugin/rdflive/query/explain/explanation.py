@@ -14,6 +14,7 @@ from rdflive.query.explain.picture import draw
 from rdflive.query.explain.words import Words, describe
 from rdflive.query.plan import Plan
 from rdflive.query.segment import Algorithm
+from rdflive.query.unbound import unbound_notes
 
 __all__ = ["Explanation"]
 
@@ -21,8 +22,18 @@ __all__ = ["Explanation"]
 class Explanation:
     """How a query is maintained. `str()` and `print` give text; a notebook shows the picture."""
 
-    def __init__(self, plan: Plan, entailed: Sequence[str] = (), windows: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        entailed: Sequence[str] = (),
+        windows: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
         self._plan = plan
+        self.notes = (*unbound_notes(plan), *notes)
+        """What may be misspelled: variables that nothing binds, and of a subscription also the predicates,
+        classes and graphs that the data do not hold, each with the nearest name that there is.
+        """
         self.entailed = tuple(entailed)
         """How entailed triples are kept, one line per class or property of which there are any."""
         self.windows = tuple(windows)
@@ -88,6 +99,7 @@ class Explanation:
     def _lines(self) -> Iterator[str]:
         plan, names = self._plan, Names(self._plan)
         yield from _header(plan, names)
+        yield from (f"note: {note}" for note in self.notes)
         basic = plan.steps[-1].basic
         if basic is not None:
             title = describe(plan.steps[-1], plan, names).title
@@ -111,11 +123,6 @@ def _header(plan: Plan, names: Names) -> Iterator[str]:
     yield f"{query.form} {distinct}{shown}".rstrip()
     for name, term in query.preset.items():
         yield f"initBindings: ?{name} is {names.term(term)}"
-    missing = [n for n, place in zip(query.names, plan.places, strict=True) if place is None]
-    # what initBindings fix is bound, though by no step
-    missing = [name for name in missing if name not in query.preset]
-    if missing:
-        yield f"never bound: {' '.join(f'?{name}' for name in missing)}"
     if query.order:
         yield f"ORDER BY {names.order(query.order)}: the answers and each delta come sorted"
 

@@ -16,6 +16,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, Variable
 
 from rdflive.errors import RdfliveError, UnsupportedQueryError
+from rdflive.extras import install_command
 from rdflive.query.budget import Meter
 from rdflive.query.expressions.functions import expand, like, python_pattern, replacement_pieces, to_python
 from rdflive.query.expressions.functions import string_literal as string_of
@@ -169,7 +170,7 @@ def _compiled(name: str, pattern: str, flags: str) -> Any:
         import re2
     except ImportError as error:
         raise RdfliveError(
-            f"{name} in a subscription with a budget needs google-re2: pip install 'rdflive[server]'"
+            f"{name} in a subscription with a budget needs google-re2: {install_command('server')}"
         ) from error
     options = re2.Options()
     options.log_errors, options.max_mem = False, _MEMORY

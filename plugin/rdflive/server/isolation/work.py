@@ -31,7 +31,7 @@ class AnswerQuery:
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the answer."""
-        with columns_moved_back(self.added):
+        with columns_moved_back(self.operation.text, self.added):
             answer(dataset, self.operation, self.accept, frames)
 
 
@@ -49,7 +49,7 @@ class RunUpdate:
 
     def run(self, dataset: rdflib.Dataset) -> int:
         """Run it, and give the number of a commit that includes it."""
-        with columns_moved_back(self.added):
+        with columns_moved_back(self.text, self.added):
             # the child and the server run the very same, or the rehearsal would say nothing
             return run_update(dataset, self.text)
 
@@ -82,10 +82,12 @@ class ExplainQuery:
     """A query to explain: to parse and plan it may take long."""
 
     query: str
+    entailment: str | None
 
     def __call__(self, dataset: rdflib.Dataset, frames: Frames) -> None:
         """Write the explanation as JSON."""
-        explanation = explain(self.query, initNs=dict(dataset.namespaces()))
+        graph = dataset if self.entailment is None else None  # what is entailed, nobody has worked out here
+        explanation = explain(self.query, graph=graph, initNs=dict(dataset.namespaces()))
         told = {
             "form": explanation.form,
             "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,

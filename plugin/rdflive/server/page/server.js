@@ -6,7 +6,8 @@
 export class Problem extends Error {
   /** @param {Members} members */
   constructor({ status = 0, detail = "", title = "", line = 0, column = 0 }) {
-    super(detail || title || "the server said nothing more");
+    // the editor marks the place, which further lines of the detail draw
+    super((detail || title || "the server said nothing more").split("\n", 1)[0]);
     this.status = status;
     this.line = line;
     this.column = column;

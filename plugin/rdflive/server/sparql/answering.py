@@ -20,6 +20,7 @@ from rdflive.server.sparql import formats
 from rdflive.server.sparql.negotiation import choose
 from rdflive.server.sparql.operations import Operation
 from rdflive.server.sparql.selection import Selection
+from rdflive.syntax.diagnosis import diagnose
 from rdflive.syntax.tokens import tokenize
 
 __all__ = ["Answer", "answer", "native_of", "syntax_problem"]
@@ -50,7 +51,7 @@ def answer(dataset: rdflib.Dataset, operation: Operation, accept: str, output: A
     except QuerySyntaxError:
         raise
     except SyntaxError as error:
-        raise syntax_problem(error) from error
+        raise diagnose(operation.text) or syntax_problem(error) from error
     except (SPARQLError, NotImplementedError, ValueError, RuntimeError) as error:
         # a RuntimeError too, and nothing that is wrong with the query's values: `run_child` tells of it
         if isinstance(error, RecursionError):

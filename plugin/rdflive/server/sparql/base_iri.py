@@ -9,6 +9,7 @@ from typing import Final
 
 from rdflive.errors import RdfliveError
 from rdflive.server.failures import Problem, problem_of
+from rdflive.syntax.excerpt import with_excerpt
 
 __all__ = ["columns_moved_back", "with_base"]
 
@@ -27,8 +28,8 @@ def with_base(text: str, address: str) -> str:
 
 
 @contextmanager
-def columns_moved_back(characters: int) -> Iterator[None]:
-    """Correct the columns of errors on the first line, before which characters were inserted."""
+def columns_moved_back(text: str, characters: int) -> Iterator[None]:
+    """Correct the columns of errors on the first line of a text, before which characters were inserted."""
     try:
         yield
     except RdfliveError as error:
@@ -37,4 +38,6 @@ def columns_moved_back(characters: int) -> Iterator[None]:
             raise
         there, column = problem.column, problem.column - characters
         detail = problem.detail.replace(f"column {there}", f"column {column}")
+        if "\n" in detail:
+            detail = with_excerpt(detail, text[characters:], 1, column)
         raise Problem(problem.status, detail, line=1, column=column, headers=problem.headers) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rdflib import URIRef
 
-from rdflive.errors import QuerySyntaxError
+from rdflive.query.given import read_query
 from rdflive.time.instants import to_duration
 from rdflive.time.languages.cursor import Cursor
 from rdflive.time.languages.dataset import Dataset, Language, StreamWindow
@@ -46,8 +46,7 @@ def parse_continuous(text: str) -> ContinuousQuery:
     >>> query.windows[0].window, query.text
     (Sliding(range=10, step=1), 'ASK                                              { ?s ?p ?o }')
     """
-    if not isinstance(text, str):
-        raise QuerySyntaxError(f"expected the text of a query, got {type(text).__name__}: {text!r}")
+    text = read_query(text).text
     cursor = Cursor(text)
     head = read_prologue(cursor)
     dataset = Dataset(cursor, head.names, head.every)

@@ -1,0 +1,136 @@
+"""What a user gives for a query: its text or a file, prefixes and bindings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rdflib import Graph
+from rdflib.plugins.sparql.sparql import Query
+from rdflib.term import Node, Variable
+
+from rdflive.errors import PlanError, QuerySyntaxError, QueryTypeError, RdfliveError, UnsupportedQueryError
+
+__all__ = ["GivenQuery", "check_bindings", "namespaces", "placed", "read_query"]
+
+_PLAIN: Final = (str, int, float)
+_SHOWN: Final = 100
+"""Characters of what was given that are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenQuery:
+    """The text of a query, and the file that it was read from."""
+
+    text: str
+    source: str = ""
+    """The path of the file; empty for a text."""
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Have what is wrong with the query name its file, in front of line and column."""
+        try:
+            yield
+        except (QuerySyntaxError, UnsupportedQueryError, PlanError) as error:
+            if self.source:
+                error.args = (placed(error, self.source), *error.args[1:])
+            raise
+
+
+def placed(error: RdfliveError, source: str) -> str:
+    """Say what is wrong with a query behind the name of its source, and its place once.
+
+    >>> placed(QuerySyntaxError("not SPARQL at line 2, column 3: ...", line=2, column=3), "late.rq")
+    'late.rq, line 2, column 3: not SPARQL: ...'
+    """
+    line, column = getattr(error, "line", 0), getattr(error, "column", 0)
+    place = f"line {line}, column {column}"
+    text = str(error).replace(f" ({place})", "", 1).replace(f" at {place}", "", 1)
+    return f"{source}, {place}: {text}" if line else f"{source}: {text}"
+
+
+def read_query(query: object) -> GivenQuery:
+    """Take the text of a query, or read the file whose path it is, as a `pathlib.Path`.
+
+    Raises `QueryTypeError` for anything else, OSError for a file that cannot be read, and `QuerySyntaxError`
+    for one that is not UTF-8.
+
+    >>> read_query("ASK {}")
+    GivenQuery(text='ASK {}', source='')
+    """
+    if isinstance(query, str):
+        return GivenQuery(query)
+    if not isinstance(query, os.PathLike):
+        raise QueryTypeError(
+            "query must be the text of a SPARQL query, or a pathlib.Path of a file that holds one, got "
+            f"{type(query).__name__}: {_short(query)}{_advice(query)}"
+        )
+    path = os.fsdecode(query)
+    with open(path, "rb") as stream:
+        content = stream.read()
+    try:
+        return GivenQuery(content.decode("utf-8-sig"), path)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise QuerySyntaxError(f"{path}, line {line}: not UTF-8", line=line) from error
+
+
+def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
+    """Give the prefixes bound on a graph, and those of `initNs` before them.
+
+    Raises TypeError where `initNs` maps anything but prefixes to IRIs.
+    """
+    bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, Graph) else {}
+    if init_ns is None:
+        return bound
+    if not isinstance(init_ns, Mapping):
+        raise TypeError(f"initNs must map prefixes to IRIs, as {{'ex': 'http://e/'}}, got {_short(init_ns)}")
+    for prefix, iri in init_ns.items():
+        if not isinstance(prefix, str) or not isinstance(iri, str | type):  # as RDF is
+            raise TypeError(f"initNs must map prefixes to IRIs, got {_short(iri)} for {_short(prefix)}")
+    return {**bound, **init_ns}
+
+
+def check_bindings(init_bindings: object) -> None:
+    """Raise TypeError where `initBindings` maps anything but the names of variables to terms of rdflib.
+
+    >>> check_bindings({"train": ["IC5"]})
+    Traceback (most recent call last):
+    TypeError: initBindings['train'] must be a URIRef, Literal or BNode of rdflib, got ['IC5']
+    """
+    if init_bindings is None:
+        return
+    if not isinstance(init_bindings, Mapping):
+        raise TypeError(
+            f"initBindings must map names of variables to terms of rdflib, got {_short(init_bindings)}"
+        )
+    for name, term in init_bindings.items():
+        if not isinstance(name, str):
+            raise TypeError(f"initBindings must have names of variables, got {_short(name)}")
+        if not isinstance(term, Node) or isinstance(term, Variable):
+            advice = f"; give Literal({_short(term)})" if type(term) in _PLAIN else ""
+            raise TypeError(
+                f"initBindings[{name!r}] must be a URIRef, Literal or BNode of rdflib, got {_short(term)}"
+                + advice
+            )
+
+
+def _short(given: object) -> str:
+    text = f"<{type(given).__name__}>" if isinstance(given, Graph) else repr(given)  # a Dataset's repr warns
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _advice(query: object) -> str:
+    """Say what to do with what is no query."""
+    if isinstance(query, Query):
+        return "; rdflib has prepared it: give the text that it was made of, and its prefixes as initNs"
+    if isinstance(query, bytes):
+        return "; decode it first"
+    if isinstance(query, Graph):
+        return "; are graph and query swapped?"
+    if callable(query):
+        return "; are query and callback swapped? The query comes first"
+    return ""

@@ -1,0 +1,300 @@
+"""What is wrong with a text that is not SPARQL: what was met, what could stand there, and what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from rdflive.errors import QuerySyntaxError
+from rdflive.syntax.excerpt import excerpt
+from rdflive.syntax.grammar import KEYWORDS, Fault, find_fault
+from rdflive.syntax.tokens import Token, tokenize
+
+__all__ = ["diagnose", "nearest", "syntax_error", "unknown_prefix"]
+
+_SHOWN: Final = 40
+"""Characters of a token that are quoted."""
+_LISTED: Final = 7
+"""So many things that could stand there are listed."""
+_LIKE: Final = 0.65
+_VERY_LIKE: Final = 0.8
+"""How much alike, by `difflib.SequenceMatcher.ratio`, a name is to one that may be meant."""
+_TERMS: Final = frozenset({"variable", "iri", "prefixed", "blank", "string", "number", "nil", "anonymous"})
+_NAMES: Final = frozenset({"iri", "prefixed"})
+_OPEN: Final = {"{": "brace", "(": "bracket", "[": "bracket"}
+_CLOSE: Final = {"}": "{", ")": "(", "]": "["}
+_UPDATES: Final = frozenset(
+    {"ADD", "CLEAR", "COPY", "CREATE", "DELETE", "DROP", "INSERT", "LOAD", "MOVE", "WITH"}
+)
+_OPERATORS: Final = {"=": "=", "&": "&&", "|": "||", "AND": "&&", "OR": "||", "^": "^^"}
+_QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "`": '"'}
+_GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
+_MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
+_AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
+
+
+def diagnose(text: str) -> QuerySyntaxError | None:
+    """Make the error for the first token of a text that cannot stand there; None where the grammar has none.
+
+    >>> print(diagnose("SELECT ?s { ?s ?p }"))
+    not SPARQL at line 1, column 19: met '}', expected an object; an object is missing: ?s ?p OBJECT
+    1 | SELECT ?s { ?s ?p }
+      |                   ^
+    """
+    fault = find_fault(tokenize(text))
+    if fault is None:
+        return None
+    token = fault.token
+    if fault.index == 0 and token.kind == "end":
+        return syntax_error("the query is empty: it begins with SELECT, ASK or CONSTRUCT", text, token)
+    met = "the end of the text" if token.kind == "end" else repr(_short(token.text))
+    hint = next(filter(None, (advise(fault) for advise in _ADVICE)), "")
+    reason = f"met {met}, expected {_listed(fault.expected)}" + (f"; {hint}" if hint else "")
+    return syntax_error(reason, text, token)
+
+
+def syntax_error(reason: str, text: str, place: Token) -> QuerySyntaxError:
+    """Make the error for a place in a text, whose line it shows."""
+    line, column = place.line, place.column
+    return QuerySyntaxError(
+        f"not SPARQL at line {line}, column {column}: {reason}\n{excerpt(text, line, column)}",
+        line=line,
+        column=column,
+    )
+
+
+def unknown_prefix(text: str, token: Token, known: Collection[str]) -> QuerySyntaxError:
+    """Make the error for a name whose prefix is not declared."""
+    prefix = token.text.partition(":")[0]
+    near = nearest(prefix, known)
+    advice = f"; the nearest that is: {near}:" if near is not None else ""
+    reason = f"the prefix {prefix}: of {_short(token.text)} is not declared{advice}"
+    return syntax_error(f"{reason}; declare it as PREFIX {prefix}: <...>, or in initNs", text, token)
+
+
+def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None:
+    """Give the name that is most like another one, None where none is.
+
+    >>> nearest("OPTOINAL", ["FILTER", "OPTIONAL"]), nearest("x", ["OPTIONAL"])
+    ('OPTIONAL', None)
+    """
+    return next(iter(get_close_matches(name, sorted(set(names)), n=1, cutoff=least)), None)
+
+
+def _short(text: str) -> str:
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return "".join(character if character.isprintable() else "·" for character in text)
+
+
+def _listed(expected: tuple[str, ...]) -> str:
+    """List what could stand there, most telling first."""
+    names = list(expected)
+    if len(names) > _LISTED:
+        names = [*names[: _LISTED - 1], "more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _before(fault: Fault, steps: int = 1) -> Token | None:
+    return fault.tokens[fault.index - steps] if fault.index >= steps else None
+
+
+def _word_before(fault: Fault, steps: int = 1) -> str:
+    token = _before(fault, steps)
+    return token.text.upper() if token is not None and token.kind in ("word", "mark") else ""
+
+
+def _is_adjacent(fault: Fault) -> bool:
+    """Tell whether nothing separates the token from the one before."""
+    before = _before(fault)
+    return before is not None and before.offset + len(before.text) == fault.token.offset
+
+
+# Advice, the most certain first. Each gives what was meant, or nothing where it does not apply.
+
+
+def _quotes(fault: Fault) -> str:
+    token = fault.token
+    if token.text in _QUOTES:
+        return f"SPARQL's quotation marks are {_QUOTES[token.text]}"
+    if token.text in ("'", '"'):
+        return f"the string that begins here has no end: close it with {token.text} in the same line"
+    before = _before(fault)
+    if before is not None and before.kind == "string" and _is_adjacent(fault):
+        if token.text == "^":
+            return f"a datatype stands behind ^^, as in {_short(before.text)}^^xsd:integer"
+        if token.text == "@":
+            return f"a language is named by letters, as in {_short(before.text)}@en"
+        if token.kind in _NAMES:
+            return f"a datatype stands behind ^^: {_short(before.text)}^^{_short(token.text)}"
+        return f"to have {before.text[0]} in a string write \\{before.text[0]}"
+    return ""
+
+
+def _angle(fault: Fault) -> str:
+    token = fault.token
+    if token.text == "<" and "iri" in fault.kinds:
+        return "the IRI that begins here has no end: close it with >, and write a blank inside as %20"
+    if token.text == "@prefix":
+        return "SPARQL writes PREFIX without @, and without a dot behind it"
+    if token.text == "." and _word_before(fault, 3) == "PREFIX":
+        return "no dot stands behind a PREFIX"
+    return ""
+
+
+def _update(fault: Fault) -> str:
+    if fault.token.text.upper() in _UPDATES and "SELECT" in fault.words:
+        return "this is an update, and only queries are followed: run it with graph.update()"
+    return ""
+
+
+def _file(fault: Fault) -> str:
+    """Recognise the name of a file that was given for a text."""
+    texts = [token.text for token in fault.tokens]
+    if len(texts) < 12 and "{" not in texts and texts[-2:-1] in (["rq"], ["sparql"]):
+        return "to read a file give its path, as in pathlib.Path('late.rq')"
+    return ""
+
+
+def _keyword(fault: Fault) -> str:
+    return _meant(fault, fault.words & KEYWORDS)
+
+
+def _any_keyword(fault: Fault) -> str:
+    return _meant(fault, KEYWORDS, _VERY_LIKE)
+
+
+def _meant(fault: Fault, words: Collection[str], least: float = _LIKE) -> str:
+    word = fault.token.text.upper()
+    if fault.token.kind != "word" or word in KEYWORDS or word in _OPERATORS:
+        return ""
+    near = nearest(word, words, least)
+    return "" if near is None else f"{near} may be meant"
+
+
+def _end(fault: Fault) -> str:
+    """Name the bracket that is open at the end, or closed without having been opened."""
+    opened: list[Token] = []
+    for token in fault.tokens[: fault.index]:
+        if token.text in _OPEN:
+            opened.append(token)
+        elif token.text in _CLOSE and opened:
+            opened.pop()
+    if fault.token.kind == "end" and opened:
+        last = opened[-1]
+        return f"the {_OPEN[last.text]} {last.text} of line {last.line}, column {last.column} is never closed"
+    met = fault.token.text
+    if met in _CLOSE and not opened:
+        return f"'{met}' closes nothing: it is one too many, or one {_CLOSE[met]} is missing before it"
+    if met in _CLOSE and opened[-1].text != _CLOSE[met]:
+        last = opened[-1]
+        return f"the {_OPEN[last.text]} {last.text} of line {last.line}, column {last.column} is still open"
+    return ""
+
+
+def _triple(fault: Fault) -> str:
+    """Say which part of a triple is missing."""
+    token, before = fault.token, _before(fault)
+    if before is None:
+        return ""
+    begun = before.text == "{" or before.text == "."
+    if token.text in (";", ",") and ("a triple pattern" in fault.expected or begun):
+        return f"'{token.text}' goes on with the triple before, and there is none"
+    if token.text == "." and "a triple pattern" in fault.expected:
+        return "there is no triple before this dot: it is one too many"
+    if "an object" in fault.expected and before.kind != "mark":
+        subject = _subject(fault)
+        return f"an object is missing: {subject}{_short(before.text)} OBJECT"
+    if "a predicate" in fault.expected and token.kind != "word" and before.kind in _TERMS:
+        if token.kind == "string" or token.kind == "number":
+            return "a predicate is an IRI or a variable"
+        return f"a predicate and an object are missing: {_short(before.text)} PREDICATE OBJECT"
+    if "." in fault.words and token.kind in _TERMS:
+        return "a dot may be missing before it, which ends a triple; ; and , go on with its subject"
+    return ""
+
+
+def _subject(fault: Fault) -> str:
+    before = _before(fault, 2)
+    return f"{_short(before.text)} " if before is not None and before.kind in _TERMS else ""
+
+
+def _projection(fault: Fault) -> str:
+    token = fault.token
+    if "AS" in fault.words and token.text == ")":
+        return "name the value: (... AS ?name)"
+    if "a variable" in fault.expected and {"FROM", "DISTINCT", "*"} & fault.words:  # of SELECT
+        if token.text == ",":
+            return "blanks separate variables, not commas"
+        if token.text.upper() in _AGGREGATES:
+            return f"put it into brackets with a name: ({token.text.upper()}(...) AS ?name)"
+    return ""
+
+
+def _variable(fault: Fault) -> str:
+    token = fault.token
+    if token.text in ("?", "$"):
+        return f"a variable needs a name, as in {token.text}name"
+    if token.kind != "word":
+        return ""
+    after = fault.tokens[fault.index + 1]
+    if after.text == ":" or (after.text.startswith(":") and after.offset == token.offset + len(token.text)):
+        return "an IRI stands between < and >"
+    if token.text == "A" and "a predicate" in fault.expected:
+        return "a, for rdf:type, is a small letter"
+    if fault.expected[:1] == ("a prefix such as ex:",):
+        return f"a prefix ends with a colon: {token.text}:"
+    if token.text.upper() in KEYWORDS or token.text.upper() in _OPERATORS:
+        return ""
+    if any(name in fault.expected for name in ("a predicate", "an object", "a triple pattern", "a term")):
+        return f"a name has a prefix, as in :{token.text} or ex:{token.text}, and a variable a question mark"
+    if "a variable" in fault.expected or "an expression" in fault.expected:
+        return f"a variable begins with a question mark: ?{token.text}"
+    return ""
+
+
+def _group(fault: Fault) -> str:
+    """Say where braces are missing."""
+    before = _word_before(fault)
+    if fault.words == {"{"} and before in _GROUPS:
+        return f"{before} takes a group: {before} {{ ... }}"
+    if fault.token.text.upper() == "UNION":
+        return "UNION stands between groups: { ... } UNION { ... }"
+    if before in ("FILTER", "HAVING") and "a condition in brackets" in fault.expected:
+        return f"put the condition into brackets: {before}(...)"
+    if before in ("ORDER", "GROUP") and fault.words == {"BY"}:
+        return f"it is called {before} BY"
+    if before == "BIND" and fault.words == {"("}:
+        return "brackets are missing: BIND(... AS ?name)"
+    if before in ("ASC", "DESC"):
+        return f"brackets are missing: {before}(...)"
+    return ""
+
+
+def _operator(fault: Fault) -> str:
+    word = fault.token.text.upper()
+    if word == "=" and _word_before(fault) == "=":
+        return "terms are compared with one ="
+    if word in ("&", "|", "AND", "OR") and ("&&" in fault.words or ")" in fault.words):
+        return f"it is written {_OPERATORS[word]}"
+    if fault.token.text == "<>":
+        return "it is written !="
+    if word == "LIKE":
+        return "texts are compared with CONTAINS or REGEX"
+    return ""
+
+
+def _modifier(fault: Fault) -> str:
+    """Put solution modifiers into their order."""
+    word = fault.token.text.upper()
+    if word not in _MODIFIERS:
+        return ""
+    if "}" in fault.words:
+        return f"{word} stands behind the last brace of the query"
+    return "the order is GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET" if "end" in fault.kinds else ""
+
+
+_ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
+    _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable, _any_keyword,
+    _modifier, _end, _triple,
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""The line of a query that an error is about, with a caret below the place."""
+
+from __future__ import annotations
+
+from typing import Final
+from unicodedata import category, combining, east_asian_width
+
+from rdflive.syntax.tokens import tokenize
+
+__all__ = ["excerpt", "with_excerpt"]
+
+_WIDTH: Final = 100
+"""Characters of a line that are shown; a longer one is cut around the caret."""
+_BEFORE: Final = 60
+
+
+def excerpt(text: str, line: int, column: int) -> str:
+    """Show a line of a text, and below it carets for the token that begins at the column.
+
+    What could steer a terminal is shown as a middle dot.
+
+    >>> print(excerpt("ASK {\\n  ?s ?p }", 2, 9))
+    2 |   ?s ?p }
+      |         ^
+    """
+    lines = text.split("\n")
+    shown = "".join(map(_printable, lines[line - 1].rstrip("\r"))) if line <= len(lines) else ""
+    at = min(column - 1, len(shown))
+    width = _width(text, line, column) if at < len(shown) else 1
+    begin = max(0, at - _BEFORE) if len(shown) > _WIDTH else 0
+    end = min(len(shown), begin + _WIDTH)
+    head, tail = "…" if begin else "", "…" if end < len(shown) else ""
+    before, marked = shown[begin:at], shown[at : min(at + width, end)]
+    number = str(line)
+    caret = "^" * max(1, sum(map(_cells, marked)))
+    return (
+        f"{number} | {head}{shown[begin:end]}{tail}\n"
+        f"{' ' * len(number)} | {' ' * len(head)}{''.join(map(_blank, before))}{caret}"
+    )
+
+
+def with_excerpt(message: str, text: str, line: int, column: int) -> str:
+    """Put a line of a text below the first line of a message, in place of what stands there."""
+    first = message.partition("\n")[0]
+    return f"{first}\n{excerpt(text, line, column)}" if line else first
+
+
+def _width(text: str, line: int, column: int) -> int:
+    """Give how many characters of the line the token has that begins there."""
+    found = next((t.text for t in tokenize(text) if (t.line, t.column) == (line, column)), "")
+    return max(1, len(found.partition("\n")[0].rstrip("\r")))
+
+
+def _printable(character: str) -> str:
+    return "·" if character != "\t" and category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") else character
+
+
+def _cells(character: str) -> int:
+    """Count the cells of a terminal that a character takes."""
+    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+
+
+def _blank(character: str) -> str:
+    return "\t" if character == "\t" else " " * _cells(character)
