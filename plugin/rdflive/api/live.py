@@ -129,6 +129,7 @@ def subscribe(
         on_error=on_error,
         regime=regime,
         provenance=provenance,
+        init_ns=initNs,
         budget=budget,
     )
 
@@ -186,7 +187,7 @@ def install() -> None:
 
     >>> install()
     >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
-    []
+    <Answers: false>
     """
     for method in (subscribe, batch):
         setattr(rdflib.Graph, method.__name__, method)
