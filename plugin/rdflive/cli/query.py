@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import rdflib
+
 import rdflive
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
 from rdflive.model import rows_unread
+from rdflive.syntax.prefixes import declared_prefixes
 from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["QueryText", "read_query"]
@@ -61,12 +64,17 @@ class QueryText:
 
     def prefixes(self) -> dict[str, str]:
         """List the prefixes that the query declares."""
-        tokens = list(tokenize(self.text))
-        return {
-            name.text.removesuffix(":"): iri.text[1:-1]
-            for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
-            if word.text.upper() == "PREFIX" and name.kind == "prefixed" and iri.kind == "iri"
-        }
+        return declared_prefixes(self.text)
+
+    def assumed(self) -> dict[str, str]:
+        """Give a namespace to each prefix that it uses: those of the data are not known before the load.
+
+        >>> QueryText("ASK { train:T101 a ?x }", "the query").assumed()["train"]
+        'urn:x-rdflive:prefix:train:'
+        """
+        named = {token.text.partition(":")[0] for token in tokenize(self.text) if token.kind == "prefixed"}
+        known = {prefix: str(namespace) for prefix, namespace in rdflib.Graph().namespaces()}
+        return {prefix: f"urn:x-rdflive:prefix:{prefix}:" for prefix in named} | known
 
 
 def read_query(given: str) -> QueryText:

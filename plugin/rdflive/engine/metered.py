@@ -59,7 +59,7 @@ class MeteredQuery(QueryState):
     def current(
         self, solutions: Callable[..., Iterable[Row]], most: int | None = None
     ) -> list[tuple[Terms, int]]:
-        """List the whole answer, or its first rows, on the budget of an opening; rows made for that are not counted as kept."""
+        """List the answer on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters

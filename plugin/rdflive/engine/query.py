@@ -114,8 +114,8 @@ class QueryState:
     ) -> list[tuple[Terms, int]]:
         """List the whole answer with weights, in order where the query has one.
 
-        With `most` only its first rows, so many if there are. Terms are looked up for these alone; those of one
-        pattern without DISTINCT are searched for until there are enough.
+        With `most` only its first rows, so many if there are. Terms are looked up for these alone, and the
+        solutions of one pattern without DISTINCT are searched for until there are enough.
 
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.

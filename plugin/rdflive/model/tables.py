@@ -58,7 +58,7 @@ def html_table(
         )
     notes = "".join(f'<div style="opacity:.7;font-size:85%">{note}</div>' for note in below)
     title = f'<caption style="{_LEFT[7:-1]}">{escape(to_printable(caption))}</caption>'
-    return f"<table>{title}{head}<tbody>{body}</tbody></table>{notes}"
+    return f'<table class="tex2jax_ignore mathjax_ignore">{title}{head}<tbody>{body}</tbody></table>{notes}'
 
 
 def text_table(names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = "") -> str:

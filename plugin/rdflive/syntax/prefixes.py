@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
@@ -20,6 +21,11 @@ def declared_prefixes(query: str) -> dict[str, str]:
     >>> declared_prefixes("PREFIX : <http://example.org/> ASK { :a :b :c }")
     {'': 'http://example.org/'}
     """
+    return dict(_declared(query))
+
+
+@lru_cache(maxsize=256)  # so that texts without end do not fill the memory
+def _declared(query: str) -> Mapping[str, str]:
     tokens = list(tokenize(query))
     return {
         name.text.removesuffix(":"): iri.text[1:-1]
