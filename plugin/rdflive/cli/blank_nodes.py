@@ -20,10 +20,9 @@ _ROUNDS: Final = 32
 def named_by_content(quads: Iterable[Quad]) -> list[Quad]:
     """Name each blank node by the quads that it is in, and by those of the blank nodes around it.
 
-    A node is named in the first round that tells it from all others: what is further away does not change its
-    name. Nodes that no round tells apart are numbered. The names are always those of an isomorphic graph; so a
-    node whose quads have changed is a new one, and nothing else depends on how good the names are.
-    (`rdflib.compare` needs exponential time where many blank nodes look alike.)
+    A node is named in the first round that tells it from all others: what is further away does not change
+    its name. Nodes that no round tells apart are numbered. Whatever the names, they are those of an
+    isomorphic graph; a node whose own quads have changed is a new one.
 
     >>> from rdflib import Literal, URIRef
     >>> p = URIRef("urn:p")
@@ -65,5 +64,5 @@ def _colour(node: BNode, quads: list[tuple[int, Quad]], colours: dict[BNode, str
 
     lines = sorted(f"{place} {' '.join(map(shown, quad))}" for place, quad in quads)
     return blake2b(
-        "\n".join([colours[node], *lines]).encode("utf-8", "surrogatepass"), digest_size=16
+        "\n".join([colours[node], *lines]).encode("utf-8", "surrogatepass"), digest_size=10
     ).hexdigest()

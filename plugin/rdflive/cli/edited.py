@@ -16,6 +16,7 @@ from rdflive.cli.changes import is_stream
 from rdflive.cli.load import load
 from rdflive.cli.outputs import reason
 from rdflive.errors import RdfliveError
+from rdflive.feeds.terms import normal
 from rdflive.model import Quad
 
 __all__ = ["EditedFiles"]
@@ -29,9 +30,9 @@ _State: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 class EditedFiles:
     """Keeps a dataset equal to what files hold together.
 
-    All are read again when one has changed, by its time and size. They are looked at every so many seconds, and
-    read when they look the same twice: an editor that writes in two steps is not met in between. What cannot be
-    read is reported once, and what was there before stays.
+    All are read again when one has changed, by its time and size. They are looked at every so many seconds,
+    and read when they look the same twice: an editor that writes in two steps is not met in between. What
+    cannot be read is reported once, and what was there before stays.
     """
 
     def __init__(self, dataset: rdflib.Dataset, paths: Sequence[str], every: float) -> None:
@@ -46,7 +47,13 @@ class EditedFiles:
     def load(self) -> None:
         """Read them for the first time; raises what is wrong."""
         self._seen = self._state()
-        self._replace(self._quads())
+        whole = self._dataset
+        quads = [
+            (s, p, normal(o), whole.default_graph if name is None else whole.graph(name))
+            for s, p, o, name in self._quads()
+        ]
+        # not by `_replace`, whose commit would be the first one of a graph that nobody has subscribed to
+        whole.store.addN(quads)
 
     def edits(self) -> Iterator[None]:
         """Apply each edit, for ever; what could not be applied is not told."""

@@ -73,7 +73,7 @@ class LineWriter:
             self._print(f"{head}{batch.word}", _STYLES.get(batch.word, "dim"))
         end = ["."] if self._full and batch.form == "CONSTRUCT" else []
         for row in batch.rows:
-            mark = [f" # {row.mark}"] if row.mark else []
+            mark = [f"# {row.mark}"] if row.mark else []
             sign = [row.sign] if row.sign else []
             self._print(head + " ".join([*sign, *row.texts, *end, *mark]), _STYLES.get(row.sign, ""))
         sys.stdout.flush()
@@ -153,7 +153,7 @@ class TableWriter:
 
 
 class CsvWriter:
-    """Prints CSV for programs: the bare values that SPARQL 1.1 Query Results CSV has, in front commit and + or -.
+    """Prints the values that SPARQL 1.1 Query Results CSV has, in front the commit and + or -.
 
     Its first line names the columns. What is unbound is empty; language and datatype are left out.
     """

@@ -42,7 +42,6 @@ _URL: Final = re.compile("https?://", re.IGNORECASE)
 
 def add_watch_options(command: argparse.ArgumentParser) -> None:
     """Declare what `rdflive watch` takes."""
-    add = command.add_argument
     _add_question(command)
     _add_entailment(command.add_argument_group("what the data entail"))
     add_feed_options(command.add_argument_group("the feed"))
@@ -71,7 +70,7 @@ def _add_question(command: argparse.ArgumentParser) -> None:
         "data",
         nargs="*",
         metavar="DATA",
-        help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the URL of a server (`rdflive serve`)",
+        help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the URL of a server",
     )
     add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
     add("--token-env", metavar="VARIABLE", help="the environment variable with the token for the server")
