@@ -42,10 +42,12 @@ def to_printable(text: str) -> str:
 def to_ntriples(term: Any) -> str:
     """Write a term in one line, as N-Triples does; None, where a variable is unbound, as UNDEF.
 
+    What could steer a terminal is written as an escape, which N-Triples reads as the same.
+
     >>> to_ntriples(Literal('a "b"', lang="en"))
     '"a \\\\"b\\\\""@en'
     """
-    return _written(term, lambda iri: f"<{iri}>", bare=False)
+    return to_printable(_written(term, lambda iri: f"<{iri}>", bare=False))
 
 
 class TermWriter:
