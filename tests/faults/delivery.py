@@ -70,7 +70,7 @@ FAULTS: tuple[Fault, ...] = (
         "an edited file is read while it is written",
         "rdflive/cli/edited.py",
         "if self._state() == now:",
-        "if not quads:",
+        "if quads is not None:",
         COMMAND_LINE,
     ),
     Fault(

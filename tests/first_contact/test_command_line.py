@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import rdflive
-from rdflive.cli import main
+from rdflive.cli import edited, main
 from rdflive.cli.blank_nodes import named_by_content
 from rdflive.model import Quad
 from support.event_server import event_server, stay, written
@@ -191,6 +192,32 @@ def test_a_file_is_followed_as_it_is_edited() -> None:
     assert len(program.errors) == 2
 
 
+def test_a_file_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read in between may be half of the one and half of the other."""
+    dataset = rdflib.Dataset()
+    files = edited.EditedFiles(dataset, ["data.ttl"], 0.01)
+    files.load()
+    load, readings = edited.load, 0
+
+    def interrupted(into: rdflib.Dataset, paths: Sequence[str]) -> None:
+        nonlocal readings
+        readings += 1
+        if readings == 1:
+            Path("data.ttl").write_text(f"{PROLOGUE}:T101 :nextStop :Half .")
+        load(into, paths)
+        if readings == 1:
+            Path("data.ttl").write_text(f"{PROLOGUE}:T101 :nextStop :Central, :Whole .")
+
+    monkeypatch.setattr(edited, "load", interrupted)
+    with rdflive.subscribe(dataset, f"PREFIX : <{E}> {STOPS}") as subscription:
+        deltas = subscription.deltas()
+        next(deltas)
+        Path("data.ttl").write_text(f"{PROLOGUE}:T101 :nextStop :Mill .")
+        next(files.edits())
+        assert readings == 2
+        assert {stop for _, stop in next(deltas).added} == {E.Central, E.Whole}
+
+
 def test_several_files_are_followed_together() -> None:
     """Also compressed ones and named graphs; an edit that changes no answer is not told."""
     Path("more.nq.gz").write_bytes(gzip.compress(f"<{E}a> <{E}p> <{E}b> <{E}g> .\n".encode()))
@@ -258,7 +285,7 @@ def test_many_blank_nodes_that_look_alike_take_no_time() -> None:
     quads = [Quad(rdflib.BNode(), E.p, rdflib.BNode()) for _ in range(3_000)]
     assert len({quad.subject for quad in named_by_content(quads)}) == 3_000
     chain = [rdflib.BNode() for _ in range(300)]
-    listed = [Quad(a, E.p, b) for a, b in zip(chain, chain[1:], strict=False)]
+    listed = [Quad(a, E.p, b) for a, b in pairwise(chain)]
     assert {q.object for q in named_by_content(listed)} | {q.subject for q in named_by_content(listed)} == {
         node for quad in named_by_content(reversed(listed)) for node in (quad.subject, quad.object)
     }
@@ -311,7 +338,7 @@ def test_a_server_is_followed() -> None:
 
 
 def test_a_server_is_asked_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`query http://…` prints its answer; the token is in a variable of the environment, not in a list of processes."""
+    """`query http://…` prints its answer; the token is in a variable, not in a list of processes."""
     row = {"x": {"type": "uri", "value": f"{E}T101"}}
     about = {"form": "SELECT", "head": {"vars": ["x"]}}
     monkeypatch.setenv("BOARD_TOKEN", "secret")
