@@ -41,8 +41,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a term is HTML of the page that shows it",
         "rdflive/model/tables.py",
-        'return "".join(f"<td {_LEFT}>{escape(text)}</td>" for text in texts)',
-        'return "".join(f"<td {_LEFT}>{text}</td>" for text in texts)',
+        """return f'<{tag} style="{style}">{escape(to_printable(text))}</{tag}>'""",
+        """return f'<{tag} style="{style}">{to_printable(text)}</{tag}>'""",
         SHOWN,
     ),
     Fault(

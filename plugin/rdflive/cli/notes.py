@@ -26,7 +26,7 @@ def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> 
             "one that begins the same is gone on with behind what was read",
             file=sys.stderr,
         )
-    if args.resume is not None and args.store_path is None:
+    if args.resume is not None and args.store_path is None and form is not None:
         print(
             f"without --store-path DIR the next run loads the data anew and reads {source} from its "
             "beginning; --resume delivers the difference",

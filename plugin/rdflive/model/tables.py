@@ -18,12 +18,10 @@ SHOWN: Final = 20
 CELL: Final = 200
 """A term is cut to so many characters."""
 # half transparent, so that they do on a light and on a dark page, whose own colour the text keeps
-_STYLES: Final = {
-    "+": ' style="background:rgba(46,160,67,.25)"',
-    "−": ' style="background:rgba(248,81,73,.25);text-decoration:line-through"',
-    "": "",
-}
-_LEFT: Final = 'style="text-align:left"'
+_COLOURS: Final = {"+": "background:rgba(46,160,67,.25)", "−": "background:rgba(248,81,73,.25)", "": ""}
+_LEFT: Final = "text-align:left"
+_STRUCK: Final = f"{_LEFT};text-decoration:line-through"
+_TITLE: Final = f"{_LEFT};white-space:nowrap"
 
 
 class Line(NamedTuple):
@@ -38,27 +36,25 @@ def html_table(
 ) -> str:
     """Write lines as a table of HTML, below it the prefixes that occur; terms cannot inject any.
 
-    >>> html_table("1 solution", ["?x"], [Line((None,))], TermWriter({}))[-65:]
-    '<tbody><tr><td style="text-align:left"></td></tr></tbody></table>'
+    >>> html_table("1 solution", ["?x"], [Line((None,), "+")], TermWriter({}))[-88:-16]
+    '<td style="text-align:left">+</td><td style="text-align:left"></td></tr>'
     """
     signed = any(line.sign for line in lines)
-    titles = "".join(f"<th {_LEFT}>{escape(to_printable(name))}</th>" for name in [*[""] * signed, *names])
-    body = "".join(
-        f"<tr{_STYLES[line.sign]}>{_cells([*[line.sign] * signed, *_texts(line, write)])}</tr>"
-        for line in lines
-    )
+    titles = "".join(_element("th", _TITLE, name) for name in [*[""] * signed, *names])
+    body = ""
+    for line in lines:
+        cells = [_element("td", _LEFT, line.sign)] * signed
+        style = _STRUCK if line.sign == "−" else _LEFT
+        cells += [_element("td", style, text) for text in _texts(line, write)]
+        body += f'<tr style="{_COLOURS[line.sign]}">{"".join(cells)}</tr>'
     head = f"<thead><tr>{titles}</tr></thead>" if names else ""
     below = [more] if more else []
     if write.used:
-        below.append(
-            " · ".join(
-                f"{prefix}: &lt;{escape(to_printable(name))}&gt;"
-                for prefix, name in sorted(write.used.items())
-            )
-        )
-    notes = "".join(f'<div style="opacity:.7;font-size:85%">{note}</div>' for note in below)
-    title = f'<caption style="{_LEFT[7:-1]}">{escape(to_printable(caption))}</caption>'
-    return f'<table class="tex2jax_ignore mathjax_ignore">{title}{head}<tbody>{body}</tbody></table>{notes}'
+        below.append(" · ".join(f"{prefix}: <{name}>" for prefix, name in sorted(write.used.items())))
+    notes = "".join(_element("div", "opacity:.7;font-size:85%", note) for note in below)
+    inner = f"{_element('caption', _LEFT, caption)}{head}<tbody>{body}</tbody>"
+    # a notebook would take what is between two dollar signs for a formula
+    return f'<table class="tex2jax_ignore mathjax_ignore" style="color:inherit">{inner}</table>{notes}'
 
 
 def text_table(names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = "") -> str:
@@ -83,5 +79,5 @@ def _texts(line: Line, write: TermWriter) -> list[str]:
     return ["" if term is None else write(term) for term in line.terms]
 
 
-def _cells(texts: Sequence[str]) -> str:
-    return "".join(f"<td {_LEFT}>{escape(text)}</td>" for text in texts)
+def _element(tag: str, style: str, text: str) -> str:
+    return f'<{tag} style="{style}">{escape(to_printable(text))}</{tag}>'
