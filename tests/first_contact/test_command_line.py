@@ -328,8 +328,9 @@ def test_what_cannot_be_followed_is_refused(
 def test_a_server_is_followed() -> None:
     """`watch http://…` prints what its graph does to the answer; Ctrl-C gives 130."""
     serving = pytest.importorskip("support.serving", reason="the server extra is not installed").serving
-    text = f"PREFIX : <{E}> {STOPS}"
-    with serving() as server, running("watch", server.url, "--query", text) as program:
+    graph = rdflib.Dataset(store="Oxigraph")
+    graph.bind("", E)  # the query and the lines use it
+    with serving(graph) as server, running("watch", server.url, "--query", STOPS) as program:
         assert program.line() == "#0  no solutions"
         server.dataset.add((E.T101, E.nextStop, E.Mill))
         assert program.line() == "#1  + :T101 :Mill"

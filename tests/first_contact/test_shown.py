@@ -417,11 +417,15 @@ def test_elsewhere_show_prints(
     assert capsys.readouterr().out == "?train  ?stop\n:T101   :Mill\nno solutions\n"
 
 
-def test_a_subscription_at_a_server_shows_itself_too() -> None:
-    """With the prefixes of its query."""
+@pytest.mark.parametrize(
+    ("declared", "prefixes"),
+    [(f"PREFIX e: <{E}> ", {"e": "urn:other"}), ("", {"e": str(E)}), (f"PREFIX e: <{E}> ", ["e"])],
+)
+def test_a_subscription_at_a_server_shows_itself_too(declared: str, prefixes: Any) -> None:
+    """With the prefixes of its query, then those that the server tells; what is none is passed over."""
     row = {"x": {"type": "uri", "value": f"{E}T101"}}
-    about = {"form": "SELECT", "head": {"vars": ["x"]}}
-    query = f"PREFIX e: <{E}> SELECT ?x {{ ?x e:p ?y }}"
+    about = {"form": "SELECT", "head": {"vars": ["x"]}, "prefixes": prefixes}
+    query = f"{declared}SELECT ?x {{ ?x e:p ?y }}"
     with event_server() as server:
         server.play(stay(written("initial", "1-e", sequence=1, added=[row], removed=[], **about)))
         with server.client().subscribe(query) as subscription:

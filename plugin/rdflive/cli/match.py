@@ -16,6 +16,7 @@ from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
 from rdflive.model import TermWriter, to_ntriples
 from rdflive.sinks.ndjson import solution_text
+from rdflive.syntax.prefixes import own_prefixes, usual_prefixes
 
 __all__ = ["FORMATS", "run", "to_lines", "to_ndjson"]
 
@@ -24,14 +25,14 @@ def run(args: argparse.Namespace) -> None:
     """Match, and print what each event gives as soon as it is found."""
     query = read_query(args.query)
     background = None
-    prefixes = {prefix: str(namespace) for prefix, namespace in rdflib.Graph().namespaces()}
+    prefixes = usual_prefixes()
     if args.background:
         dataset = rdflib.Dataset(default_union=True)
         load(dataset, args.background)
         background = rdflib.Graph()
         for triple in dataset.triples((None, None, None)):
             background.add(triple)
-        prefixes |= {prefix: str(namespace) for prefix, namespace in dataset.namespaces()}
+        prefixes |= own_prefixes(dataset)
     with query.placed():
         found = match(
             query.text,

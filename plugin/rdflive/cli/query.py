@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import rdflib
-
 import rdflive
 from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedQueryError
 from rdflive.model import rows_unread
-from rdflive.syntax.prefixes import declared_prefixes
+from rdflive.syntax.prefixes import declared_prefixes, usual_prefixes
 from rdflive.syntax.tokens import Token, tokenize
 
 __all__ = ["QueryText", "read_query"]
@@ -73,8 +71,7 @@ class QueryText:
         'urn:x-rdflive:prefix:train:'
         """
         named = {token.text.partition(":")[0] for token in tokenize(self.text) if token.kind == "prefixed"}
-        known = {prefix: str(namespace) for prefix, namespace in rdflib.Graph().namespaces()}
-        return {prefix: f"urn:x-rdflive:prefix:{prefix}:" for prefix in named} | known
+        return {prefix: f"urn:x-rdflive:prefix:{prefix}:" for prefix in named} | usual_prefixes()
 
 
 def read_query(given: str) -> QueryText:

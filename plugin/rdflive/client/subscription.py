@@ -23,7 +23,7 @@ from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
 from rdflive.model import Answers, Delta, Glimpse, Solution, warn_of_hidden_names
-from rdflive.syntax.prefixes import Prefixes
+from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 
 __all__ = ["OnError", "RemoteSubscription"]
 
@@ -150,8 +150,10 @@ class RemoteSubscription(BaseSubscription):
         self._end_iterators()
 
     def _begin(self, members: dict[str, Any]) -> None:
+        served = members.get("prefixes")
+        given = usual_prefixes() | (served if isinstance(served, dict) else {})
         try:
-            self._answer = Answer(members, Prefixes(self._question.prologue + self._question.text))
+            self._answer = Answer(members, Prefixes(self._question.prologue + self._question.text, given))
         except MalformedEvent as error:
             raise ServerError(
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final
 
+from rdflib import Graph
+
 from rdflive.syntax.tokens import tokenize
 
-__all__ = ["Prefixes", "declared_prefixes"]
+__all__ = ["Prefixes", "declared_prefixes", "own_prefixes", "usual_prefixes"]
 
 _TRIES: Final = 10
 
@@ -32,6 +34,28 @@ def _declared(query: str) -> Mapping[str, str]:
         for word, name, iri in zip(tokens, islice(tokens, 1, None), islice(tokens, 2, None), strict=False)
         if word.text.upper() == "PREFIX" and name.kind == "prefixed" and iri.kind == "iri"
     }
+
+
+def usual_prefixes() -> dict[str, str]:
+    """Give the prefixes that every graph of rdflib has."""
+    return dict(_usual())
+
+
+def own_prefixes(graph: Graph) -> dict[str, str]:
+    """List the prefixes that are bound on a graph, without the usual ones.
+
+    >>> graph = Graph()
+    >>> graph.bind("ex", "http://example.org/")
+    >>> own_prefixes(graph)
+    {'ex': 'http://example.org/'}
+    """
+    usual = _usual()
+    return {prefix: name for prefix, name in _bound(graph).items() if usual.get(prefix) != name}
+
+
+@cache
+def _usual() -> Mapping[str, str]:
+    return _bound(Graph())
 
 
 class Prefixes:
@@ -56,11 +80,13 @@ class Prefixes:
 
     def _bound(self) -> dict[str, str]:
         store = None if self._store is None else self._store()
-        if store is None:
-            return {}
-        for _ in range(_TRIES):
-            try:
-                return {prefix: str(namespace) for prefix, namespace in store.namespaces()}
-            except RuntimeError:  # another thread has bound one meanwhile
-                continue
-        return {}
+        return {} if store is None else _bound(store)
+
+
+def _bound(graph_or_store: Any) -> dict[str, str]:
+    for _ in range(_TRIES):
+        try:
+            return {prefix: str(namespace) for prefix, namespace in graph_or_store.namespaces()}
+        except RuntimeError:  # another thread has bound one meanwhile
+            continue
+    return {}
