@@ -38,6 +38,15 @@ def test_solutions_are_printed_per_event(
     assert capsys.readouterr().out.splitlines() == LINES
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_variable_may_be_called_as_a_method_of_rows(workers: str) -> None:
+    """No process warns of such names, as nobody reads attributes."""
+    query = "SELECT (?h AS ?count) { ?h <http://e/power> ?p }"
+    command = [sys.executable, "-m", "rdflive", "match", query, "events.nq", "--workers", workers]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (ended.stdout.splitlines()[0], ended.stderr) == ("0 <http://e/g1> ?count=<http://e/h1>", "")
+
+
 def test_ndjson_has_an_object_per_event_with_solutions(capsys: pytest.CaptureFixture[str]) -> None:
     """An event without solutions has no line."""
     assert main(["match", QUERY, "events.nq", "--format", "ndjson"]) == 0

@@ -81,6 +81,15 @@ def test_variables_may_be_called_as_the_parts_of_a_triple(capsys: pytest.Capture
     assert first == "- <http://e/a> <http://e/p> <http://e/b>"
 
 
+def test_a_variable_may_be_called_as_a_method_of_rows(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The warning about such names is for programs that read attributes."""
+    assert watch(query="SELECT (COUNT(*) AS ?count) { ?s ?p ?o } # of watch") == 0
+    assert '+ ?count="2"' in capsys.readouterr().out
+    assert caplog.records == []
+
+
 def test_ask_shows_each_new_answer(capsys: pytest.CaptureFixture[str]) -> None:
     """An ASK query prints true or false, and `boolean` in JSON."""
     query = "ASK { <http://e/a> <http://e/p> <http://e/b> }"

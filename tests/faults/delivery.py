@@ -1,9 +1,10 @@
-"""Faults in sinks, the server, its clients, the command line, and in what Spark's stages remember."""
+"""Faults in rows, sinks, the server, its clients, the command line, and in what Spark's stages remember."""
 
 from __future__ import annotations
 
 from faults.planting import Fault
 
+ROWS = ("first_contact/test_rows.py",)
 NDJSON = ("sinks/test_ndjson.py",)
 PATCH = ("sinks/test_patch.py",)
 WEBHOOK = ("sinks/test_webhook.py",)
@@ -79,6 +80,55 @@ FAULTS: tuple[Fault, ...] = (
         "numbers[colours[node]] += 1",
         "pass",
         COMMAND_LINE,
+    ),
+    Fault(
+        "a row is not read by a Variable",
+        "rdflive/model/solution.py",
+        "place = self._places.get(str(key))  # a Variable of rdflib has not the hash of its text",
+        "place = self._places.get(key)",
+        ROWS,
+    ),
+    Fault(
+        "what is unbound is in the dictionary of a row",
+        "rdflive/model/solution.py",
+        "return {name: term for name, term in pairs if term is not None}",
+        "return dict(pairs)",
+        ROWS,
+    ),
+    Fault(
+        "the names of an error come with the farthest first",
+        "rdflive/model/solution.py",
+        "nearest_first = sorted(self.labels, key=closeness, reverse=True)",
+        "nearest_first = sorted(self.labels, key=closeness)",
+        ROWS,
+    ),
+    Fault(
+        "a variable takes the place of a method of Python",
+        "rdflive/model/solution.py",
+        'return name in _OWN or (name.startswith("__") and name.endswith("__"))',
+        "return name in _OWN",
+        ROWS,
+    ),
+    Fault(
+        "a copy of a row forgets its origin",
+        "rdflive/model/solution.py",
+        "return _restored, (self._names, tuple(self), self.origin, self.expires)",
+        "return _restored, (self._names, tuple(self), None, self.expires)",
+        ROWS,
+    ),
+    Fault(
+        "deltas of other variables are equal",
+        "rdflive/model/delta.py",
+        "return self._place == other._place and self.weights() == other.weights()",
+        "return self._place[2:] == other._place[2:] and self.weights() == other.weights()",
+        ROWS,
+    ),
+    Fault(
+        "a command warns of names that nobody reads",
+        "rdflive/model/row_warnings.py",
+        "if not _UNREAD.get():",
+        "if True:",
+        ("cli/test_match.py", "cli/test_watch.py"),
     ),
     Fault(
         "half a character is written as it is",

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from rdflive.matching.events import Event, EventError, read_event
 from rdflive.matching.match import Match
 from rdflive.matching.matcher import Matcher
+from rdflive.model import rows_unread
 
 __all__ = ["match_in_processes"]
 
@@ -86,7 +87,8 @@ def _begin(make: Callable[[], Matcher]) -> None:
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches all processes; the parent ends the pool in order
     Thread(target=_end_with_parent, daemon=True).start()
-    _matcher = make()
+    with rows_unread():  # the parent has warned
+        _matcher = make()
 
 
 def _end_with_parent() -> None:

@@ -30,14 +30,17 @@ class Delta:
     """
 
     __slots__ = (
-        "_ends", "_expired", "_header", "_origins", "_weights", "first_sequence", "initial", "sequence",
-        "time",
+        "_added", "_ends", "_expired", "_header", "_origins", "_removed", "_weights", "first_sequence",
+        "initial", "sequence", "time",
     )  # fmt: skip
 
+    _added: tuple[Any, ...] | None
+    """The rows once they have been asked for: to make them may mean to convert each term."""
     _ends: Mapping[Terms, Any]
     _expired: Mapping[Terms, int]
     _header: Header
     _origins: Mapping[Terms, Origin]
+    _removed: tuple[Any, ...] | None
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -64,6 +67,8 @@ class Delta:
         fill(self, "_weights", weights)
         fill(self, "_expired", expired or _NOTHING)
         fill(self, "_ends", ends or _NOTHING)
+        fill(self, "_added", None)
+        fill(self, "_removed", None)
         fill(self, "time", time)
         fill(self, "sequence", sequence)
         fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
@@ -87,12 +92,20 @@ class Delta:
     @property
     def added(self) -> tuple[Any, ...]:
         """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
-        return self._repeat(1)
+        rows = self._added
+        if rows is None:
+            rows = self._repeat(1)
+            object.__setattr__(self, "_added", rows)
+        return rows
 
     @property
     def removed(self) -> tuple[Any, ...]:
         """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples."""
-        return self._repeat(-1)
+        rows = self._removed
+        if rows is None:
+            rows = self._repeat(-1)
+            object.__setattr__(self, "_removed", rows)
+        return rows
 
     @property
     def expired(self) -> tuple[Any, ...]:
@@ -130,8 +143,11 @@ class Delta:
         return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
 
     def _shown(self, counted: Iterable[tuple[Terms, int]]) -> tuple[Any, ...]:
-        shown = (repeat(self._solution(terms), count) for terms, count in counted if count > 0)
-        return tuple(chain.from_iterable(shown))
+        rows: list[Any] = []
+        for terms, count in counted:
+            if count > 0:
+                rows += [self._solution(terms)] * count
+        return tuple(rows)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a delta is immutable: cannot set {name!r}")

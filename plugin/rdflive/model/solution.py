@@ -50,6 +50,7 @@ class Solution(tuple[Any, ...]):
     labels: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """The place of each variable, by its name."""
     _names: ClassVar[tuple[str, ...]] = ()
+    _places: ClassVar[dict[str, int]] = {}  # behind labels, and quicker
 
     origin: Origin | None = None
     """Where the solution came from when it appeared; None unless `provenance=True` asked for it."""
@@ -75,7 +76,7 @@ class Solution(tuple[Any, ...]):
                 return _item(self, key)
             except TypeError:  # neither place nor slice
                 pass
-        place = self.labels.get(str(key))  # rdflib's Variable has not the hash of its text
+        place = self._places.get(str(key))  # a Variable of rdflib has not the hash of its text
         if place is None:
             raise KeyError(self._unknown(str(key)))
         return _item(self, place)
@@ -165,7 +166,7 @@ def _row_type(names: tuple[str, ...]) -> type[Solution]:
     # Python normalises the names in a program: row.é is composed also where the query has it decomposed
     spelled = {normalize("NFKC", name): place for name, place in labels.items()} | labels
     members = {name: getters[place] for name, place in spelled.items() if not _is_own(name)}
-    own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names}
+    own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names, "_places": labels}
     return type("Solution", (Solution,), members | own)
 
 
@@ -183,16 +184,15 @@ def _marked_type(row: type[Solution]) -> type[Solution]:
     return type("Solution", (row,), {})  # without slots, so that it has a __dict__
 
 
-def _make(row: type[Solution], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
-    if origin is None and expires is None:
-        return _new(row, terms)
+def _marked(row: type[Solution], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
     made = _new(_marked_type(row), terms)
     vars(made).update(origin=origin, expires=expires)
     return made
 
 
 def _restored(names: tuple[str, ...], terms: Terms, origin: Origin | None, expires: Any) -> Solution:
-    return _make(_row_type(names), terms, origin, expires)
+    made: Solution = Header("SELECT", names).solution(terms, origin, expires)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,4 +237,8 @@ class Header:
         convert = self.convert
         if convert is not None:
             terms = tuple([None if term is None else convert(term) for term in terms])
-        return terms if self.form == "CONSTRUCT" else _make(self.row, terms, origin, expires)
+        if self.form == "CONSTRUCT":
+            return terms
+        if origin is None and expires is None:  # nearly always
+            return _new(self.row, terms)
+        return _marked(self.row, terms, origin, expires)
