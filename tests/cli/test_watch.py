@@ -86,7 +86,7 @@ def test_a_variable_may_be_called_as_a_method_of_rows(
 ) -> None:
     """The warning about such names is for programs that read attributes."""
     assert watch(query="SELECT (COUNT(*) AS ?count) { ?s ?p ?o } # of watch") == 0
-    assert '+ ?count="2"' in capsys.readouterr().out
+    assert '+ "2"' in capsys.readouterr().out
     assert caplog.records == []
 
 
