@@ -32,7 +32,7 @@ from rdflive.errors import (
     UnsupportedStoreError,
     WaitError,
 )
-from rdflive.model import Batch, Change, Delta, Origin, Quad, Solution
+from rdflive.model import Answers, Batch, Change, Delta, Origin, Quad, Solution
 from rdflive.plugins import hookspecs
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
@@ -43,6 +43,7 @@ from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [
     "ALGORITHMS",
+    "Answers",
     "Batch",
     "Budget",
     "BudgetError",

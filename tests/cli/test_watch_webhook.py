@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cli import ON_DATA, watch
+from support.cli import ON_DATA, printed, watch
 from support.effort import DEEP, drawn_from
 from support.sinks import Receiver, Request, receiving
 
@@ -38,7 +38,7 @@ def test_each_delta_is_posted(
     request = receiver.requests[1]
     signature = hmac.new("gehëim".encode(), request.key.encode() + b"." + request.body, hashlib.sha256)
     assert request.headers["X-Rdflive-Signature"] == f"sha256={signature.hexdigest()}"
-    assert capsys.readouterr().out == ""
+    assert printed(capsys) == ""
 
 
 def test_runs_without_a_name_share_no_keys(receiver: Receiver) -> None:

@@ -16,12 +16,71 @@ GUARDS = ("server/sparql/test_guards.py",)
 CHANGE_LOG = ("server/test_change_log.py",)
 ANSWER = ("client/test_answer.py",)
 RECONNECTING = ("client/test_reconnecting.py",)
+SHOWN = ("first_contact/test_shown.py",)
+PREFIXES = ("first_contact/test_prefixes.py",)
+COMMAND_LINE = ("first_contact/test_command_line.py",)
 BAD_INPUT = ("cli/test_watch_bad_input.py",)
 STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "the prefixes of the graph come before those of the query",
+        "rdflive/syntax/prefixes.py",
+        "return {**self._bound(), **given, **declared_prefixes(self._query)}",
+        "return {**declared_prefixes(self._query), **given, **self._bound()}",
+        SHOWN,
+    ),
+    Fault(
+        "a term reaches a terminal as it is",
+        "rdflive/model/term_text.py",
+        "text = to_printable(_written(term, self._short, bare=True))",
+        "text = _written(term, self._short, bare=True)",
+        SHOWN,
+    ),
+    Fault(
+        "a term is HTML of the page that shows it",
+        "rdflive/model/tables.py",
+        """return f'<{tag} style="{style}">{escape(to_printable(text))}</{tag}>'""",
+        """return f'<{tag} style="{style}">{to_printable(text)}</{tag}>'""",
+        SHOWN,
+    ),
+    Fault(
+        "showing a subscription takes the deltas of its iterator",
+        "rdflive/delivery/base.py",
+        "self._mailboxes[mailbox] = self._now()",
+        "mailbox = self._untaken.pop() if self._untaken else mailbox",
+        SHOWN,
+    ),
+    Fault(
+        "the first rows are those that are found first, whatever their order",
+        "rdflive/engine/query.py",
+        "first = islice(rows, most) if self._sorter is None else nsmallest(most, rows, key=self._sorter)",
+        "first = islice(rows, most)",
+        SHOWN,
+    ),
+    Fault(
+        "whole terms are printed with what steers a terminal",
+        "rdflive/model/term_text.py",
+        'return to_printable(_written(term, lambda iri: f"<{iri}>", bare=False))',
+        'return _written(term, lambda iri: f"<{iri}>", bare=False)',
+        PREFIXES,
+    ),
+    Fault(
+        "an edited file is read while it is written",
+        "rdflive/cli/edited.py",
+        "if self._state() == now:",
+        "if quads is not None:",
+        COMMAND_LINE,
+    ),
+    Fault(
+        "blank nodes that look alike are one",
+        "rdflive/cli/blank_nodes.py",
+        "numbers[colours[node]] += 1",
+        "pass",
+        COMMAND_LINE,
+    ),
     Fault(
         "a row is not read by a Variable",
         "rdflive/model/solution.py",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+import pytest
 
 from rdflive.cli import main
 
@@ -38,5 +41,16 @@ def write_example() -> None:
 
 
 def watch(*options: str, data: str = "data.ttl", query: str = "q.rq", changes: str = "c.rdfp") -> int:
-    """Run `rdflive watch` in this process on the files of the working folder."""
-    return main(["watch", *data.split(), "--query", query, "--changes", changes, *options])
+    """Run `rdflive watch` in this process on the files of the working folder; text has whole terms."""
+    full = [] if "--to" in options else ["--full"]
+    return main(["watch", *data.split(), "--query", query, "--changes", changes, *full, *options])
+
+
+def uncounted(text: str) -> str:
+    """Take the numbers of commits from lines, and what is said of an empty answer."""
+    return re.sub(r"^#\S+  (?:no solutions\n)?", "", text, flags=re.MULTILINE)
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    """Give what was printed, without the numbers of commits."""
+    return uncounted(capsys.readouterr().out)

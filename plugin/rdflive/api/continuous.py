@@ -94,6 +94,7 @@ def register(
             on_error=on_error,
             regime=regime_of(entailment, rules, strategy, None),
             provenance=False,
+            init_ns=initNs,
             budget=None,
         )
 

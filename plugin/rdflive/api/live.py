@@ -141,6 +141,7 @@ def subscribe(
             on_error=on_error,
             regime=regime,
             provenance=provenance,
+            init_ns=initNs,
             budget=budget,
         )
 
@@ -209,7 +210,7 @@ def install() -> None:
 
     >>> install()
     >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
-    []
+    <Answers: false>
     """
     for method in (subscribe, batch):
         setattr(rdflib.Graph, method.__name__, method)

@@ -25,6 +25,7 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter
+from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
 from rdflive.time.opening import Source, Windowing
@@ -113,6 +114,7 @@ def open_subscription(
     on_error: OnError,
     regime: Regime | None,
     provenance: bool,
+    init_ns: Mapping[str, Any] | None,
     budget: Budget | None,
 ) -> Subscription:
     """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
@@ -143,6 +145,7 @@ def open_subscription(
                 regime=regime,
                 provenance=provenance,
                 windowed=windows.windowed(plan, adapter),
+                prefixes=Prefixes(plan.query.text, init_ns, graph),
                 budget=budget,
             )
             undo.callback(subscription.close)

@@ -13,11 +13,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, serve, thresholds, watch
-from rdflive.cli.outputs import STDOUT
+from rdflive.cli import explain, match, once, serve, thresholds, watch
+from rdflive.cli.completion import SHELLS, PrintCompletion
+from rdflive.cli.outputs import STDOUT, reason
 from rdflive.cli.parser import Parser
 from rdflive.cli.serve_options import add_serve_options
-from rdflive.cli.watch_options import add_watch_options
+from rdflive.cli.watch_options import add_query_options, add_watch_options
 
 if TYPE_CHECKING:
     # generic for type checkers only
@@ -29,12 +30,36 @@ _BAD_INPUT: Final = 2
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 _CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
 
-_WATCH: Final = """\
-Load DATA, subscribe to the query, replay the changes, and send on what each one adds to and removes from
-the answer. One entry of the feed (a transaction of RDF Patch, a line of signed N-Quads) is one commit.
+_QUERY: Final = """\
+Load DATA, or ask a server, and print the answer of the query: what `rdflive watch` begins with.
 
-  --to text     a table on a terminal, else a line for each solution that begins with + or -
+  --to table   columns
+  --to text    a line for each solution
+  --to ndjson  a line of JSON for each solution, as in SPARQL 1.1 Query Results JSON
+  --to csv     SPARQL 1.1 Query Results CSV
+  --to patch   the triples of a CONSTRUCT query as RDF Patch
+
+Prefixes that DATA or the store declare may be used in the query, and are used in tables and lines."""
+
+_QUERY_EXAMPLES: Final = """\
+examples:
+  rdflive query railway.ttl --query 'SELECT ?train { ?train a :Train }'
+  rdflive query railway.ttl railway_schema.ttl --query vehicles.rq --entail rdfs --to csv
+  rdflive query --store-path railway.db --query delayed.rq
+  rdflive query http://127.0.0.1:8000 --query delayed.rq --to ndjson"""
+
+_WATCH: Final = """\
+Load DATA, subscribe to the query, and send on what each commit adds to and removes from the answer.
+
+  --changes FILE   replays a change feed: one entry (a transaction of RDF Patch, a line of signed N-Quads) is
+                   one commit
+  no --changes     follows DATA as it is edited: each edit is one commit, until Ctrl-C
+  http://server/   in place of DATA follows a server (`rdflive serve`), until Ctrl-C
+
+  --to text     a line for each solution, with the number of the commit: #7  + :T101 :Dunes
+  --to table    the same in columns
   --to ndjson   a line of JSON for each delta
+  --to csv      a line for each solution, with the number of the commit, and + or -
   --to patch    the triples of a CONSTRUCT query as RDF Patch, which is a change feed itself
   --to sse      server-sent events, for any number of clients
   --to webhook  a POST of JSON for each delta, at least once, with an Idempotency-Key
@@ -46,6 +71,8 @@ _WATCH_EXAMPLES: Final = """\
 examples:
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --pace 0.3
   rdflive watch base.nt.gz --query 'SELECT ?s { ?s a <http://e/Train> }' --changes changes.rdfp --follow
+  rdflive watch railway.ttl --query delayed.rq
+  rdflive watch http://127.0.0.1:8000 --query delayed.rq --to table
   zcat changes.rdfp.gz | rdflive watch base.nt.gz --query trains.rq --changes -
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --to sse --listen 127.0.0.1:8000
   rdflive watch railway.ttl --query delayed.rq --changes railway.rdfp --store-path railway.db \\
@@ -121,7 +148,10 @@ event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130.
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give the exit code: 0, 2 for bad input, 130 after Ctrl-C, 141 for a closed pipe."""
     _open_streams()
-    args = _parser().parse_args(arguments)
+    try:
+        args = _parser().parse_args(arguments)
+    except rdflive.RdfliveError as error:  # an extra that is not installed
+        return _fail(str(error))
     # An ill-typed literal ("x"^^xsd:integer) is valid RDF; rdflib logs a traceback for each.
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     # programs read UTF-8 whatever the locale says; a terminal has an encoding of its own
@@ -142,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename == STDOUT:
             _drop_output()
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _fail(reason(error))
     return 0
 
 
@@ -172,7 +202,11 @@ def _parser() -> Parser:
         epilog="`rdflive COMMAND --help` shows the options of a command, with examples.",
     )
     parser.add_argument("--version", action="version", version=f"rdflive {_version()}")
+    parser.add_argument(
+        "--completion", action=PrintCompletion, choices=SHELLS, help="print the completion script of a shell"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_query(commands)
     _add_watch(commands)
     _add_serve(commands)
     _add_explain(commands)
@@ -201,11 +235,16 @@ def _add(
     return command
 
 
+def _add_query(commands: _Commands) -> None:
+    command = _add(commands, "query", "print the answer of a query, once", _QUERY, _QUERY_EXAMPLES, once.run)
+    add_query_options(command)
+
+
 def _add_watch(commands: _Commands) -> None:
     command = _add(
         commands,
         "watch",
-        "replay changes and print how an answer changes",
+        "print how an answer changes, as a feed, files or a server do",
         _WATCH,
         _WATCH_EXAMPLES,
         watch.run,
@@ -246,6 +285,7 @@ def _add_match(commands: _Commands) -> None:
         "--background", metavar="FILE", action="append", help="an RDF file whose triples join every event"
     )
     command.add_argument("--format", choices=match.FORMATS, default="text", help="default: %(default)s")
+    command.add_argument("--full", action="store_true", help="write whole terms in text, without prefixes")
     command.add_argument(
         "--workers",
         metavar="N",

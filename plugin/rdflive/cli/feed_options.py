@@ -20,12 +20,11 @@ _LONGEST_PACE: Final = 86_400.0
 _SNAPSHOTS: Final = (".nt", ".nq", ".nt.gz", ".nq.gz")
 
 
-def add_feed_options(group: argparse._ArgumentGroup, *, required: bool) -> None:
+def add_feed_options(group: argparse._ArgumentGroup) -> None:
     """Declare the options of the change feed."""
     add = group.add_argument
     add(
         "--changes",
-        required=required,
         metavar="FILE|-",
         help="the change feed, also .gz; - is standard input",
     )

@@ -17,7 +17,7 @@ __all__ = ["check_distinct"]
 
 _READ: Final = ("data", "entail", "query", "snapshot", "mapping", "changes")
 _WRITTEN: Final = ("out", "dead_letters", "resume")
-_PRINTED: Final = ("text", "ndjson", "patch")
+_PRINTED: Final = ("text", "table", "ndjson", "csv", "patch")
 """The targets that write to standard output where no file is named."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import rdflib
@@ -13,8 +14,9 @@ from rdflive.api.matching import Match, match
 from rdflive.cli.load import load
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import read_query
-from rdflive.cli.texts import to_ntriples
+from rdflive.model import TermWriter, to_ntriples
 from rdflive.sinks.ndjson import solution_text
+from rdflive.syntax.prefixes import own_prefixes, usual_prefixes
 
 __all__ = ["FORMATS", "run", "to_lines", "to_ndjson"]
 
@@ -23,21 +25,26 @@ def run(args: argparse.Namespace) -> None:
     """Match, and print what each event gives as soon as it is found."""
     query = read_query(args.query)
     background = None
+    prefixes = usual_prefixes()
     if args.background:
         dataset = rdflib.Dataset(default_union=True)
         load(dataset, args.background)
         background = rdflib.Graph()
         for triple in dataset.triples((None, None, None)):
             background.add(triple)
+        prefixes |= own_prefixes(dataset)
     with query.placed():
         found = match(
             query.text,
             args.events,
             background=background,
             workers=args.workers,
-            initNs=dict(rdflib.Graph().namespaces()),
+            initNs=prefixes,
         )
-    write = FORMATS[args.format]
+    write: Callable[[Match], list[str]] = to_ndjson
+    if args.format == "text":
+        term_writer = to_ntriples if args.full else TermWriter(prefixes | query.prefixes())
+        write = partial(to_lines, write=term_writer)
     with naming(STDOUT):
         for one in found:
             for line in write(one):
@@ -47,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
                 print(end="", flush=True)
 
 
-def to_lines(found: Match) -> list[str]:
+def to_lines(found: Match, write: Callable[[Any], str] = to_ntriples) -> list[str]:
     """Write each solution as a line behind the number and the name of its event.
 
     >>> from rdflive.model import Header
@@ -55,13 +62,13 @@ def to_lines(found: Match) -> list[str]:
     >>> to_lines(found)
     ['7 <http://e/g> ?x="1"^^<http://www.w3.org/2001/XMLSchema#integer>']
     """
-    head = str(found.number) if found.name is None else f"{found.number} {to_ntriples(found.name)}"
+    head = str(found.number) if found.name is None else f"{found.number} {write(found.name)}"
     if found.answer is not None:
         return [f"{head} {json.dumps(found.answer)}"]
     if found.triples:
-        return [f"{head} {' '.join(map(to_ntriples, triple))} ." for triple in found.triples]
+        return [f"{head} {' '.join(map(write, triple))} ." for triple in found.triples]
     return [
-        " ".join([head, *(f"?{name}={to_ntriples(term)}" for name, term in solution.asdict().items())])
+        " ".join([head, *(f"?{name}={write(term)}" for name, term in solution.asdict().items())])
         for solution in found.solutions
     ]
 
@@ -79,4 +86,4 @@ def to_ndjson(found: Match) -> list[str]:
     return [f'{head}"solutions": [{", ".join(map(solution_text, solutions))}]}}'] if found else []
 
 
-FORMATS: Final[dict[str, Callable[[Match], list[str]]]] = {"text": to_lines, "ndjson": to_ndjson}
+FORMATS: Final = ("text", "ndjson")

@@ -15,18 +15,18 @@ _LISTED: Final = 3
 """So many DATA files are named; more are counted."""
 
 
-def introduce(args: argparse.Namespace, query: str, form: FeedFormat) -> None:
+def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> None:
     """Say what is watched, on a terminal, and what will not be gone on with in the next run."""
     if sys.stderr.isatty():
         print(_introduction(args, query, form), file=sys.stderr)
     source = _source(args)
-    if args.store_path is not None and feed_name(args) is None:
+    if args.store_path is not None and form is not None and feed_name(args) is None:
         print(
             f"{source} is not resumed: the next run applies all that it is sent; with --feed-name NAME "
             "one that begins the same is gone on with behind what was read",
             file=sys.stderr,
         )
-    if args.resume is not None and args.store_path is None:
+    if args.resume is not None and args.store_path is None and form is not None:
         print(
             f"without --store-path DIR the next run loads the data anew and reads {source} from its "
             "beginning; --resume delivers the difference",
@@ -34,7 +34,7 @@ def introduce(args: argparse.Namespace, query: str, form: FeedFormat) -> None:
         )
 
 
-def _introduction(args: argparse.Namespace, query: str, form: FeedFormat) -> str:
+def _introduction(args: argparse.Namespace, query: str, form: FeedFormat | None) -> str:
     paths = [args.snapshot] if args.snapshot is not None else args.data
     loaded = ", ".join(paths) if len(paths) <= _LISTED else f"{len(paths)} files"
     store = args.store_path or ("memory" if args.store == "memory" else "Oxigraph in memory")
@@ -42,13 +42,15 @@ def _introduction(args: argparse.Namespace, query: str, form: FeedFormat) -> str
     entailed = f" and what it entails by {rules}" if rules else ""
     parts = [
         f"watching {query} on {loaded or 'no data'}{entailed}",
-        f"changes: {_source(args)} ({form.name})",
+        f"changes: {_source(args)}" + (f" ({form.name})" if form is not None else ""),
         f"store: {store}",
     ]
-    if args.follow or args.changes == STDIN or args.to == "sse":
+    if args.follow or args.changes in (None, STDIN) or args.to == "sse":
         parts.append("Ctrl-C ends")
     return "; ".join(parts)
 
 
 def _source(args: argparse.Namespace) -> str:
+    if args.changes is None:
+        return "the edits of these files"
     return "standard input" if args.changes == STDIN else str(args.changes)

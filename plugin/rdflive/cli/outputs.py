@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["STDOUT", "naming"]
+__all__ = ["STDOUT", "naming", "reason"]
 
 STDOUT: Final = "standard output"
 
@@ -28,3 +28,14 @@ def naming(path: str) -> Iterator[None]:
         if error.filename is None:
             error.filename = path
         raise
+
+
+def reason(error: Exception) -> str:
+    """Say in one line what went wrong, with the name of the file that the system could not use.
+
+    >>> reason(OSError(2, "No such file or directory", "data.ttl"))
+    'data.ttl: No such file or directory'
+    """
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

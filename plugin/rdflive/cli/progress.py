@@ -52,7 +52,7 @@ class Progress:
         time.sleep(self._pace)
 
     def resynced(self) -> None:
-        """Send what came of a snapshot."""
+        """Send what came of a snapshot, or of an edit of the data."""
         self._send_all()
 
     def _send_all(self) -> None:

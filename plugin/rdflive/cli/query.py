@@ -12,6 +12,7 @@ from rdflive.errors import PlanError, QuerySyntaxError, RdfliveError, Unsupporte
 from rdflive.model import rows_unread
 from rdflive.query.given import placed
 from rdflive.query.given import read_query as read_file
+from rdflive.syntax.prefixes import declared_prefixes, usual_prefixes
 from rdflive.syntax.tokens import tokenize
 
 __all__ = ["QueryText", "read_query"]
@@ -40,12 +41,16 @@ class QueryText:
 
     def prefixes(self) -> dict[str, str]:
         """List the prefixes that the query declares."""
-        tokens = list(tokenize(self.text))
-        return {
-            name.text.removesuffix(":"): iri.text[1:-1]
-            for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False)
-            if word.text.upper() == "PREFIX" and name.kind == "prefixed" and iri.kind == "iri"
-        }
+        return declared_prefixes(self.text)
+
+    def assumed(self) -> dict[str, str]:
+        """Give a namespace to each prefix that it uses: those of the data are not known before the load.
+
+        >>> QueryText("ASK { train:T101 a ?x }", "the query").assumed()["train"]
+        'urn:x-rdflive:prefix:train:'
+        """
+        named = {token.text.partition(":")[0] for token in tokenize(self.text) if token.kind == "prefixed"}
+        return {prefix: f"urn:x-rdflive:prefix:{prefix}:" for prefix in named} | usual_prefixes()
 
 
 def read_query(given: str) -> QueryText:

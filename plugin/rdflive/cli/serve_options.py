@@ -25,7 +25,7 @@ def add_serve_options(command: argparse.ArgumentParser) -> None:
     )
     _add_server(command.add_argument_group("the server"))
     _add_limits(command.add_argument_group("the limits of one client"))
-    add_feed_options(command.add_argument_group("a feed that the graph follows"), required=False)
+    add_feed_options(command.add_argument_group("a feed that the graph follows"))
     add_store_options(
         command.add_argument_group("the store"),
         "oxigraph where it is installed",

@@ -1,47 +1,91 @@
-"""Deltas on standard output: a table for people, plain lines for programs."""
+"""Answers and deltas on standard output: lines and tables for people, CSV for programs."""
 
 from __future__ import annotations
 
-import json
+import csv
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from rdflib.namespace import NamespaceManager
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rdflive.cli.texts import to_compact, to_ntriples, to_printable
-from rdflive.model import Delta, Origin, Solution
-from rdflive.sinks.sink import to_rdflib
+from rdflive.model import Delta, Origin, TermWriter, to_ntriples, to_printable
+from rdflive.sinks.ndjson import TRIPLE, to_json
 
-__all__ = ["TableWriter", "show_lines"]
+__all__ = ["Batch", "CsvWriter", "LineWriter", "TableWriter", "answered"]
 
-_TRIPLE: Final = ("subject", "predicate", "object")
 _ORIGIN: Final = "origin"
 _GAP: Final = 2
 _LEAST: Final = 4
 """The width that a column keeps however narrow the terminal is."""
+_ANY: Final = 100_000
+"""The width of what is no terminal: nothing is cut there."""
+
+Write: TypeAlias = Callable[[Any], str]
 
 
-def show_lines(delta: Delta) -> None:
-    """Print each solution as a line, `+ ?x=<http://e/a> ?y="b"`; an ASK query as `true` or `false`.
+class _Row(NamedTuple):
+    """A solution that came (+) or went (-), or is there: the texts of its terms in order."""
 
-    A triple of a CONSTRUCT query is written as N-Triples does, `+ <http://e/a> <http://e/p> "b" .`
-    A solution that is known to be inferred ends with the rules, `# inferred by rdfs2, rdfs9`.
+    sign: str
+    texts: list[str]
+    mark: str | None
+    """That it was inferred, and by which rules; empty if it was not, None where it cannot be told."""
+
+
+class Batch(NamedTuple):
+    """What is shown together: the rows of a delta, or those of an answer."""
+
+    commit: str
+    names: tuple[str, ...]
+    form: str
+    rows: list[_Row]
+    word: str | None
+    """What is shown where there are no rows: the answer of an ASK query, or that there is none."""
+
+
+class LineWriter:
+    """Prints each solution as a line, `#7  + :T101 :Dunes`, in colour on a terminal.
+
+    The commit is in front where there is one. Unbound variables are UNDEF. With `full` terms are written as
+    N-Triples does, and triples end with a dot. A solution that is known to be inferred ends with the rules.
     """
-    if delta.answer is not None:
-        print(json.dumps(delta.answer), flush=True)
-        return
-    for sign, row in _rows(delta, lambda _, term: to_ntriples(term)):
-        if not delta.names and row.names == _TRIPLE:
-            print(sign, *row.texts, ".")
+
+    def __init__(self, *, full: bool = False) -> None:
+        self._full = full
+        self._console = Console(highlight=False, soft_wrap=True) if sys.stdout.isatty() else None
+
+    def __call__(self, delta: Delta) -> None:
+        """Print a delta."""
+        self.show(_changed(delta, self.texts(delta.prefixes)))
+
+    def texts(self, prefixes: dict[str, str]) -> Write:
+        """Give what writes terms."""
+        return to_ntriples if self._full else TermWriter(prefixes)
+
+    def show(self, batch: Batch) -> None:
+        """Print rows."""
+        head = f"{batch.commit}  " * bool(batch.commit)
+        if batch.word is not None:
+            self._print(f"{head}{batch.word}", _STYLES.get(batch.word, "dim"))
+        end = ["."] if self._full and batch.form == "CONSTRUCT" else []
+        for row in batch.rows:
+            mark = [f"# {row.mark}"] if row.mark else []
+            sign = [row.sign] if row.sign else []
+            self._print(head + " ".join([*sign, *row.texts, *end, *mark]), _STYLES.get(row.sign, ""))
+        sys.stdout.flush()
+
+    def _print(self, line: str, style: str) -> None:
+        if self._console is None:
+            print(line)
         else:
-            pairs = [f"?{name}={text}" for name, text in zip(row.names, row.texts, strict=True)]
-            print(sign, *pairs, *[f"# {row.mark}"] * bool(row.mark))
-    sys.stdout.flush()
+            self._console.print(Text(line, style=style))
+
+
+_STYLES: Final = {"+": "green", "-": "red", "true": "green", "false": "red"}
 
 
 class TableWriter:
@@ -51,51 +95,136 @@ class TableWriter:
     the last column tells it.
     """
 
-    def __init__(self, namespaces: NamespaceManager) -> None:
-        self._console = Console(highlight=False)
-        self._namespaces = namespaces
+    def __init__(self, *, full: bool = False) -> None:
+        self._full = full
+        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else _ANY)
         self._titles: list[str] = []
         self._widths: list[int] = []
         self._is_new = True
 
     def __call__(self, delta: Delta) -> None:
         """Print a delta."""
-        commit = "start" if delta.initial else str(delta.sequence)
-        if delta.answer is not None:
-            style = "green" if delta.answer else "red"
-            self._console.print(Text.assemble(f"{commit:>6}  ", (json.dumps(delta.answer), style)))
-        elif not delta:
-            self._console.print(Text(f"{commit:>6}  no solutions", style="dim"))
-        else:
-            self._print_rows(delta, commit)
+        self.show(_changed(delta, self.texts(delta.prefixes)))
 
-    def _print_rows(self, delta: Delta, commit: str) -> None:
-        cut = self._console.width + 1  # whatever is longer gets its ellipsis all the same
-        rows = _rows(delta, lambda _, term: to_compact(term, self._namespaces)[:cut])
-        names = delta.names or rows[0][1].names
-        marked = rows[0][1].mark is not None
+    def texts(self, prefixes: dict[str, str]) -> Write:
+        """Give what writes terms."""
+        # whatever is longer than a line gets its ellipsis all the same
+        return to_ntriples if self._full else TermWriter(prefixes, most=self._console.width + 1)
+
+    def show(self, batch: Batch) -> None:
+        """Print rows; without a commit they have no signs either."""
+        if batch.word is not None:
+            head = f"{batch.commit:>6}  " * bool(batch.commit)
+            self._console.print(Text.assemble(head, (batch.word, _STYLES.get(batch.word, "dim"))))
+        else:
+            self._print_rows(batch)
+        sys.stdout.flush()
+
+    def _print_rows(self, batch: Batch) -> None:
+        marked = batch.rows[0].mark is not None
         if self._is_new:
-            self._titles = [f"?{name}" if delta.names else name for name in names] + [_ORIGIN] * marked
+            titles = TRIPLE if batch.form == "CONSTRUCT" else [f"?{name}" for name in batch.names]
+            self._titles = [*titles, *[_ORIGIN] * marked]
             self._widths = [cell_len(title) for title in self._titles]
-        cells = [(sign, [*row.cells(names), *[row.mark or ""] * marked]) for sign, row in rows]
-        for _, texts in cells:
+        cells = [
+            ["" if text == "UNDEF" else text for text in row.texts] + [row.mark or ""] * marked
+            for row in batch.rows
+        ]
+        for texts in cells:
             # never narrower again, so that what scrolls by stays in its columns
             self._widths = list(map(max, self._widths, map(cell_len, texts)))
-        table = self._table(headed=self._is_new)
-        for sign, texts in cells:
-            table.add_row(commit, sign, *map(Text, texts), style="green" if sign == "+" else "red")
+        commit, signed = batch.commit, bool(batch.commit)
+        table = self._table(headed=self._is_new, signed=signed)
+        for row, texts in zip(batch.rows, cells, strict=True):
+            table.add_row(*[commit, row.sign] * signed, *map(Text, texts), style=_STYLES.get(row.sign, ""))
             commit = ""  # once per delta
         self._console.print(table)
         self._is_new = False
 
-    def _table(self, *, headed: bool) -> Table:
+    def _table(self, *, headed: bool, signed: bool) -> Table:
         table = Table(box=None, show_header=headed, padding=(0, _GAP, 0, 0), header_style="bold")
-        table.add_column("commit", width=6, justify="right")
-        table.add_column("±", width=1)
-        room = self._console.width - (6 + _GAP) - (1 + _GAP) - _GAP * len(self._widths)
+        room = self._console.width - _GAP * len(self._widths)
+        if signed:
+            table.add_column("commit", width=6, justify="right")
+            table.add_column("±", width=1)
+            room -= (6 + _GAP) + (1 + _GAP)
         for title, width in zip(self._titles, _fit(self._widths, room), strict=True):
             table.add_column(title, width=width, no_wrap=True, overflow="ellipsis")
         return table
+
+
+class CsvWriter:
+    """Prints the values that SPARQL 1.1 Query Results CSV has, in front the commit and + or -.
+
+    Its first line names the columns. What is unbound is empty; language and datatype are left out.
+    """
+
+    def __init__(self) -> None:
+        self._csv = csv.writer(sys.stdout, lineterminator="\n")
+        self._is_new = True
+
+    def __call__(self, delta: Delta) -> None:
+        """Print a delta."""
+        self.show(_changed(delta, _value))
+
+    def texts(self, _: dict[str, str]) -> Write:
+        """Give what writes terms."""
+        return _value
+
+    def show(self, batch: Batch) -> None:
+        """Print rows."""
+        is_ask, signed = batch.form == "ASK", bool(batch.commit)
+        commit = [batch.commit.lstrip("#")] * signed
+        if self._is_new:
+            names = ["answer"] if is_ask else TRIPLE if batch.form == "CONSTRUCT" else batch.names
+            self._csv.writerow([*["commit", "change"][: 1 if is_ask else 2] * signed, *names])
+            self._is_new = False
+        if is_ask:
+            self._csv.writerow([*commit, batch.word])
+        self._csv.writerows([*commit, *[row.sign] * signed, *row.texts] for row in batch.rows)
+        sys.stdout.flush()
+
+
+def answered(delta: Delta, rows: Iterable[Any], write: Write, *, ordered: bool) -> Batch:
+    """Make what is shown of a whole answer, which `delta` holds; `ordered` leaves the rows in their order."""
+    return _batch("", delta, _rows("", rows, write, ordered=ordered))
+
+
+def _changed(delta: Delta, write: Write) -> Batch:
+    """Write what went, then what came, each sorted: equal runs print equal text."""
+    native = delta.native
+    rows = _rows("-", native.removed, write) + _rows("+", native.added, write)
+    merged = f"{delta.first_sequence}-" * (delta.first_sequence != delta.sequence)
+    return _batch(f"#{merged}{delta.sequence}", delta, rows)
+
+
+def _batch(commit: str, delta: Delta, rows: list[_Row]) -> Batch:
+    if delta.answer is not None:
+        return Batch(commit, (), delta.form, [], str(delta.answer).lower())
+    word = None if rows else "no solutions" if delta.initial else "no change"
+    return Batch(commit, delta.names, delta.form, rows, word)
+
+
+def _rows(sign: str, solutions: Iterable[Any], write: Write, *, ordered: bool = False) -> list[_Row]:
+    rows = [_Row(sign, list(map(write, row)), _mark(getattr(row, "origin", None))) for row in solutions]
+    return rows if ordered else sorted(rows, key=lambda row: row.texts)
+
+
+def _value(term: Any) -> str:
+    """Give the value of a term as CSV has it."""
+    if term is None:
+        return ""
+    shown = to_json(term)
+    if shown["type"] == "triple":
+        return to_ntriples(term)
+    return f"_:{shown['value']}" if shown["type"] == "bnode" else str(shown["value"])
+
+
+def _mark(origin: Origin | None) -> str | None:
+    if origin is None:
+        return None
+    by = f" by {', '.join(origin.rules)}" if origin.rules else ""
+    return to_printable(f"inferred{by}") if origin.inferred else ""
 
 
 def _fit(widths: list[int], room: int) -> list[int]:
@@ -108,48 +237,3 @@ def _fit(widths: list[int], room: int) -> list[int]:
     while sum(min(width, limit) for width in widths) > room and limit > _LEAST:
         limit -= 1
     return [min(width, limit) for width in widths]
-
-
-class _Row(NamedTuple):
-    """The bound names of a solution, and how their values are written."""
-
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-    mark: str | None
-    """That it was inferred, and by which rules; empty if it was not, None where it cannot be told."""
-
-    def cells(self, names: Sequence[str]) -> list[str]:
-        """Put the values under names, some of which may be unbound."""
-        bound = dict(zip(self.names, self.texts, strict=True))
-        return [bound.get(name, "") for name in names]
-
-
-def _rows(delta: Delta, write: Callable[[str, Any], str]) -> list[tuple[str, _Row]]:
-    """Write what went, then what came, each sorted: equal runs print equal text."""
-
-    def row(solution: Any) -> _Row:
-        pairs = _pairs(solution)
-        origin = solution.origin if isinstance(solution, Solution) else None
-        texts = tuple(write(name, to_rdflib(term)) for name, term in pairs)
-        return _Row(tuple(name for name, _ in pairs), texts, _mark(origin))
-
-    native = delta.native
-    return [
-        (sign, shown)
-        for sign, solutions in (("-", native.removed), ("+", native.added))
-        for shown in sorted(map(row, solutions), key=lambda shown: (shown.texts, shown.names))
-    ]
-
-
-def _mark(origin: Origin | None) -> str | None:
-    if origin is None:
-        return None
-    by = f" by {', '.join(origin.rules)}" if origin.rules else ""
-    return to_printable(f"inferred{by}") if origin.inferred else ""
-
-
-def _pairs(solution: Any) -> list[tuple[str, Any]]:
-    """Name what is bound, also the parts of a triple."""
-    if isinstance(solution, Solution):
-        return list(solution.asdict().items())
-    return list(zip(_TRIPLE, solution, strict=True))

@@ -14,6 +14,7 @@ import rdflib
 from rdflive.api.target import GraphTarget
 from rdflive.cli.load import load, open_dataset
 from rdflive.errors import RdfliveError
+from rdflive.syntax.prefixes import own_prefixes
 
 __all__ = ["RESERVED_NAME", "load_once", "opened"]
 
@@ -91,9 +92,7 @@ def load_once(
 
 def _prefixes(dataset: rdflib.Dataset) -> str:
     """Write the prefixes that files have declared, which no store of Oxigraph keeps."""
-    known = dict(rdflib.Graph().namespaces())
-    bound = {prefix: str(name) for prefix, name in dataset.namespaces() if known.get(prefix) != name}
-    return json.dumps(bound)
+    return json.dumps(own_prefixes(dataset))
 
 
 def _tell_loaded(loaded: Sequence[str], paths: Sequence[str], store_path: str) -> None:

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TextIO, TypeAlias
 
-import rdflib
-
 from rdflive.cli.out_file import open_out
 from rdflive.cli.outputs import STDOUT, naming
-from rdflive.cli.show import TableWriter, show_lines
+from rdflive.cli.show import CsvWriter, LineWriter, TableWriter
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 from rdflive.sinks import NdjsonSink, PatchSink, SseSink, WebhookSink
@@ -24,7 +22,7 @@ Target: TypeAlias = Callable[[Delta], object]
 
 
 @contextmanager
-def open_target(args: argparse.Namespace, dataset: rdflib.Dataset) -> Iterator[Target]:
+def open_target(args: argparse.Namespace) -> Iterator[Target]:
     """Open the sink, and close it at the end."""
     match args.to:
         case "ndjson":
@@ -40,9 +38,12 @@ def open_target(args: argparse.Namespace, dataset: rdflib.Dataset) -> Iterator[T
         case "webhook":
             with closing(_webhook(args)) as webhook:
                 yield webhook
+        case "csv":
+            yield _naming(None, CsvWriter())
+        case "table":
+            yield _naming(None, TableWriter(full=args.full))
         case _:
-            show = TableWriter(dataset.namespace_manager) if sys.stdout.isatty() else show_lines
-            yield _naming(None, show)
+            yield _naming(None, LineWriter(full=args.full))
 
 
 def _naming(path: str | None, send: Target) -> Target:

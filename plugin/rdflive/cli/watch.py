@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import threading
@@ -12,6 +13,7 @@ import rdflib
 
 import rdflive
 from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.edited import EditedFiles
 from rdflive.cli.entail_options import entailment_options
 from rdflive.cli.explain import folded
 from rdflive.cli.notes import introduce
@@ -19,12 +21,13 @@ from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.targets import open_target
-from rdflive.cli.texts import to_printable
-from rdflive.cli.watch_options import check_options
+from rdflive.cli.watch_options import check_options, is_url
+from rdflive.client.subscription import RemoteSubscription
 from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
+from rdflive.model import to_printable
 
-__all__ = ["run"]
+__all__ = ["check_query", "entailed_options", "run", "subscribed_there"]
 
 _LOOKS: Final = 0.5
 """Seconds between two looks for more at the end of a file."""
@@ -34,14 +37,20 @@ def run(args: argparse.Namespace) -> None:
     """Load, subscribe, replay and send; what is wrong with the command is found before the load."""
     query = read_query(args.query)
     check_options(args, query.form())
-    _check(query)
-    entailed = _entailed(query, args)
+    check_query(query)
+    if any(map(is_url, args.data)):
+        _follow_server(args, query)
+        return
+    entailed = entailed_options(query, args)
+    if args.changes is None:
+        _follow_data(args, query, entailed)
+        return
     form = format_of(args)
     for path in filter(None, (args.changes, args.snapshot)):
         check_readable(path)
     with (
         opened(args.store, args.store_path, union=args.union) as dataset,
-        open_target(args, dataset) as send,
+        open_target(args) as send,
     ):
         introduce(args, query.source, form)
         name = feed_name(args)
@@ -63,12 +72,40 @@ def run(args: argparse.Namespace) -> None:
                 threading.Event().wait()
 
 
+def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str, Any]) -> None:
+    """Follow the files themselves, as they are edited."""
+    with opened(args.store, None, union=args.union) as dataset, open_target(args) as send:
+        introduce(args, query.source, None)
+        files = EditedFiles(dataset, args.data, _LOOKS)
+        files.load()
+        with _subscribed(dataset, query, args, entailed) as subscription:
+            if args.explain:
+                print(_explained(subscription), file=sys.stderr)
+            progress = Progress(subscription, send, pace=0)
+            progress.begin()
+            for _ in files.edits():
+                progress.resynced()
+
+
+def _follow_server(args: argparse.Namespace, query: QueryText) -> None:
+    """Follow a server, until it ends the subscription for good."""
+    with (
+        open_target(args) as send,
+        subscribed_there(args, query, initial=not args.no_initial) as subscription,
+    ):
+        if args.explain:
+            print(_explained(subscription), file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"watching {query.source} on {args.data[0]}; Ctrl-C ends", file=sys.stderr)
+        for delta in subscription.deltas():
+            send(delta)
+        if subscription.last_error is not None:
+            raise subscription.last_error
+
+
 def _subscribed(
     dataset: rdflib.Dataset, query: QueryText, args: argparse.Namespace, entailed: dict[str, Any]
 ) -> rdflive.Subscription:
-    for prefix, namespace in query.prefixes().items():
-        # so that the table shortens IRIs as the query does
-        dataset.bind(prefix, namespace, override=False)
     with query.placed():
         return rdflive.subscribe(
             dataset,
@@ -116,23 +153,32 @@ def _replay(
     print(progress, file=sys.stderr)
 
 
-def _explained(subscription: rdflive.Subscription) -> str:
+def _explained(subscription: rdflive.Subscription | RemoteSubscription) -> str:
     text = str(subscription.explain())
     if not sys.stderr.isatty():
         return text
     return "\n".join(folded(text, shutil.get_terminal_size().columns))
 
 
-def _check(query: QueryText) -> None:
-    """Refuse what cannot be watched before a long load.
-
-    A prefix of the data does not count: the next run on the same store loads none.
-    """
+def check_query(query: QueryText) -> None:
+    """Refuse what cannot be watched before a long load; a prefix may be one of the data."""
     with query.placed():
-        rdflive.explain(query.text, initNs=dict(rdflib.Graph().namespaces()))
+        rdflive.explain(query.text, initNs=query.assumed())
 
 
-def _entailed(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
+def subscribed_there(args: argparse.Namespace, query: QueryText, *, initial: bool) -> RemoteSubscription:
+    """Subscribe at the server whose URL is given in place of data."""
+    token = None if args.token_env is None else os.environ[args.token_env]
+    try:
+        server = rdflive.connect(args.data[0], token)
+    except ValueError as error:
+        raise RdfliveError(str(error).replace("token= instead", "--token-env instead")) from error
+    with query.placed():
+        entailment = args.entail[0] if args.entail else None
+        return server.subscribe(query.text, initial=initial, entailment=entailment)
+
+
+def entailed_options(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
     """Give the options of entailment, and refuse what cannot be answered with them before a long load.
 
     Text says where a solution came from, if a solution of the query can tell.
@@ -141,7 +187,7 @@ def _entailed(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
     if not options:
         return {}
     with query.placed():
-        if args.to == "text" and args.resume is None:
+        if args.to in ("text", "table") and getattr(args, "resume", None) is None:
             try:
                 _try(query, provenance=True, **options)
                 return {**options, "provenance": True}
@@ -154,7 +200,7 @@ def _entailed(query: QueryText, args: argparse.Namespace) -> dict[str, Any]:
 
 def _try(query: QueryText, **options: Any) -> None:
     """Subscribe to no data."""
-    rdflive.subscribe(rdflib.Dataset(), query.text, initial=False, **options).close()
+    rdflive.subscribe(rdflib.Dataset(), query.text, initial=False, initNs=query.assumed(), **options).close()
 
 
 def _advised(error: ResyncNeeded) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import Final
 
 from rdflive.cli.entail_options import STRATEGIES
@@ -17,9 +18,11 @@ from rdflive.cli.feed_options import (
 from rdflive.cli.files import check_distinct
 from rdflive.errors import RdfliveError
 
-__all__ = ["add_watch_options", "check_options"]
+__all__ = ["add_query_options", "add_watch_options", "check_options", "check_query_options", "is_url"]
 
-TARGETS: Final = ("text", "ndjson", "patch", "sse", "webhook")
+TARGETS: Final = ("text", "table", "ndjson", "csv", "patch", "sse", "webhook")
+ANSWERS: Final = ("table", "text", "ndjson", "csv", "patch")
+_NO_TRIPLES: Final = "--to patch writes triples: it needs a CONSTRUCT query, not {}"
 _LISTEN: Final = ("127.0.0.1", 8000)
 
 _ONLY: Final = {
@@ -27,19 +30,59 @@ _ONLY: Final = {
     "listen": ("sse",),
     "url": ("webhook",),
     "secret_env": ("webhook",),
+    "full": ("text", "table"),
 }
 """Options that mean something to some targets only."""
+_FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
+"""Options that mean something with --changes only."""
+_OWN: Final = ("changes", "follow", "store", "store_path", "union", "resume", "strategy")
+"""Options that mean nothing for the data of a server."""
+_URL: Final = re.compile("https?://", re.IGNORECASE)
 
 
 def add_watch_options(command: argparse.ArgumentParser) -> None:
     """Declare what `rdflive watch` takes."""
-    add = command.add_argument
-    add("data", nargs="*", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
-    add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
+    _add_question(command)
     _add_entailment(command.add_argument_group("what the data entail"))
-    add_feed_options(command.add_argument_group("the feed"), required=True)
+    add_feed_options(command.add_argument_group("the feed"))
     add_store_options(command.add_argument_group("the store"), "memory")
     _add_target(command.add_argument_group("where deltas go"))
+
+
+def add_query_options(command: argparse.ArgumentParser) -> None:
+    """Declare what `rdflive query` takes."""
+    _add_question(command)
+    _add_entailment(command.add_argument_group("what the data entail"))
+    add_store_options(command.add_argument_group("the store"), "memory")
+    group = command.add_argument_group("how the answer is written")
+    group.add_argument("--to", choices=ANSWERS, default="table", help="default: %(default)s")
+    _add_full(group)
+
+
+def is_url(path: str) -> bool:
+    """Tell the URL of a server from a file."""
+    return _URL.match(path) is not None
+
+
+def _add_question(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "data",
+        nargs="*",
+        metavar="DATA",
+        help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz; or the URL of a server",
+    )
+    add("--query", required=True, metavar="FILE_OR_TEXT", help="a file with the query, or its text")
+    add("--token-env", metavar="VARIABLE", help="the environment variable with the token for the server")
+
+
+def _add_full(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--full",
+        action="store_true",
+        default=None,
+        help="write whole terms, as N-Triples does, without prefixes",
+    )
 
 
 def _add_entailment(group: argparse._ArgumentGroup) -> None:
@@ -63,6 +106,7 @@ def _add_entailment(group: argparse._ArgumentGroup) -> None:
 def _add_target(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--to", choices=TARGETS, default="text", help="how to send deltas (default: %(default)s)")
+    _add_full(group)
     add("--out", metavar="FILE", help="write ndjson or patch to FILE, not to standard output")
     add("--listen", type=address, metavar="HOST:PORT", help="where sse is served (default: 127.0.0.1:8000)")
     add("--url", help="where webhook posts to")
@@ -75,7 +119,11 @@ def _add_target(group: argparse._ArgumentGroup) -> None:
 
 def check_options(args: argparse.Namespace, form: str) -> None:
     """Refuse options that contradict each other or the query's form; fill in what depends on others."""
-    check_feed_options(args)
+    _check_source(args)
+    if args.changes is None:
+        _check_unfed(args)
+    else:
+        check_feed_options(args)
     if args.name is not None:
         check_name("--name", args.name)
     for option, targets in _ONLY.items():
@@ -84,6 +132,7 @@ def check_options(args: argparse.Namespace, form: str) -> None:
                 f"--{option.replace('_', '-')} goes with --to {' or '.join(targets)}, not with --to {args.to}"
             )
     _check_target(args, form)
+    args.full = bool(args.full)
     if (args.resume is None) is not (args.name is None):
         raise RdfliveError(
             "--resume FILE and --name NAME go together: the file remembers subscribers by name"
@@ -92,9 +141,55 @@ def check_options(args: argparse.Namespace, form: str) -> None:
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
 
 
+def check_query_options(args: argparse.Namespace, form: str) -> None:
+    """Refuse options of `rdflive query` that contradict each other or the query's form."""
+    _check_source(args)
+    if args.full and args.to not in _ONLY["full"]:
+        raise RdfliveError(f"--full goes with --to {' or '.join(_ONLY['full'])}, not with --to {args.to}")
+    if args.to == "patch" and form != "CONSTRUCT":
+        raise RdfliveError(_NO_TRIPLES.format(form or "this one"))
+    if args.store_path is not None and args.store == "memory":
+        raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+    if args.store_path is not None and not args.data and not os.path.isdir(args.store_path):
+        raise RdfliveError(f"{args.store_path}: no such store; give DATA to load into a new one")
+    args.full = bool(args.full)
+    args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
+
+
+def _check_source(args: argparse.Namespace) -> None:
+    """Refuse options that mean nothing where the data are those of a server, or need one."""
+    urls = [path for path in args.data if is_url(path)]
+    if not urls:
+        if args.token_env is not None:
+            raise RdfliveError("--token-env goes with the URL of a server in place of DATA")
+        return
+    if len(args.data) > 1:
+        raise RdfliveError(f"{urls[0]}: a server's graph is its own; leave the other DATA out")
+    for option in _OWN:
+        if getattr(args, option, None):
+            raise RdfliveError(f"--{option.replace('_', '-')} goes with DATA of your own, not with {urls[0]}")
+    if len(set(args.entail)) > 1:
+        raise RdfliveError(f"a server entails by one rule set: give --entail once with {urls[0]}")
+    if args.token_env is not None and not os.environ.get(args.token_env):
+        raise RdfliveError(f"the environment variable {args.token_env}, the token of --token-env, is not set")
+
+
+def _check_unfed(args: argparse.Namespace) -> None:
+    """Refuse what goes with a feed only: without one DATA itself is followed."""
+    if not args.data:
+        raise RdfliveError("nothing to follow: give DATA, which is followed as it is edited, or --changes")
+    given = [option for option in _FEED if getattr(args, option)] + ["on_bad"] * (args.on_bad != "stop")
+    if given:
+        raise RdfliveError(f"--{given[0].replace('_', '-')} goes with --changes FILE")
+    if args.store_path is not None:
+        raise RdfliveError(
+            "--store-path keeps what a feed has changed: give --changes FILE, or leave it out to follow DATA"
+        )
+
+
 def _check_target(args: argparse.Namespace, form: str) -> None:
     if args.to == "patch" and form != "CONSTRUCT":
-        raise RdfliveError(f"--to patch writes triples: it needs a CONSTRUCT query, not {form or 'this one'}")
+        raise RdfliveError(_NO_TRIPLES.format(form or "this one"))
     if args.to == "webhook" and args.url is None:
         raise RdfliveError("--to webhook needs the --url to post to")
     if args.to == "sse":

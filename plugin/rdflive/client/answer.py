@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain, islice, repeat
 from typing import Any, Final, TypeVar
 
 from rdflive.client.failures import MalformedEvent
 from rdflive.feeds.json_lines import member
 from rdflive.feeds.json_terms import read_solution
 from rdflive.feeds.terms import RowError
-from rdflive.model import Delta, Header, Terms
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 
 __all__ = ["Answer"]
 
@@ -33,9 +34,9 @@ class Answer:
     False
     """
 
-    def __init__(self, members: Mapping[str, Any]) -> None:
-        """Begin with an initial message."""
-        self._header = _header(members)
+    def __init__(self, members: Mapping[str, Any], prefixes: Callable[[], Mapping[str, str]] = dict) -> None:
+        """Begin with an initial message; `prefixes` are those to show terms with."""
+        self._header = replace(_header(members), prefixes=prefixes)
         self._weights: dict[Terms, int] = {}
         self._served = _member(members, "sequence", int)
         # what is added to the server's numbers since it began to count anew, so that ours never fall
@@ -61,9 +62,14 @@ class Answer:
         """List its solutions with their weights."""
         return list(self._weights.items())
 
-    def shown(self, listed: Iterable[tuple[Terms, int]]) -> list[Any]:
+    def shown(self, listed: Iterable[tuple[Terms, int]]) -> Answers[Solution]:
         """Show solutions, each as often as its weight says."""
-        return list(chain.from_iterable(repeat(self._header.solution(terms), n) for terms, n in listed))
+        rows = (repeat(self._header.solution(terms), n) for terms, n in listed)
+        return Answers(self._header, chain.from_iterable(rows))
+
+    def glimpse(self) -> Glimpse:
+        """Take its first solutions."""
+        return Glimpse(self._header, list(islice(self._weights.items(), Glimpse.most)))
 
     def replace(self, members: Mapping[str, Any]) -> Delta | None:
         """Take an initial message; give what is different, None for nothing."""

@@ -22,7 +22,8 @@ from rdflive.delivery.base import BaseSubscription, Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
-from rdflive.model import Delta, warn_of_hidden_names
+from rdflive.model import Answers, Delta, Glimpse, Solution, warn_of_hidden_names
+from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 
 __all__ = ["OnError", "RemoteSubscription"]
 
@@ -81,7 +82,7 @@ class RemoteSubscription(BaseSubscription):
         """
         return self._following.connected
 
-    def answers(self) -> list[Any]:
+    def answers(self) -> Answers[Solution]:
         """List the answer as far as it is known here, each solution as often as it occurs.
 
         ASK gives one empty solution if true, CONSTRUCT gives triples. It is in the order of ORDER BY where
@@ -93,6 +94,10 @@ class RemoteSubscription(BaseSubscription):
         if self._sort is None:
             self._sort = ordering_of(self._question.prologue + self._question.text)
         return self._answer.shown(self._sort(listed))
+
+    def _glimpse(self) -> Glimpse:
+        with self._reading():
+            return self._answer.glimpse()
 
     def explain(self) -> ServedExplanation:
         """Ask the server how it maintains the query. Raises `ServerError`."""
@@ -148,8 +153,10 @@ class RemoteSubscription(BaseSubscription):
         self._end_iterators()
 
     def _begin(self, members: dict[str, Any]) -> None:
+        served = members.get("prefixes")
+        given = usual_prefixes() | (served if isinstance(served, dict) else {})
         try:
-            self._answer = Answer(members)
+            self._answer = Answer(members, Prefixes(self._question.prologue + self._question.text, given))
         except MalformedEvent as error:
             raise ServerError(
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from html import escape
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from rdflib import Graph
 
 from rdflive.delivery.calling import Calling
 from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
-from rdflive.errors import ClosedError
-from rdflive.model import Delta
+from rdflive.errors import ClosedError, RdfliveError
+from rdflive.model import Answers, Delta, Glimpse, Solution, to_printable
 
 __all__ = ["BaseSubscription", "Callback"]
+
+_TITLE: Final = 60
+"""Characters of the query that stand for a subscription without a name."""
+_PROLOGUE: Final = re.compile(r"(?:\s*(?:PREFIX\s+\S*:|BASE)\s*<[^<>]*>)*\s*", re.IGNORECASE)
 
 Callback: TypeAlias = Callable[[Delta], object]
 
@@ -43,6 +50,7 @@ class BaseSubscription(ABC):
         self._calling = Calling(self, on_error)
         self._delivered = 0
         self._made: ConstructedGraph | None = None
+        self._display: Display | None = None
         self._mailboxes: dict[Mailbox, int] = {}
         """The mailbox of each iterator, with the sequence number of the last commit that it does not need."""
         self._untaken: list[Mailbox] = []
@@ -61,8 +69,39 @@ class BaseSubscription(ABC):
         """True after `close`."""
 
     @abstractmethod
-    def answers(self) -> list[Any]:
+    def answers(self) -> Answers[Solution]:
         """List the answer, each solution as often as it occurs."""
+
+    def show(self) -> None:
+        """Show the first 20 solutions; in a notebook they are kept up to date, with what came and went last.
+
+        Elsewhere they are printed, once. A display is updated a few times a second at most, until the
+        subscription closes or is shown again. Raises `ClosedError`.
+        """
+        shower = notebook()
+        if shower is None:
+            print(self._glimpse())  # noqa: T201 - it is what was asked for
+            return
+        mailbox = Mailbox()
+        with self._reading():
+            self._mailboxes[mailbox] = self._now()
+        display = Display(shower, mailbox, self._html, partial(self._mailboxes.pop, mailbox, None))
+        self._display, former = display, self._display
+        if former is not None:
+            former.end()
+
+    def _repr_html_(self) -> str:
+        try:
+            return self._html(None)
+        except RdfliveError as error:
+            return f"<p>{escape(to_printable(str(error)))}</p>"
+
+    def _html(self, delta: Delta | None) -> str:
+        return self._glimpse().html(delta, self._title)
+
+    @abstractmethod
+    def _glimpse(self) -> Glimpse:
+        """Take the first solutions, without computing all of the answer where that can be avoided."""
 
     @property
     def graph(self) -> Graph:
@@ -108,7 +147,15 @@ class BaseSubscription(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name or self.query!r} {self._status}>"
+        return f"<{type(self).__name__} {self._title!r} {self._status}>"
+
+    @property
+    def _title(self) -> str:
+        """The name, or else the beginning of the query, without its prefixes."""
+        if self.name:
+            return self.name
+        text = " ".join(_PROLOGUE.sub("", self.query, 1).split())
+        return text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…"
 
     @property
     def _status(self) -> str:

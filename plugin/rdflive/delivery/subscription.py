@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -22,7 +22,7 @@ from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError
-from rdflive.model import Delta, Header
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
@@ -58,6 +58,7 @@ class Subscription(BaseSubscription):
         regime: Regime | None = None,
         provenance: bool = False,
         windowed: Windowed | None = None,
+        prefixes: Callable[[], Mapping[str, str]] = dict,
         budget: Budget | None = None,
     ) -> None:
         super().__init__(plan.query.text, callback=callback, initial=initial, name=name, on_error=on_error)
@@ -67,7 +68,7 @@ class Subscription(BaseSubscription):
         self._graph = graph
         self._regime = regime
         self._plan = plan
-        self._header = Header(plan.query.form, plan.query.names, adapter.from_native())
+        self._header = Header(plan.query.form, plan.query.names, adapter.from_native(), prefixes)
         self._windowed = windowed
         tracer = Tracer(plan, adapter.to_native) if provenance else None
         self._maker = DeltaMaker(self._header, tracer, windowed)
@@ -108,7 +109,7 @@ class Subscription(BaseSubscription):
         """True after `close`."""
         return self._closed
 
-    def answers(self) -> list[Any]:
+    def answers(self) -> Answers[Solution]:
         """List the current answer, each solution as often as it occurs (ASK: one empty one if true).
 
         It is in the order of ORDER BY. CONSTRUCT gives triples.
@@ -116,7 +117,11 @@ class Subscription(BaseSubscription):
         with self._capture.reading():
             listed = self._live().answers(self._query)
         shown = ((self._header.solution(terms), weight) for terms, weight in listed)
-        return [solution for solution, weight in shown for _ in range(weight)]
+        return Answers(self._header, (solution for solution, weight in shown for _ in range(weight)))
+
+    def _glimpse(self) -> Glimpse:
+        with self._capture.reading():
+            return Glimpse(self._header, self._live().answers(self._query, Glimpse.most))
 
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs.

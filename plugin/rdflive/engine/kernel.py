@@ -172,8 +172,11 @@ class Kernel:
         for pattern_state, walk in zip(state.patterns, walks, strict=True):
             pattern_state.walks.append((walk, state))
 
-    def solutions(self, state: SegmentState, snapshot: Snapshot) -> list[Row]:
-        """List the current solutions of a segment, from the pattern that has the fewest matches."""
+    def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
+        """List the current solutions of a segment, from the pattern that has the fewest matches.
+
+        With `most` the search ends when there are so many.
+        """
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
@@ -181,8 +184,10 @@ class Kernel:
         # A pattern that keeps nothing is read from the store.
         triples = map(pattern.triple, matches) if matches is not None else snapshot(pattern)
         rows: list[Row] = []
-        for triple in list(triples):
+        for triple in list(triples) if most is None else triples:
             walk(*triple, rows)
+            if most is not None and len(rows) >= most:
+                break
         return rows
 
     def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:

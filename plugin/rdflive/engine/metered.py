@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
-from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
 from rdflive.engine.query import QueryState, TermWeights
@@ -57,13 +56,15 @@ class MeteredQuery(QueryState):
         """Take what the segments found since the last commit, on the budget of the present one."""
         return self.meter.run(super().drain)
 
-    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
-        """List the whole answer, on the budget of an opening; rows made for that are not counted as kept."""
+    def current(
+        self, solutions: Callable[..., Iterable[Row]], most: int | None = None
+    ) -> list[tuple[Terms, int]]:
+        """List the answer on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
-            return meter.open(partial(super().current, solutions))
+            return meter.open(partial(super().current, solutions, most))
         finally:
             meter.kept_rows, meter.kept_characters = kept
 

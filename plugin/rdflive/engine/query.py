@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from heapq import nsmallest
+from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -106,8 +109,13 @@ class QueryState:
             self.operators = self._make()
         return self._name(self._run(self.operators, leaves, first=first))
 
-    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[tuple[Terms, int]]:
+    def current(
+        self, solutions: Callable[..., Iterable[Row]], most: int | None = None
+    ) -> list[tuple[Terms, int]]:
         """List the whole answer with weights, in order where the query has one.
+
+        With `most` only its first rows, so many if there are. Terms are looked up for these alone, and the
+        solutions of one pattern without DISTINCT are searched for until there are enough.
 
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.
@@ -115,14 +123,23 @@ class QueryState:
         # Distinct, Group, Slice and Closure keep their output.
         rows = getattr(self.operators[-1], "rows", None)
         if rows is not None:
-            return self._list(rows())
+            return self._list(self._cut(rows(), most))
         if self._leaf is not None:
-            return self._list(self._leaf.current(solutions))
+            # which rows are the first shows only when all are there
+            some = solutions if most is None or self._sorter else partial(solutions, most=most)
+            return self._list(self._cut(self._leaf.current(some), most))
         operators = self._make()
         try:
-            return self._list(self._run(operators, self._contents(solutions), first=True))
+            return self._list(self._cut(self._run(operators, self._contents(solutions), first=True), most))
         finally:
             _clear(operators)
+
+    def _cut(self, rows: Weights, most: int | None) -> Weights:
+        """Keep the first rows, in the order of the query."""
+        if most is None or len(rows) <= most:
+            return rows
+        first = islice(rows, most) if self._sorter is None else nsmallest(most, rows, key=self._sorter)
+        return {row: rows[row] for row in first}
 
     def clear(self) -> None:
         """Forget what the leaves and operators keep."""

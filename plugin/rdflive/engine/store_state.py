@@ -302,9 +302,12 @@ class StoreState:
             self.remove(query)
             raise
 
-    def answers(self, query: QueryState) -> list[tuple[Terms, int]]:
-        """List the whole current answer of a query with weights, in order where it has one."""
-        listed = query.current(self._solutions)
+    def answers(self, query: QueryState, most: int | None = None) -> list[tuple[Terms, int]]:
+        """List the whole current answer of a query with weights, in order where it has one.
+
+        With `most` only its first rows, so many if there are.
+        """
+        listed = query.current(self._solutions, most)
         if not self._capture.is_used:
             self._sweep()
         return listed
@@ -437,5 +440,5 @@ class StoreState:
         if not self._commits and not self._capture.is_written:
             self.dictionary.sweep()
 
-    def _solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
-        return self._owners[state][1].solutions(state)
+    def _solutions(self, state: SegmentState, most: int | None = None) -> list[tuple[int, ...]]:
+        return self._owners[state][1].solutions(state, most)

@@ -139,9 +139,9 @@ class View:
         for pattern in state.patterns:
             dictionary.drop(term for term in pattern.key if term >= 0)
 
-    def solutions(self, state: SegmentState) -> list[tuple[int, ...]]:
-        """List the current solutions of a segment."""
-        return self.kernel.solutions(state, self.snapshot)
+    def solutions(self, state: SegmentState, most: int | None = None) -> list[tuple[int, ...]]:
+        """List the current solutions of a segment; with `most` at least so many, if there are."""
+        return self.kernel.solutions(state, self.snapshot, most)
 
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""

@@ -49,8 +49,8 @@ def read_bindings(
     malformed.
 
     >>> text = '{"sequence": 7, "initial": true, "added": [{"x": {"type": "uri", "value": "urn:a"}}]}'
-    >>> list(read_bindings([Line(text, 1)], "feed", format="sparql-incremental"))
-    [Delta(initial, sequence=7, added=(Solution(x=rdflib.term.URIRef('urn:a')),), removed=())]
+    >>> print(*read_bindings([Line(text, 1)], "feed", format="sparql-incremental"))
+    #7  + <urn:a>
     """
     if format not in _READERS:
         raise ValueError(f"unknown format of bindings {format!r}; known: {', '.join(_READERS)}")

@@ -1,28 +1,35 @@
 """Values that flow: changes and batches in, solutions and deltas out."""
 
+from rdflive.model.answers import Answers, Glimpse
 from rdflive.model.change import Batch, Change, Quad
 from rdflive.model.delta import Delta
 from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hidden_names
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
+from rdflive.model.term_text import TermWriter, to_ntriples, to_printable
 from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
 
 __all__ = [
+    "Answers",
     "Batch",
     "Change",
     "Delta",
     "DirectionalString",
     "Foreign",
+    "Glimpse",
     "Header",
     "Origin",
     "Quad",
     "Solution",
     "Term",
     "TermPattern",
+    "TermWriter",
     "Terms",
     "Triple",
     "TripleTerm",
     "hidden_names",
     "rows_are_unread",
     "rows_unread",
+    "to_ntriples",
+    "to_printable",
     "warn_of_hidden_names",
 ]

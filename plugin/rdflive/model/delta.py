@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain, islice, repeat
 from typing import Any, Final, Literal
 
 from rdflive.model.solution import Header, Origin, Terms
+from rdflive.model.tables import CELL, SHOWN, Line, html_table
+from rdflive.model.term_text import TermWriter, to_printable
 
 __all__ = ["Delta"]
 
@@ -16,12 +19,14 @@ class Delta:
     `sequence` is the number of the commit it leads to, `first_sequence` that of the first commit it
     covers (they differ when a slow consumer's deltas were merged). `initial` is True for the first
     delivery, which holds the current answers. A delta is true when something changed; `-delta` undoes
-    it; `a + b` adds weights, and what sums to zero vanishes.
+    it; `a + b` adds weights, and what sums to zero vanishes. `str(delta)` is one line for people.
 
     >>> header = Header("SELECT", ("x",))
     >>> came = Delta(header, {("a",): 2}, sequence=1)
     >>> len(came.added), bool(came + -came)
     (2, False)
+    >>> print(came)
+    #1  + a  + a
     """
 
     __slots__ = (
@@ -81,6 +86,11 @@ class Delta:
         return self._header.names if self._header.form == "SELECT" else ()
 
     @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that terms are shown with, as they are bound now; none after `pickle`."""
+        return dict(self._header.prefixes())
+
+    @property
     def added(self) -> tuple[Any, ...]:
         """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
         rows = self._added
@@ -120,7 +130,8 @@ class Delta:
         header = self._header
         if header.convert is None:
             return self
-        return self._with(self._weights, Header(header.form, header.names), self._expired)
+        native = Header(header.form, header.names, prefixes=header.prefixes)
+        return self._with(self._weights, native, self._expired)
 
     def weights(self) -> dict[Any, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
@@ -208,11 +219,56 @@ class Delta:
         return self.form, self.names, self.sequence, self.first_sequence, self.initial
 
     def __repr__(self) -> str:
-        kind = "initial, " if self.initial else ""
-        if self.time is not None:
-            kind += f"time={self.time!r}, "
-        shown = f"Delta({kind}sequence={self.sequence}, added={self.added!r}, removed={self.removed!r}"
-        return f"{shown}, expired={len(self.expired)} of them)" if self._expired else f"{shown})"
+        if self._header.form == "ASK":
+            changed = str(self)
+        else:
+            came, went = self._count(1), self._count(-1)
+            changed = f"{self._number}{' initial' * self.initial}: {came:,} added, {went:,} removed"
+            changed += f", {sum(self._expired.values()):,} of them expired" * bool(self._expired)
+        return f"<Delta {changed}>"
+
+    def __str__(self) -> str:
+        """Write it in one line with prefixed names: `#7  + :T101 :Dunes  − :T101 :Mill`.
+
+        Unbound variables are UNDEF. Of more than 20 solutions that came, or went, the first 20 are written.
+        """
+        head = self._number if self.time is None else f"{self._number} @ {to_printable(str(self.time))}"
+        return "  ".join([head, *self._texts(TermWriter(self.prefixes, most=CELL))])
+
+    def _repr_html_(self) -> str:
+        lines = [Line(terms, sign) for sign, weight in _SIGNS for terms in self._first(weight)]
+        if self._header.form == "ASK":
+            lines = []
+        more = [
+            f"{sign} {left:,} more" for sign, weight in _SIGNS if (left := self._count(weight) - SHOWN) > 0
+        ]
+        write = TermWriter(self.prefixes, most=CELL)
+        return html_table(repr(self)[1:-1], self._header.titles, lines, write, "  ".join(more))
+
+    def _texts(self, write: TermWriter) -> list[str]:
+        if self._header.form == "ASK":
+            return [str(self.answer).lower()]
+        if not self._weights:
+            return [self._header.counted(0) if self.initial else "no change"]
+        texts = []
+        for sign, weight in _SIGNS:
+            texts += sorted(f"{sign} {write.row(terms)}" for terms in self._first(weight))
+            left = self._count(weight) - SHOWN
+            texts += [f"{sign} … {left:,} more"] * (left > 0)
+        return texts
+
+    def _first(self, sign: int) -> list[Terms]:
+        """List the first solutions that came, or went, in the terms of the store: it spells them."""
+        found = (repeat(terms, n * sign) for terms, n in self._weights.items() if n * sign > 0)
+        return list(islice(chain.from_iterable(found), SHOWN))
+
+    def _count(self, sign: int) -> int:
+        return sum(n * sign for n in self._weights.values() if n * sign > 0)
+
+    @property
+    def _number(self) -> str:
+        is_one = self.first_sequence == self.sequence
+        return f"#{self.sequence}" if is_one else f"#{self.first_sequence}–{self.sequence}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # in the user's terms and without `convert`, so that reading a pickle needs nothing of the store
@@ -256,3 +312,4 @@ def _sum_of_losses(
 
 # shared by all deltas without such entries, as most are; nobody writes to it
 _NOTHING: Final[Mapping[Any, Any]] = {}
+_SIGNS: Final = (("+", 1), ("−", -1))

@@ -203,6 +203,8 @@ class Header:
     names: tuple[str, ...]
     convert: Callable[[Term], Any] | None = None
     """Turns a term of the store into one of the user's library; None where they are the same."""
+    prefixes: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
+    """Gives the prefixes that terms are shown with; called when text is made."""
     row: type[Solution] = field(init=False, repr=False, compare=False)
     """The type of its solutions."""
 
@@ -212,6 +214,24 @@ class Header:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Header, (self.form, self.names, self.convert)  # pickle does not find the type of rows
+
+    @property
+    def titles(self) -> list[str]:
+        """What to write above the columns of a table."""
+        if self.form == "CONSTRUCT":
+            return ["subject", "predicate", "object"]
+        return [f"?{name}" for name in self.names]
+
+    def counted(self, number: int) -> str:
+        """Say how many solutions, or triples, there are; of ASK the answer.
+
+        >>> Header("SELECT", ("x",)).counted(1000)
+        '1,000 solutions'
+        """
+        if self.form == "ASK":
+            return "true" if number else "false"
+        noun = "triple" if self.form == "CONSTRUCT" else "solution"
+        return f"{format(number, ',') if number else 'no'} {noun}{'s' * (number != 1)}"
 
     def solution(self, terms: Terms, origin: Origin | None = None, expires: Any = None) -> Any:
         """Show one row: a `Solution`, or the triple that a CONSTRUCT query made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -29,6 +29,7 @@ from rdflive.server.threads import Threads
 from rdflive.sinks.events.follower import Follower, Followers
 from rdflive.sinks.events.log import EventLog
 from rdflive.sinks.events.pace import Pace
+from rdflive.syntax.prefixes import own_prefixes
 
 __all__ = ["Topic", "Topics"]
 
@@ -50,12 +51,16 @@ class Topic:
         *,
         rows: int,
         budget: Budget,
+        prefixes: Mapping[str, str],
         on_end: Callable[[Topic], None],
     ) -> None:
         self.id = name
         self.query = query
         self.entailment = entailment
-        self.log = EventLog(about={"subscription": self.id})
+        about: dict[str, Any] = {"subscription": self.id}
+        if prefixes:
+            about["prefixes"] = prefixes
+        self.log = EventLog(about=about)
         self.deltas = 0
         self.followers = Followers(self.log, pace, lambda: on_end(self))
         self._rows = rows
@@ -215,7 +220,16 @@ class Topics:
             timeless = replace(budget, opening_seconds=inf)  # the process has its own end
             opening = OpenSubscription(query, entailment, rows, timeless)
             await self._children.rehearse(client.name, opening, "opening of the subscription")
-        topic = Topic(name, query, entailment, self._pace, rows=rows, budget=budget, on_end=self._forget)
+        topic = Topic(
+            name,
+            query,
+            entailment,
+            self._pace,
+            rows=rows,
+            budget=budget,
+            prefixes=await work(partial(own_prefixes, dataset)),
+            on_end=self._forget,
+        )
         await work(partial(topic.open, dataset))
         self._topics[name] = topic
         self._let_go(topic)  # for the case that whoever asked has gone

@@ -1,0 +1,74 @@
+"""The display of a subscription in a notebook, which follows the answer in place."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from rdflive.delivery.mailbox import Mailbox
+from rdflive.errors import RdfliveError
+from rdflive.model import Delta
+
+__all__ = ["Display", "notebook"]
+
+log = logging.getLogger("rdflive")
+
+_PAUSE: Final = 0.2
+"""Seconds between two updates, at least: people see no more."""
+_SHARE: Final = 4
+"""After an update the display rests for so many times as long as it took."""
+
+
+def notebook() -> Any:
+    """Give IPython's module for displays if this runs in a notebook; None elsewhere."""
+    ipython: Any = sys.modules.get("IPython")  # a notebook has imported it
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:  # IPython in a terminal has no display to update
+        return None
+    import IPython.display  # type: ignore[import-not-found,unused-ignore]  # optional
+
+    return IPython.display
+
+
+class Display:
+    """Shows HTML in the output of a cell, and shows it anew when a delta has come.
+
+    `html` makes it; it is given the last delta, None at first. Deltas that come meanwhile are added together.
+    The display stays as it is when the mailbox ends, and `forget` is called.
+    """
+
+    def __init__(
+        self,
+        display: Any,
+        mailbox: Mailbox,
+        html: Callable[[Delta | None], str],
+        forget: Callable[[], object],
+    ) -> None:
+        self._display = display
+        self._mailbox = mailbox
+        self._html = html
+        self._forget = forget
+        self._handle = display.display(display.HTML(html(None)), display_id=True)
+        threading.Thread(target=self._follow, name="rdflive-display", daemon=True).start()
+
+    def end(self) -> None:
+        """Leave it as it is. May be repeated."""
+        self._mailbox.stop()
+
+    def _follow(self) -> None:
+        try:
+            while (delta := self._mailbox.take()) is not None:
+                begin = time.perf_counter()
+                self._handle.update(self._display.HTML(self._html(delta)))
+                time.sleep(max(_PAUSE, _SHARE * (time.perf_counter() - begin)))
+        except RdfliveError:  # the subscription was closed, or gave up: what is shown stays
+            return
+        except Exception:
+            log.exception("a display in a notebook is not updated any more")
+        finally:
+            self._mailbox.stop()
+            self._forget()

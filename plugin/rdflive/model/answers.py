@@ -1,0 +1,127 @@
+"""The whole answer of a query, at one time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, islice, repeat
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rdflive.model.delta import Delta
+from rdflive.model.solution import Header, Terms
+from rdflive.model.tables import CELL, SHOWN, Line, html_table, text_table
+from rdflive.model.term_text import TermWriter
+
+__all__ = ["Answers", "Glimpse"]
+
+Row = TypeVar("Row")
+
+
+class Answers(list[Row], Generic[Row]):
+    """A list of solutions that knows the variables of its query, and shows itself as a table.
+
+    It equals a plain list of the same rows. What is printed, and what a notebook shows, has prefixed names
+    and ends after 20 rows; what `pickle` gives back is shown without prefixes. A slice is a plain list.
+
+    >>> from rdflib import URIRef
+    >>> header = Header("SELECT", ("train", "stop"), prefixes=lambda: {"": "http://example.org/"})
+    >>> answers = Answers(header, [header.solution((URIRef("http://example.org/T101"), None))])
+    >>> answers
+    <Answers: 1 solution of ?train ?stop>
+    >>> print(answers)
+    ?train  ?stop
+    :T101
+    """
+
+    __slots__ = ("_header",)
+
+    _header: Header
+
+    def __init__(self, header: Header, rows: Iterable[Row] = ()) -> None:
+        super().__init__(rows)
+        self._header = header
+
+    @property
+    def form(self) -> str:
+        """The form of the query: SELECT, ASK or CONSTRUCT."""
+        return self._header.form
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order; else none."""
+        return self._header.names if self._header.form == "SELECT" else ()
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that terms are shown with, each with its namespace."""
+        return dict(self._header.prefixes())
+
+    def __repr__(self) -> str:
+        if self.form == "ASK":
+            return f"<Answers: {self._caption}>"
+        return f"<Answers: {self._caption} of {' '.join(self._header.titles)}>"
+
+    def __str__(self) -> str:
+        if self.form == "ASK" or not self:
+            return self._caption
+        return text_table(self._header.titles, self._lines, TermWriter(self.prefixes, most=CELL), self._more)
+
+    def _repr_html_(self) -> str:
+        if self.form == "ASK":
+            return html_table(self._caption, [], [], TermWriter({}))
+        return html_table(
+            self._caption, self._header.titles, self._lines, TermWriter(self.prefixes, most=CELL), self._more
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # where prefixes are looked up cannot be pickled
+        return type(self), (Header(self._header.form, self._header.names), list(self))
+
+    @property
+    def _caption(self) -> str:
+        return self._header.counted(len(self))
+
+    @property
+    def _lines(self) -> list[Line]:
+        rows: list[Any] = self[:SHOWN]
+        return [Line(tuple(row)) for row in rows]
+
+    @property
+    def _more(self) -> str:
+        return f"… and {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
+
+
+class Glimpse:
+    """The first solutions of an answer that may be long, in the terms of the store, with their weights."""
+
+    most: ClassVar[int] = SHOWN + 1
+    """So many are enough to know whether there are more than are shown."""
+
+    def __init__(self, header: Header, listed: Iterable[tuple[Terms, int]]) -> None:
+        repeated = chain.from_iterable(repeat(terms, weight) for terms, weight in listed)
+        self._rows = list(islice(repeated, self.most))
+        self._header = header
+
+    def __str__(self) -> str:
+        if self._header.form == "ASK" or not self._rows:
+            return self._header.counted(len(self._rows))
+        lines = [Line(terms) for terms in self._rows[:SHOWN]]
+        more = "… and more" if len(self._rows) > SHOWN else ""
+        return text_table(self._header.titles, lines, self._write, more)
+
+    def html(self, delta: Delta | None, title: str) -> str:
+        """Write them as a table: what came with the delta in green, what went below in red."""
+        rows, changed = self._rows[:SHOWN], {} if delta is None else delta._weights
+        caption = self._header.counted(len(rows))
+        if len(self._rows) > SHOWN:
+            caption = f"the first {caption}"
+        lines = []
+        if self._header.form != "ASK":
+            lines = [Line(terms, "+" if changed.get(terms, 0) > 0 else "") for terms in rows]
+        if delta is not None:
+            caption += f", {delta._number}"
+            lines += [] if delta.form == "ASK" else [Line(terms, "−") for terms in delta._first(-1)]
+        return html_table(f"{title}: {caption}", self._header.titles, lines, self._write)
+
+    @property
+    def _write(self) -> TermWriter:
+        return TermWriter(self._header.prefixes(), most=CELL)

@@ -1,0 +1,83 @@
+"""Solutions as tables for people: HTML for notebooks, plain text for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+from rich.cells import cell_len
+
+from rdflive.model.term_text import TermWriter, to_printable
+from rdflive.model.terms import Term
+
+__all__ = ["CELL", "SHOWN", "Line", "html_table", "text_table"]
+
+SHOWN: Final = 20
+"""So many rows are shown of an answer; the rest is counted."""
+CELL: Final = 200
+"""A term is cut to so many characters."""
+# half transparent, so that they do on a light and on a dark page, whose own colour the text keeps
+_COLOURS: Final = {"+": "background:rgba(46,160,67,.25)", "−": "background:rgba(248,81,73,.25)", "": ""}
+_LEFT: Final = "text-align:left"
+_STRUCK: Final = f"{_LEFT};text-decoration:line-through"
+_TITLE: Final = f"{_LEFT};white-space:nowrap"
+
+
+class Line(NamedTuple):
+    """A row of a table, and whether it came (+), went (−) or is there."""
+
+    terms: tuple[Term, ...]
+    sign: str = ""
+
+
+def html_table(
+    caption: str, names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = ""
+) -> str:
+    """Write lines as a table of HTML, below it the prefixes that occur; terms cannot inject any.
+
+    >>> html_table("1 solution", ["?x"], [Line((None,), "+")], TermWriter({}))[-88:-16]
+    '<td style="text-align:left">+</td><td style="text-align:left"></td></tr>'
+    """
+    signed = any(line.sign for line in lines)
+    titles = "".join(_element("th", _TITLE, name) for name in [*[""] * signed, *names])
+    body = ""
+    for line in lines:
+        cells = [_element("td", _LEFT, line.sign)] * signed
+        style = _STRUCK if line.sign == "−" else _LEFT
+        cells += [_element("td", style, text) for text in _texts(line, write)]
+        body += f'<tr style="{_COLOURS[line.sign]}">{"".join(cells)}</tr>'
+    head = f"<thead><tr>{titles}</tr></thead>" if names else ""
+    below = [more] if more else []
+    if write.used:
+        below.append(" · ".join(f"{prefix}: <{name}>" for prefix, name in sorted(write.used.items())))
+    notes = "".join(_element("div", "opacity:.7;font-size:85%", note) for note in below)
+    inner = f"{_element('caption', _LEFT, caption)}{head}<tbody>{body}</tbody>"
+    # a notebook would take what is between two dollar signs for a formula
+    return f'<table class="tex2jax_ignore mathjax_ignore" style="color:inherit">{inner}</table>{notes}'
+
+
+def text_table(names: Sequence[str], lines: Sequence[Line], write: TermWriter, more: str = "") -> str:
+    """Write lines as columns of text.
+
+    >>> print(text_table(["?x", "?y"], [Line(("a", "b"))], TermWriter({})))
+    ?x  ?y
+    a   b
+    """
+    rows = [list(names), *(_texts(line, write) for line in lines)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    texts = [
+        "  ".join(
+            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([*texts, *[more] * bool(more)])
+
+
+def _texts(line: Line, write: TermWriter) -> list[str]:
+    return ["" if term is None else write(term) for term in line.terms]
+
+
+def _element(tag: str, style: str, text: str) -> str:
+    return f'<{tag} style="{style}">{escape(to_printable(text))}</{tag}>'

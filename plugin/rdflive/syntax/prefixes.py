@@ -1,0 +1,92 @@
+"""The prefixes that serve in a query, and in what is shown of its answer."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from itertools import islice
+from typing import Any, Final
+
+from rdflib import Graph
+
+from rdflive.syntax.tokens import tokenize
+
+__all__ = ["Prefixes", "declared_prefixes", "own_prefixes", "usual_prefixes"]
+
+_TRIES: Final = 10
+
+
+def declared_prefixes(query: str) -> dict[str, str]:
+    """List the prefixes that a query declares.
+
+    >>> declared_prefixes("PREFIX : <http://example.org/> ASK { :a :b :c }")
+    {'': 'http://example.org/'}
+    """
+    return dict(_declared(query))
+
+
+@lru_cache(maxsize=256)  # so that texts without end do not fill the memory
+def _declared(query: str) -> Mapping[str, str]:
+    tokens = list(tokenize(query))
+    return {
+        name.text.removesuffix(":"): iri.text[1:-1]
+        for word, name, iri in zip(tokens, islice(tokens, 1, None), islice(tokens, 2, None), strict=False)
+        if word.text.upper() == "PREFIX" and name.kind == "prefixed" and iri.kind == "iri"
+    }
+
+
+def usual_prefixes() -> dict[str, str]:
+    """Give the prefixes that every graph of rdflib has."""
+    return dict(_usual())
+
+
+def own_prefixes(graph: Graph) -> dict[str, str]:
+    """List the prefixes that are bound on a graph, without the usual ones.
+
+    >>> graph = Graph()
+    >>> graph.bind("ex", "http://example.org/")
+    >>> own_prefixes(graph)
+    {'ex': 'http://example.org/'}
+    """
+    usual = _usual()
+    return {prefix: name for prefix, name in _bound(graph).items() if usual.get(prefix) != name}
+
+
+@cache
+def _usual() -> Mapping[str, str]:
+    return _bound(Graph())
+
+
+class Prefixes:
+    """Looks up prefixes when text is made: those of the query, before those given, before the graph's.
+
+    The graph's are those that are bound at that time. It is not kept alive for them: who keeps a delta does
+    not keep a graph.
+    """
+
+    __slots__ = ("_given", "_query", "_store")
+
+    def __init__(self, query: str, given: Mapping[str, Any] | None = None, graph: Any = None) -> None:
+        self._query = query
+        self._given = dict(given or {})
+        manager = getattr(graph, "namespace_manager", None)  # what is no graph of rdflib has no prefixes
+        self._store = None if manager is None else weakref.ref(manager.store)
+
+    def __call__(self) -> dict[str, str]:
+        """Give each prefix with its namespace."""
+        given = {prefix: str(namespace) for prefix, namespace in self._given.items()}
+        return {**self._bound(), **given, **declared_prefixes(self._query)}
+
+    def _bound(self) -> dict[str, str]:
+        store = None if self._store is None else self._store()
+        return {} if store is None else _bound(store)
+
+
+def _bound(graph_or_store: Any) -> dict[str, str]:
+    for _ in range(_TRIES):
+        try:
+            return {prefix: str(namespace) for prefix, namespace in graph_or_store.namespaces()}
+        except RuntimeError:  # another thread has bound one meanwhile
+            continue
+    return {}
