@@ -159,7 +159,7 @@ def test_the_prefixes_of_a_store_serve_in_later_runs(capsys: pytest.CaptureFixtu
 def test_a_prefix_that_nobody_declares_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     """It is named with its place, after the data were looked at."""
     assert main(["query", "data.ttl", "--query", "SELECT ?x { ?x nope:p ?y }"]) == 2
-    assert "the query, line 1, column 16: not a valid SPARQL query: Unknown" in capsys.readouterr().err
+    assert "the query, line 1, column 16: not SPARQL: the prefix nope: of" in capsys.readouterr().err
 
 
 def test_what_is_wrong_otherwise_is_found_before_the_load(capsys: pytest.CaptureFixture[str]) -> None:
