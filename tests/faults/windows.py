@@ -189,7 +189,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "FROM NAMED STREAM does not look like a continuous query",
-        "rdflive/time/languages/continuous.py",
+        "rdflive/syntax/tokens.py",
         'first in ("REGISTER", "WINDOW") or (first == "FROM" and "STREAM" in (second, third))',
         'first in ("REGISTER", "WINDOW") or (first == "FROM" and second == "STREAM")',
         ("time/languages/test_continuous.py",),
