@@ -101,6 +101,16 @@ def test_changed_bits_are_refused_or_do_no_harm(graph: rdflib.Graph, path: Path,
     assert set(found) == {"refused", "harmless"}, found
 
 
+def test_a_header_of_another_format_is_refused(graph: rdflib.Graph, path: Path) -> None:
+    """SQLite reads such a file, and will not write it."""
+    ledger, left = _written(graph, path, closed=True)
+    content = bytearray(left.read_bytes())
+    content[18] = 3  # the format that a program must know to write the file
+    left.write_bytes(content)
+    with pytest.raises(ResumeError, match=r"readonly.* damaged: .*begin anew"):
+        rdflive.subscribe(graph, QUERY, ledger.take, name="board", resume=left)
+
+
 def test_a_log_that_lost_its_end_is_refused(graph: rdflib.Graph, path: Path) -> None:
     """Numbers that were told are not given to other deltas, though SQLite takes what is left for all."""
     ledger, left = _written(graph, path, closed=False)

@@ -90,11 +90,14 @@ def operations(
     return made
 
 
-def _placed(batch: Sequence[Operation], chance: random.Random) -> list[tuple[Any, ...]]:
-    """Place operations that are in order in two topics, and shuffle the rows."""
+def _placed(batch: Sequence[Operation], chance: random.Random, file: int) -> list[tuple[Any, ...]]:
+    """Place operations that are in order in two topics of their file, and shuffle the rows.
+
+    The topics of later files come later: after a kill Spark may read two files as one micro-batch.
+    """
     cut = chance.randint(0, len(batch))
-    places = [("a", 0, place) for place in range(cut)] + [
-        ("b", 7, place) for place in range(len(batch) - cut)
+    places = [(f"{file:06}a", 0, place) for place in range(cut)] + [
+        (f"{file:06}b", 7, place) for place in range(len(batch) - cut)
     ]
     rows = [(*operation, *place) for operation, place in zip(batch, places, strict=True)]
     chance.shuffle(rows)
@@ -113,7 +116,7 @@ class ChangeFiles:
 
     def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
         """Write the file of the next micro-batch, all at once."""
-        rows = _placed(batch, drawn_from("places", seed, self.count))
+        rows = _placed(batch, drawn_from("places", seed, self.count), self.count)
         columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
         draft, path = self.folder / ".draft", self.folder / f"{self.count:06}.parquet"
         table = pa.table(

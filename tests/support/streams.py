@@ -145,6 +145,11 @@ class Pane:
         """Tell whether an element changes what was reported already."""
         return self.report is not None and instant <= self.report - self.lag
 
+    def follow(self, done: int | None) -> None:
+        """Be at what is complete, where every change is reported: all up to there has been."""
+        if self.step is None and done is not None:
+            self.report = done if self.report is None else max(done, self.report)
+
     def opened(self, view: View) -> None:
         """Hold at once what is there, if every change is reported."""
         position = self.course.position(self.axis)
@@ -389,6 +394,8 @@ class Course:
         for view in self.views:
             panes = [pane for pane in view.panes if pane.course is self and pane.axis == "time"]
             now = [pane for pane in panes if pane.step is None or pane.takes_late(element.instant)]
+            for pane in now:
+                pane.follow(self.done)
             if now:
                 view.commit(now, element.instant, element.instant, self.background)
         self._count("elements", element, self.counts["elements"])

@@ -34,7 +34,7 @@ def make_operations(
             ("add", "remove", "advance", "write", "batch", "open", "close"), (9, 2, 1, 2, 1, 2, 1)
         )[0]
         triples = [triple(random) for _ in range(random.choice((1, 1, 1, 1, 0, 2, 3)))]
-        after = random.choice((0, 0, 1, 1, 1, 2, 3, 4, 9, -1, -2, -4))
+        after = random.choice((0, 0, 1, 1, 1, 2, 3, 4, 9, -1, -2, -4, -7))
         writes = [(random.choice((1, 1, -1)), each) for each in triples]
         operations.append((kind, stream, triples, after, writes, random.randrange(10**6)))
     return operations
@@ -102,7 +102,7 @@ def main() -> None:
         random = Random(f"{options.seed} {number}")
         streams = random.choice((1, 1, 2))
         world = World(
-            random.choice(STORES), random.choice((0, 0, 2)), random.choice((0, 0, 3)),
+            random.choice(STORES), random.choice((0, 0, 2)), random.choice((0, 0, 3, 9)),
             streams > 1 or random.random() < 0.6, streams,
         )  # fmt: skip
         operations = make_operations(random, 60, streams=streams)

@@ -348,3 +348,30 @@ def test_an_rstream_is_not_ahead_of_its_reports() -> None:
     assert told == []
     stream.advance_to(80)
     assert [(delta.time, len(delta.added)) for delta in told] == [(74, 1)]
+
+
+@pytest.mark.parametrize("window", [rdflive.Sliding(3), rdflive.Sliding(3, 1)])
+def test_what_comes_late_is_told_where_the_last_report_holds_it(window: Any) -> None:
+    """That is so too where that report had nothing to tell: those before it are over."""
+    stream = rdflive.Stream(lateness=9)
+    told: list[Any] = []
+    rdflive.subscribe(stream, QUERY, told.append, window=window)
+    stream.advance_to(5)
+    del told[:]
+    assert stream.add(fact("a", "b"), at=1)
+    assert told == []
+    assert stream.add(fact("b", "c"), at=4)
+    assert [(delta.time, len(delta.added), len(delta.removed)) for delta in told] == [(5, 1, 0)]
+    stream.advance_to(20)
+    assert [(delta.time, len(delta.expired)) for delta in told[1:]] == [(7, 1)]
+
+
+def test_a_removal_counts_after_what_came_later_and_happened_earlier() -> None:
+    """With a delay, elements that wait are put in the order of their instants for windows that count too."""
+    stream = rdflive.Stream(delay=5)
+    held = rdflive.subscribe(stream, QUERY, window=rdflive.Count(4, 2))
+    stream.remove(fact("a", "b"), at=3)
+    stream.add(fact("a", "b"), at=2)
+    stream.add(fact("b", "c"), at=4)
+    stream.advance_to(10)
+    assert [row.x for row in held.answers()] == [EX.b]

@@ -104,7 +104,9 @@ class Group:
                 pane.note(position)
         if not self.is_eager and not late:
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
-            insort(self._queue, element, key=itemgetter(0, 1))
+            # Elements of one position stay in the order in which they were released, which is that of their
+            # numbers only on the axis of time.
+            insort(self._queue, element, key=itemgetter(0))
             return False
         self._take(element)
         for pane in self.panes:
@@ -133,7 +135,7 @@ class Group:
     def drop(self) -> None:
         """Drop what no window holds any more."""
         # A window that has not reported yet may begin with any of these triples.
-        if all(pane.report is not None for pane in self.panes):
+        if all(pane.has_begun for pane in self.panes):
             below = min((pane.begin for pane in self.panes), default=0)
             self.explicit.drop(below)
             for closure in self.closures.values():

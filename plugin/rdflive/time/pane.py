@@ -132,7 +132,10 @@ class Pane:
         """Move to the last report up to a position. Reports in between changed nothing, so they were not
         made.
         """
-        if self.report is None or complete < self.report:
+        if self.report is None:
+            self._follow_unreported(complete)
+            return
+        if complete < self.report:
             return
         if self.cadence.step is None:
             report = complete  # reported at every change, so what it holds is as of now
@@ -141,7 +144,23 @@ class Pane:
             return
         else:
             report = self.cadence.next_report(complete) - self.cadence.step
-        self.report, self.begin = report, self.scope.begin(report)
+        self.report = report
+        if self.has_begun:
+            self.begin = self.scope.begin(report)
+
+    def _follow_unreported(self, complete: int) -> None:
+        """Note the last report where none was made yet: elements that come late belong to that one.
+
+        Example: a window of the last 3, reported every 1. The first element is at 5, so the reports up to 4
+        are over. One that comes late, at 1, is in none that is still to come, so nobody is told.
+        """
+        if self.cadence.step is None:
+            self.report, self.begin = complete, self.scope.begin(complete)
+            return
+        report = self.cadence.next_report(complete) - self.cadence.step
+        if self._first is None or report - self.cadence.lag >= self._first:
+            self.report = report
+            self.refresh()
 
     def move(self, position: int) -> None:
         """Report what the window holds at a position. The view takes it at the commit that follows."""

@@ -62,6 +62,8 @@ _ADVICE: Final = {
     sqlite3.SQLITE_BUSY: "another program holds the file: wait until it has ended",
     sqlite3.SQLITE_CORRUPT: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
+    # also what SQLite says where the header has the number of a format to come
+    sqlite3.SQLITE_READONLY: f"let this user write it and its folder; if that is so, it is damaged: {_ANEW}",
 }
 
 _FileId: TypeAlias = tuple[int, int]
