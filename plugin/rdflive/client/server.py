@@ -62,7 +62,8 @@ class Server:
         subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
         and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
         exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
-        when the server was started anew. An `async def` callback, `throttle` and `executor` are as for `rdflive.subscribe`.
+        when the server was started anew. An `async def` callback, `throttle` and `executor` are as for
+        `rdflive.subscribe`.
 
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
         where the server refuses or cannot be reached.

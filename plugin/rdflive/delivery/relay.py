@@ -1,4 +1,4 @@
-"""Calls a callback elsewhere than in the thread that wrote: in an executor, an event loop, or a while later."""
+"""Calls a callback elsewhere than in the thread that wrote: in an executor, a loop, or a while later."""
 
 from __future__ import annotations
 
