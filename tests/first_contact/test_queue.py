@@ -47,9 +47,6 @@ def graph() -> rdflib.Graph:
     return rdflib.Graph()
 
 
-# --- iterators and what waits for them
-
-
 def test_a_loop_that_is_left_and_taken_up_again_loses_nothing(graph: rdflib.Graph) -> None:
     """`for delta in sub.deltas(): … break`, twice; each commit has its delta."""
     sub = rdflive.subscribe(graph, QUERY)
@@ -208,9 +205,6 @@ def test_with_resume_next_acknowledges_the_delta_before(graph: rdflib.Graph, tmp
     assert [(d.sequence, names(d)) for d in (first, second, again)] == [(1, "IC1"), (2, "IC2"), (2, "IC2")]
 
 
-# --- async callbacks
-
-
 def test_an_async_callback_runs_in_order_on_the_loop(graph: rdflib.Graph) -> None:
     """One delta after the other, in the loop where `subscribe` was called, whoever writes."""
     told: list[Any] = []
@@ -353,9 +347,6 @@ def test_a_callback_that_is_cancelled_is_told_the_whole_answer_next(graph: rdfli
     assert "was interrupted by CancelledError" in errors[0]
 
 
-# --- throttle
-
-
 def test_throttle_merges_deltas_for_that_long(graph: rdflib.Graph) -> None:
     """The callback gets one delta for what was written meanwhile, and what cancels out is not told."""
     told: list[Any] = []
@@ -413,9 +404,6 @@ def test_throttle_goes_with_async_callbacks_executors_and_resume(graph: rdflib.G
         late(graph, "IC3", "IC4")
         until(lambda: len(told) == 2)
     assert told == [(2, "IC1 IC2", False), (1, "IC3 IC4", True)]
-
-
-# --- executors
 
 
 def test_an_executor_runs_the_callback_in_order(graph: rdflib.Graph) -> None:
@@ -567,13 +555,18 @@ def test_a_callback_that_ends_its_thread_is_told_the_whole_answer_next(graph: rd
         ({"throttle": "soon"}, "soon"),
         ({"throttle": 1e12}, "seconds or less"),
         ({"executor": "threads"}, "must run functions in this process"),
-        ({"executor": ProcessPoolExecutor(1)}, "must run functions in this process"),
     ],
 )
 def test_what_cannot_be_done_is_refused(graph: rdflib.Graph, options: Any, message: str) -> None:
     """Before anything is changed."""
     with pytest.raises((TypeError, ValueError), match=message):
         rdflive.subscribe(graph, QUERY, **{"callback": print, **options})
+
+
+def test_another_process_cannot_call_back(graph: rdflib.Graph) -> None:
+    """What a callback changed there would not be seen here."""
+    with ProcessPoolExecutor(1) as pool, pytest.raises(TypeError, match="in this process"):
+        rdflive.subscribe(graph, QUERY, print, executor=pool)
 
 
 def test_an_async_callback_needs_no_executor(graph: rdflib.Graph) -> None:
