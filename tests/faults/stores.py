@@ -220,10 +220,10 @@ FAULTS: tuple[Fault, ...] = (
         MAILBOX,
     ),
     Fault(
-        "each iterator has a queue of its own",
-        "rdflive/delivery/base.py",
-        "if self._queue is None:",
-        "if True:",
+        "a closed iterator takes what waits with it",
+        "rdflive/delivery/mailbox.py",
+        "self._mailbox.wake()",
+        "self._mailbox.stop()",
         QUEUE,
     ),
     Fault(

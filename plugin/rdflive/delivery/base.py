@@ -101,6 +101,12 @@ class BaseSubscription(ABC):
 
         Raises `TimeoutError` after `timeout` seconds (0: give what waits), and `ClosedError` when the
         subscription is closed and nothing waits.
+
+        >>> import rdflib, rdflive
+        >>> graph = rdflib.Graph()
+        >>> with rdflive.subscribe(graph, "ASK { ?s ?p ?o }") as subscription:
+        ...     subscription.next(timeout=5).answer
+        False
         """
         delta = self._own_source().take(timeout)
         if delta is None:
@@ -108,7 +114,17 @@ class BaseSubscription(ABC):
         return delta
 
     async def anext(self, timeout: float | None = None) -> Delta:
-        """Wait for the next delta and take it, as `next` does, without blocking the event loop."""
+        """Wait for the next delta and take it, as `next` does, without blocking the event loop.
+
+        Cancelled while it waits, it has taken nothing.
+
+        >>> import rdflib, rdflive
+        >>> async def first():
+        ...     with rdflive.subscribe(rdflib.Graph(), "ASK { ?s ?p ?o }") as subscription:
+        ...         return (await subscription.anext(timeout=5)).answer
+        >>> asyncio.run(first())
+        False
+        """
         source = self._own_source()
         try:
             async with asyncio.timeout(timeout):

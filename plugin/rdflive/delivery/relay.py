@@ -37,6 +37,9 @@ def elsewhere(
 
     Raises TypeError or ValueError for what cannot be, RuntimeError for a coroutine function where no
     loop runs.
+
+    >>> elsewhere(print, "250 ms", None).throttle
+    0.25
     """
     if executor is not None and (
         not isinstance(executor, Executor) or isinstance(executor, ProcessPoolExecutor)
