@@ -239,6 +239,7 @@ FAULTS: tuple[Fault, ...] = (
         "self.begin()",
         "pass",
         QUEUE,
+        after="def _work(self, ticket: object) -> None:",
     ),
     Fault(
         "a callback elsewhere does not acknowledge by returning",
