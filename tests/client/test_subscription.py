@@ -197,6 +197,32 @@ def test_a_callback_runs_in_the_loop_or_an_executor(server: EventServer) -> None
     assert [name.startswith("pool") for name in threads] == [True]
 
 
+def test_a_callback_that_was_interrupted_elsewhere_is_told_the_whole_answer(server: EventServer) -> None:
+    """Nobody knows how much of its delta it has taken; what comes then is told once."""
+    told: list[Any] = []
+    begin, done = threading.Event(), threading.Event()
+
+    def script(wire: Wire) -> None:
+        initial(wire, "3-e", "a").raw(update("5-e", "b"))
+        assert begin.wait(PATIENCE)
+        wire.raw(update("6-e", "c", "a")).wait()
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append((delta.initial, *shown(delta)))
+        if delta.sequence == 5 and not delta.initial:
+            raise SystemExit
+        if delta.sequence == 6:
+            done.set()
+
+    server.play(script)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        server.client().subscribe(QUERY, take, executor=pool, on_error=lambda *_: begin.set()),
+    ):
+        assert done.wait(PATIENCE)
+    assert told == [(True, 3, "a", ""), (False, 5, "b", ""), (True, 5, "ab", ""), (False, 6, "c", "a")]
+
+
 def test_a_task_follows(server: EventServer) -> None:
     """`async for` works as in process."""
     server.play(stay(whole("3-e", "a"), update("5-e", "b"), written("end", detail="enough")))

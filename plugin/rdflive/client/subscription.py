@@ -66,6 +66,8 @@ class RemoteSubscription(BaseSubscription):
         self._timeout = timeout
         self._lock = threading.RLock()
         self._is_closed = False
+        self._retold = -1
+        """The number of the answer that a callback was given after an interruption."""
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
@@ -146,7 +148,15 @@ class RemoteSubscription(BaseSubscription):
         self._following.begin_anew()
 
     def doubt(self) -> None:
-        """Do nothing: callbacks run in a thread of their own, which no Ctrl-C interrupts."""
+        """Give a callback that runs elsewhere the whole answer, after it was interrupted.
+
+        The thread that follows, which calls the others, is interrupted by no Ctrl-C.
+        """
+        if self._elsewhere is not None:
+            with self._lock:
+                whole = self._answer.whole()
+                self._retold = whole.sequence
+                self._elsewhere.mailbox.put(whole)
 
     def close(self) -> None:
         """Stop, and let its iterators end. May be repeated, and called from a callback.
@@ -218,7 +228,10 @@ class RemoteSubscription(BaseSubscription):
         if self._elsewhere is None:
             self._calling.call(callback, delta)
         else:
-            self._elsewhere.mailbox.put(delta)
+            with self._lock:
+                # what was taken while `doubt` gave the whole answer is in that
+                if delta.sequence > self._retold:
+                    self._elsewhere.mailbox.put(delta)
             self._elsewhere.begin()
 
     @property
