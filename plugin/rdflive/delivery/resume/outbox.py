@@ -77,7 +77,8 @@ class Outbox:
         if self._consumer is not None or self._call is not None:
             raise ResumeError(
                 f"subscription {self._journal.name!r} has its consumer: a resumed subscription is followed "
-                "once, by its callback, by one iterator or by next(); close that iterator, or subscribe by another name"
+                "once, by its callback, by one iterator or by next(); close that iterator, or subscribe by "
+                "another name"
             )
         self._consumer = Consumer(self)
         return self._consumer
