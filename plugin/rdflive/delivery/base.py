@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -51,7 +50,6 @@ class BaseSubscription(ABC):
         """The number of the last commit that the queue does not need."""
         self._own: Source | None = None
         """What `next` takes from."""
-        self._opening = threading.RLock()
 
     @property
     def query(self) -> str:
@@ -197,10 +195,10 @@ class BaseSubscription(ABC):
         return self._queue
 
     def _own_source(self) -> Source:
-        with self._opening:
-            if self._own is None:
-                self._own = self._open_source()[0]
-            return self._own
+        own = self._own
+        if own is None:
+            own = self._own = self._open_source()[0]
+        return own
 
     def _end_delivery(self) -> None:
         if self._elsewhere is not None:
