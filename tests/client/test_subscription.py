@@ -308,12 +308,16 @@ def test_an_iterator_that_is_opened_during_a_delivery_gets_it_once(server: Event
             subscription.graph,
             "ASK { <urn:b> ?p ?o }",
             lambda _: opened.append(subscription.deltas(PATIENCE)),
+            initial=False,
         )
         begin.set()
         assert done.wait(PATIENCE)
         inner.close()
-        first = next(opened[-1])
+        (deltas,) = opened
+        first = next(deltas)
         assert (first.initial, first.sequence, len(first.added), len(first.removed)) == (True, 2, 1, 0)
+        with pytest.raises(TimeoutError):
+            subscription.next(timeout=0)
 
 
 def test_only_construct_has_a_graph(server: EventServer) -> None:

@@ -86,7 +86,8 @@ class BaseSubscription(ABC):
         from the subscription's beginning; beside one from the first iterator on, which begins with the
         current answers (unless `initial=False`). They are one per commit until 10,000 rows wait; what
         comes then is added to the newest. With `timeout` (seconds) a wait that is too long raises
-        `TimeoutError`, and the iterator goes on.
+        `TimeoutError`, and the iterator goes on. Raises `ClosedError` where the subscription is closed and
+        nothing waits.
         """
         source, release = self._open_source()
         return Deltas(source, timeout, release)
@@ -182,17 +183,19 @@ class BaseSubscription(ABC):
         return Reader(self._open_queue()), lambda: None
 
     def _open_queue(self) -> Mailbox:
-        if self._queue is None:
-            with self._reading():
-                now = self._now()
-                if self._queue is None:  # no other thread has opened it meanwhile
-                    queue = Mailbox()
-                    whole = self._whole() if self._initial else None
-                    if whole is not None:
-                        queue.put(whole)
-                    # the deltas of commits up to `now`, which may still be on their way, are in `whole`
-                    self._since, self._queue = now, queue
-        return self._queue
+        queue = self._queue
+        if queue is not None and (queue.waits or not self.closed):
+            return queue
+        with self._reading():
+            now = self._now()
+            if self._queue is None:  # no other thread has opened it meanwhile
+                queue = Mailbox()
+                whole = self._whole() if self._initial else None
+                if whole is not None:
+                    queue.put(whole)
+                # the deltas of commits up to `now`, which may still be on their way, are in `whole`
+                self._since, self._queue = now, queue
+            return self._queue
 
     def _own_source(self) -> Source:
         own = self._own
