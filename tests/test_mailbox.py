@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdflive.delivery.mailbox import Mailbox
+from rdflive.delivery.mailbox import Mailbox, Reader
 from rdflive.model import Delta, Header
 
 HEADER = Header("SELECT", ("s",), lambda term: term)
@@ -16,7 +16,7 @@ def delta(sequence: int, **weights: int) -> Delta:
 
 def test_a_closed_mailbox_gives_what_waits_and_then_the_end() -> None:
     """What was put before is taken; deltas that cancel out are not."""
-    mailbox = Mailbox()
+    mailbox = Mailbox(limit=0)
     mailbox.put(delta(1, a=1))
     mailbox.put(delta(2, b=1))
     mailbox.close()
@@ -29,7 +29,7 @@ def test_a_closed_mailbox_gives_what_waits_and_then_the_end() -> None:
 
 def test_an_initial_delta_replaces_what_waits() -> None:
     """The whole answer stands for itself, and what comes behind it is added."""
-    mailbox = Mailbox()
+    mailbox = Mailbox(limit=0)
     mailbox.put(delta(1, a=1))
     whole = Delta(HEADER, {("b",): 1}, sequence=2, initial=True)
     mailbox.put(whole)
@@ -55,6 +55,57 @@ def test_a_stopped_mailbox_gives_nothing() -> None:
     assert waiting.take_now(lambda: woken.append(4)) == (None, True)
     waiting.stop()
     assert woken == [1, 2, 4]
+
+
+def test_deltas_stay_apart_until_so_many_rows_wait() -> None:
+    """What comes then is added to the newest; when there is room again, deltas stay apart again."""
+    mailbox = Mailbox(limit=3)
+    mailbox.put(delta(1, a=1, b=1))
+    mailbox.put(delta(2, c=1))
+    mailbox.put(delta(3, d=1))
+    mailbox.put(delta(4, c=-1))
+    assert mailbox.take() == delta(1, a=1, b=1)
+    mailbox.put(delta(5, e=1))
+    assert mailbox.take() == delta(2, c=1) + delta(3, d=1) + delta(4, c=-1)
+    assert mailbox.take() == delta(5, e=1)
+    assert not mailbox.waits
+    mailbox.put(delta(6, a=1, b=1, c=1, d=1))
+    mailbox.put(delta(7, a=-1, b=-1, c=-1, d=-1))
+    mailbox.put(delta(8))
+    assert mailbox.take_now(lambda: None) == (None, True)
+
+
+def test_what_cancels_out_leaves_the_deltas_before_it() -> None:
+    """A row came and went where no more rows may wait: the deltas before are told as they are."""
+    mailbox = Mailbox(limit=2)
+    for number, name in enumerate("abc", 1):
+        mailbox.put(delta(number, **{name: 1}))
+    mailbox.put(delta(4, b=-1, c=-1))
+    assert (mailbox.take(), mailbox.waits) == (delta(1, a=1), False)
+
+
+def test_a_delta_that_is_put_again_is_told_once() -> None:
+    """A step of a delivery that was interrupted is repeated, also after its delta was taken."""
+    mailbox = Mailbox()
+    one, two = delta(1, a=1), delta(2, b=1)
+    for put in (one, one, two, two):
+        mailbox.put(put)
+    assert (mailbox.take(), mailbox.take()) == (one, two)
+    mailbox.put(two)
+    assert not mailbox.waits
+
+
+def test_readers_share_a_mailbox() -> None:
+    """Each delta goes to the first that asks; a reader that stops leaves what waits to the others."""
+    mailbox, woken = Mailbox(), list[int]()
+    first, second = Reader(mailbox), Reader(mailbox)
+    assert first.take_now(lambda: woken.append(1)) == second.take_now(lambda: woken.append(2)) == (None, True)
+    for number in (1, 2, 3):
+        mailbox.put(delta(number, a=1))
+    assert woken == [1, 2]
+    assert (first.take(), second.take()) == (delta(1, a=1), delta(2, a=1))
+    first.stop()
+    assert (first.take(), first.take_now(print), second.take()) == (None, (None, False), delta(3, a=1))
 
 
 def test_a_wait_ends_when_it_is_over() -> None:

@@ -18,6 +18,7 @@ from rdflib.plugins.stores.auditable import AuditableStore
 
 import rdflive
 from rdflive.delivery import subscription as subscription_module
+from rdflive.delivery.mailbox import Mailbox
 from support.garbage import only_new_garbage
 from support.waiting import waiting
 from support.worlds import KINDS
@@ -176,8 +177,9 @@ def test_keyboard_interrupt_in_a_callback_loses_nothing(graph: rdflib.Graph) -> 
     assert seen == [["ic2"], ["ic3"]]
 
 
-def test_iterator_merges_what_was_not_taken(graph: rdflib.Graph) -> None:
-    """A slow consumer gets one delta for several commits, from the first to the last of them."""
+def test_iterator_merges_what_was_not_taken(graph: rdflib.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When too many rows wait, one delta is for several commits, from the first to the last of them."""
+    monkeypatch.setattr(Mailbox.__init__, "__defaults__", (0,))
     subscription = rdflive.subscribe(graph, QUERY)
     deltas = subscription.deltas(timeout=5)
     assert next(deltas).initial
@@ -199,8 +201,8 @@ def test_iterator_loses_nothing_before_it_is_taken(graph: rdflib.Graph) -> None:
     assert names(next(subscription.deltas(timeout=5)).added) == ["ic2"]
 
 
-def test_later_iterators_start_with_the_current_answers(graph: rdflib.Graph) -> None:
-    """Beside a callback, each iterator begins with an initial delta of its own."""
+def test_iterators_beside_a_callback_start_with_the_current_answers(graph: rdflib.Graph) -> None:
+    """The first one begins with an initial delta, from which on deltas are queued."""
     subscription = rdflive.subscribe(graph, QUERY, lambda delta: None)
     graph.add((node("ic2"), RDF.type, TRAIN))
     first = next(subscription.deltas(timeout=5))
@@ -231,10 +233,10 @@ def test_blocking_iterator_wakes_up_and_ends(graph: rdflib.Graph) -> None:
 
 
 def test_closing_an_iterator_ends_a_wait_in_another_thread(graph: rdflib.Graph) -> None:
-    """A closed iterator is at its end, also for who waits; what waited for it is gone, others go on."""
+    """A closed iterator is at its end, also for who waits; others go on with what waits."""
     with rdflive.subscribe(graph, QUERY) as subscription:
         deltas, other = subscription.deltas(), subscription.deltas(timeout=5)
-        assert [next(deltas).initial, next(other).initial] == [True, True]
+        assert next(deltas).initial
         with waiting(deltas) as told:
             deltas.close()
         graph.add((node("ic2"), RDF.type, TRAIN))
@@ -244,6 +246,7 @@ def test_closing_an_iterator_ends_a_wait_in_another_thread(graph: rdflib.Graph) 
         graph.add((node("ic3"), RDF.type, TRAIN))
         other.close()
         assert list(other) == []
+        assert names(subscription.next(timeout=0).added) == ["ic3"]
 
 
 def test_closing_an_iterator_ends_a_wait_in_a_task(graph: rdflib.Graph) -> None:
@@ -629,7 +632,6 @@ def test_a_failed_subscription_leaves_no_trace() -> None:
     assert type(graph.store) is plain
 
 
-@only_new_garbage()
 def test_a_timeout_does_not_end_an_iterator(graph: rdflib.Graph) -> None:
     """After TimeoutError the iterator goes on with what comes next."""
     subscription = rdflive.subscribe(graph, QUERY, initial=False)
@@ -638,13 +640,10 @@ def test_a_timeout_does_not_end_an_iterator(graph: rdflib.Graph) -> None:
         next(deltas)
     graph.add((node("ic2"), RDF.type, TRAIN))
     assert names(next(deltas).added) == ["ic2"]
-    del deltas
-    gc.collect()
-    assert subscription._mailboxes == {}
 
 
 def test_a_closed_event_loop_disturbs_nobody(graph: rdflib.Graph) -> None:
-    """A consumer whose loop is gone is forgotten, and the write ends well."""
+    """A consumer whose loop is gone is forgotten, the write ends well, and what waits is not lost."""
     subscription = rdflive.subscribe(graph, QUERY, initial=False)
 
     async def wait() -> None:
@@ -661,6 +660,7 @@ def test_a_closed_event_loop_disturbs_nobody(graph: rdflib.Graph) -> None:
     graph.add((node("ic2"), RDF.type, TRAIN))
     assert seen == ["ic2"]
     task.get_coro().close()
+    assert names(subscription.next(timeout=0).added) == ["ic2"]
 
 
 def test_init_ns_adds_to_the_prefixes_of_the_graph(graph: rdflib.Graph) -> None:

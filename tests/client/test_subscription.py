@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -142,15 +144,83 @@ def test_an_empty_answer_is_told(server: EventServer) -> None:
         assert next(subscription.deltas(PATIENCE)).initial
 
 
-def test_a_second_iterator_starts_with_the_current_answer(server: EventServer) -> None:
-    """Iterators are independent of each other."""
+def test_a_second_iterator_goes_on(server: EventServer) -> None:
+    """What waits belongs to the subscription, one delta for each that was sent."""
     server.play(stay(whole("3-e", "a"), update("5-e", "b")))
     with server.client().subscribe(QUERY) as subscription:
-        first = subscription.deltas(PATIENCE)
-        while next(first).sequence < 5:
-            pass
+        first = next(subscription.deltas(PATIENCE))
         second = next(subscription.deltas(PATIENCE))
-        assert (second.initial, *shown(second)) == (True, 5, "ab", "")
+        assert (first.initial, *shown(first)) == (True, 3, "a", "")
+        assert (second.initial, *shown(second)) == (False, 5, "b", "")
+
+
+def test_an_iterator_beside_a_callback_starts_with_the_current_answer(server: EventServer) -> None:
+    """The queue begins with the first iterator."""
+    server.play(stay(whole("3-e", "a"), update("5-e", "b")))
+    told = threading.Event()
+    with server.client().subscribe(QUERY, lambda delta: delta.sequence == 5 and told.set()) as subscription:
+        assert told.wait(PATIENCE)
+        first = subscription.next(PATIENCE)
+        assert (first.initial, *shown(first)) == (True, 5, "ab", "")
+
+
+def test_a_callback_runs_in_the_loop_or_an_executor(server: EventServer) -> None:
+    """As in process: in order, one at a time."""
+    told: list[Any] = []
+
+    async def follow() -> None:
+        done = asyncio.Event()
+
+        async def take(delta: rdflive.Delta) -> None:
+            await asyncio.sleep(0)
+            told.append((*shown(delta), threading.current_thread() is threading.main_thread()))
+            if delta.sequence == 6:
+                done.set()
+
+        server.play(stay(whole("3-e", "a"), update("5-e", "b"), update("6-e", "", "ab")))
+        with server.client().subscribe(QUERY, take):
+            await asyncio.wait_for(done.wait(), PATIENCE)
+
+    asyncio.run(follow())
+    assert told == [(3, "a", "", True), (5, "b", "", True), (6, "", "ab", True)]
+    threads: list[str] = []
+    server.play(stay(whole("3-e", "a")))
+    with (
+        ThreadPoolExecutor(1, "pool") as pool,
+        server.client().subscribe(
+            QUERY, lambda _: threads.append(threading.current_thread().name), executor=pool
+        ),
+    ):
+        end = time.monotonic() + PATIENCE
+        while not threads and time.monotonic() < end:
+            time.sleep(0.005)
+    assert [name.startswith("pool") for name in threads] == [True]
+
+
+def test_a_callback_that_was_interrupted_elsewhere_is_told_the_whole_answer(server: EventServer) -> None:
+    """Nobody knows how much of its delta it has taken; what comes then is told once."""
+    told: list[Any] = []
+    begin, done = threading.Event(), threading.Event()
+
+    def script(wire: Wire) -> None:
+        initial(wire, "3-e", "a").raw(update("5-e", "b"))
+        assert begin.wait(PATIENCE)
+        wire.raw(update("6-e", "c", "a")).wait()
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append((delta.initial, *shown(delta)))
+        if delta.sequence == 5 and not delta.initial:
+            raise SystemExit
+        if delta.sequence == 6:
+            done.set()
+
+    server.play(script)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        server.client().subscribe(QUERY, take, executor=pool, on_error=lambda *_: begin.set()),
+    ):
+        assert done.wait(PATIENCE)
+    assert told == [(True, 3, "a", ""), (False, 5, "b", ""), (True, 5, "ab", ""), (False, 6, "c", "a")]
 
 
 def test_a_task_follows(server: EventServer) -> None:
@@ -238,12 +308,16 @@ def test_an_iterator_that_is_opened_during_a_delivery_gets_it_once(server: Event
             subscription.graph,
             "ASK { <urn:b> ?p ?o }",
             lambda _: opened.append(subscription.deltas(PATIENCE)),
+            initial=False,
         )
         begin.set()
         assert done.wait(PATIENCE)
         inner.close()
-        first = next(opened[-1])
+        (deltas,) = opened
+        first = next(deltas)
         assert (first.initial, first.sequence, len(first.added), len(first.removed)) == (True, 2, 1, 0)
+        with pytest.raises(TimeoutError):
+            subscription.next(timeout=0)
 
 
 def test_only_construct_has_a_graph(server: EventServer) -> None:

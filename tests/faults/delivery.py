@@ -341,8 +341,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an iterator is told what it was told before",
         "rdflive/client/subscription.py",
-        "if delta.sequence > since:",
-        "if delta.sequence >= since:",
+        "if self._queue is not None and delta.sequence > self._since:",
+        "if self._queue is not None and delta.sequence >= self._since:",
         ("client/test_subscription.py",),
     ),
     Fault(

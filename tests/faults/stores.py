@@ -11,6 +11,7 @@ REENTRANCE = ("interrupts/test_reentrance.py",)
 CAPTURE = ("adapters/test_capture.py",)
 SUBSCRIPTION = ("test_subscription.py",)
 MAILBOX = ("test_mailbox.py",)
+QUEUE = ("first_contact/test_queue.py",)
 OXIGRAPH = ("adapters/test_oxigraph_capture.py",)
 MIRROR = ("test_mirror.py", "test_mirror_faults.py")
 JOURNAL = ("resume/test_journal.py",)
@@ -186,23 +187,73 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an initial delta is added to what waits",
         "rdflive/delivery/mailbox.py",
-        "merged = delta if self._waiting is None or delta.initial else self._waiting + delta",
-        "merged = delta if self._waiting is None else self._waiting + delta",
+        "if delta.initial:",
+        "if delta.initial and not waiting:",
         MAILBOX,
     ),
     Fault(
         "deltas that cancel out are handed out as one",
         "rdflive/delivery/mailbox.py",
-        "waiting = merged if merged or merged.initial else None",
-        "waiting = merged",
+        "if merged or merged.initial:",
+        "if True:",
         MAILBOX,
     ),
     Fault(
         "a stopped mailbox gives what waited",
         "rdflive/delivery/mailbox.py",
-        "self._waiting = None",
+        "self._waiting = {}",
         "pass",
         MAILBOX,
+    ),
+    Fault(
+        "deltas that wait are merged at once",
+        "rdflive/delivery/mailbox.py",
+        "elif not waiting or self._rows + size <= self._limit:",
+        "elif not waiting:",
+        QUEUE,
+    ),
+    Fault(
+        "a mailbox that was emptied counts the rows that were taken",
+        "rdflive/delivery/mailbox.py",
+        "self._rows -= len(delta._weights)",
+        "pass",
+        MAILBOX,
+    ),
+    Fault(
+        "a closed iterator takes what waits with it",
+        "rdflive/delivery/mailbox.py",
+        "self._mailbox.wake()",
+        "self._mailbox.stop()",
+        QUEUE,
+    ),
+    Fault(
+        "callbacks of one subscription run at the same time",
+        "rdflive/delivery/relay.py",
+        "if self._running or self._is_arranged or not self.inbox.waits or self._subscription.closed:",
+        "if not self.inbox.waits or self._subscription.closed:",
+        QUEUE,
+    ),
+    Fault(
+        "the next delta waits for a commit after a callback has ended",
+        "rdflive/delivery/relay.py",
+        "self.begin()",
+        "pass",
+        QUEUE,
+        after="def _work(self, ticket: object) -> None:",
+    ),
+    Fault(
+        "a callback elsewhere does not acknowledge by returning",
+        "rdflive/delivery/resume/outbox.py",
+        "self._outbox.acknowledge(self)",
+        "pass",
+        QUEUE,
+    ),
+    Fault(
+        "a coroutine that a plain callback gives is lost",
+        "rdflive/delivery/calling.py",
+        "if inspect.iscoroutine(returned):",
+        "if False:",
+        QUEUE,
     ),
     Fault(
         "a subscription inside a batch leaves out what the batch has removed",
@@ -214,8 +265,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a new iterator gets what its first delta has already",
         "rdflive/delivery/subscription.py",
-        "if delta.sequence > since or (delta.initial and delta.sequence == since):",
-        "if delta.sequence >= since:",
+        "if self._queue is not None and delta.sequence + delta.initial > self._since:",
+        "if self._queue is not None and delta.sequence >= self._since:",
         SUBSCRIPTION,
     ),
     Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rdflib import URIRef
 
 import rdflive
 from interrupts.lines import lines_of, raising_at
+from interrupts.worlds import Follower
 from rdflive.engine.view import View
 from rdflive.store import Capture
 from rdflive.store.deliveries import Delivering
@@ -101,6 +103,48 @@ def test_a_callback_that_was_interrupted_is_told_the_whole_answer_next() -> None
         (True, 0), (False, 1), (True, 1), (False, 1), (False, 1), (True, 3), (False, 1), (False, 1),
         (False, 1),
     ]  # fmt: skip
+
+
+class Later(Executor):
+    """Runs what it is given when it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], Any]] = []
+
+    def submit(self, job: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        """Keep a job."""
+        self.jobs.append(lambda: job(*arguments))
+        return Future()
+
+    def run(self) -> None:
+        """Run all jobs, also those that they add."""
+        while self.jobs:
+            self.jobs.pop(0)()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
+def test_a_delivery_to_an_executor_may_be_interrupted_anywhere(error: type[BaseException]) -> None:
+    """After the next commit the callback has been told the answer, and nothing twice."""
+
+    def opened() -> tuple[rdflib.Graph, Follower, Later, Any]:
+        graph, follower, later = rdflib.Graph(), Follower(), Later()
+        subscription = rdflive.subscribe(
+            graph, QUERY, follower.told.append, executor=later, on_error="ignore"
+        )
+        later.run()
+        return graph, follower, later, subscription
+
+    first = opened()
+    places = lines_of(lambda: first[0].add(triple("a")))
+    draw = drawn_from("executor", error.__name__)
+    for place in places if DEEP else draw.sample(places, min(len(places), rounds(60))):
+        graph, follower, later, subscription = opened()
+        raising_at(place, error, lambda graph=graph: graph.add(triple("a")))
+        graph.add(triple("b"))
+        later.run()
+        graph.add(triple("c"))
+        later.run()
+        assert follower.answer == Counter(subscription.answers()), place
 
 
 def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:

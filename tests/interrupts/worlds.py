@@ -6,7 +6,7 @@ import io
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -116,6 +116,9 @@ class World:
                 wrong.append(f"the answers of {name}")
             if name == "join":
                 follower.told.append(next(self.deltas))
+                with suppress(TimeoutError):
+                    while True:
+                        follower.told.append(self.subscriptions[name].next(timeout=0))
             if follower.answer != expected:
                 wrong.append(f"the deltas of {name}: {follower.answer} instead of {expected}")
         return wrong

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import rdflive
-from rdflive.delivery.mailbox import Mailbox
+from rdflive.delivery.mailbox import Reader
 
 PATIENCE = 10.0
 
@@ -19,7 +19,7 @@ def waiting(deltas: Any) -> Iterator[list[rdflive.Delta]]:
     """Follow the iterator in a thread that waits when the block begins, and has ended when it is left."""
     told: list[rdflive.Delta] = []
     source = deltas._source
-    waiters = (source if isinstance(source, Mailbox) else source._outbox.mailbox)._changed._waiters
+    waiters = (source._mailbox if isinstance(source, Reader) else source._outbox.mailbox)._changed._waiters
     thread = threading.Thread(target=lambda: told.extend(deltas), daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENCE

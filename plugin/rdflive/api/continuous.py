@@ -8,7 +8,7 @@ from typing import Any
 
 from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
-from rdflive.delivery.base import Callback
+from rdflive.delivery.calling import Callback
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
+from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
 from rdflive.time.windows import Window
 
@@ -58,6 +60,8 @@ def subscribe(
     output: Output = "delta",
     expires: bool = False,
     budget: Budget | None = None,
+    throttle: DurationLike | None = None,
+    executor: Executor | None = None,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -68,6 +72,13 @@ def subscribe(
     before the write returns; what it raises is kept as `last_error` and treated as `on_error` says
     ("log", "ignore", or a function of the subscription and the exception). The first delta holds the
     current answers (`initial=False` leaves it out). `algorithm` forces one of `rdflive.ALGORITHMS`.
+
+    An `async def` callback is awaited in the event loop that runs where `subscribe` is called, one delta
+    after the other; the write does not wait for it. `executor` calls a plain function likewise in an
+    executor of threads (`concurrent.futures`). With `throttle`, a duration such as "1s", deltas are merged
+    for so long before the callback gets them, in a thread of their own if nothing else is said. Where the
+    loop is closed or the executor shut down, `on_error` is told and the subscription closes. Closing it
+    drops what still waits for the callback; with `resume` it comes after the restart.
 
     With `resume`, the path of a file that is made when it is not there, the subscriber called `name`
     goes on where it was: the first delta is what changed since the last that it got, whoever changed it,
@@ -97,6 +108,7 @@ def subscribe(
     What the query names and the graph does not hold yet is noted once in the log, with the nearest name that
     it does hold; see `Explanation.notes`.
 
+    Raises RuntimeError for an `async def` callback where no event loop runs.
     Raises `QuerySyntaxError`, `UnsupportedQueryError`, `UnsupportedStoreError`, `PlanError`, `SchemaError`
     or `RuleError`, before anything is changed, `BudgetError`, and `ResumeError` when the file is not one of
     this query and name.
@@ -143,6 +155,8 @@ def subscribe(
             provenance=provenance,
             init_ns=initNs,
             budget=budget,
+            throttle=throttle,
+            executor=executor,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,8 +14,8 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive.api.stream import Stream
-from rdflive.delivery.base import Callback
-from rdflive.delivery.calling import check_callback
+from rdflive.delivery.calling import Callback, check_callback
+from rdflive.delivery.relay import elsewhere
 from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
@@ -28,6 +29,7 @@ from rdflive.store import Adapter
 from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
+from rdflive.time.instants import DurationLike
 from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
@@ -116,9 +118,12 @@ def open_subscription(
     provenance: bool,
     init_ns: Mapping[str, Any] | None,
     budget: Budget | None,
+    throttle: DurationLike | None = None,
+    executor: Executor | None = None,
 ) -> Subscription:
     """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
     check_callback(callback, on_error)
+    place = elsewhere(callback, throttle, executor)
     if provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
     if windows.streams and (resume is not None or provenance):
@@ -141,6 +146,7 @@ def open_subscription(
                 initial=initial,
                 name=name,
                 on_error=on_error,
+                elsewhere=place,
                 journal=journal,
                 regime=regime,
                 provenance=provenance,

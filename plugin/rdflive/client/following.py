@@ -83,6 +83,8 @@ class Following:
             self._tries += 1
             # not `sleep`: `stop` must end the wait at once
             self._http.closed.wait(self._pace.pause(self._tries, asked))
+        # the first connection, where it was stopped before it followed
+        self._disconnect()
         return None
 
     def begin_anew(self) -> None:

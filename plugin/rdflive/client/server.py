@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 from rdflive.client.address import Address
 from rdflive.client.question import Question
 from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.calling import check_callback
+from rdflive.delivery.relay import elsewhere
 from rdflive.http import Pace
 from rdflive.model import Delta
 from rdflive.query.given import read_query
+from rdflive.time.instants import DurationLike
 
 __all__ = ["Server", "connect"]
 
@@ -51,6 +54,8 @@ class Server:
         name: str | None = None,
         on_error: OnError = "log",
         entailment: str | None = None,
+        throttle: DurationLike | None = None,
+        executor: Executor | None = None,
     ) -> RemoteSubscription:
         """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
 
@@ -60,13 +65,15 @@ class Server:
         subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
         and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
         exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
-        when the server was started anew.
+        when the server was started anew. An `async def` callback, `throttle` and `executor` are as for
+        `rdflive.subscribe`.
 
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
         where the server refuses or cannot be reached.
         """
         given = read_query(query)
         check_callback(callback, on_error)
+        place = elsewhere(callback, throttle, executor)
         with given.naming():
             return RemoteSubscription(
                 self._address,
@@ -75,6 +82,7 @@ class Server:
                 initial=initial,
                 name=name,
                 on_error=on_error,
+                elsewhere=place,
                 timeout=self._timeout,
                 pace=self._pace,
             )

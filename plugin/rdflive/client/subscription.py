@@ -18,8 +18,11 @@ from rdflive.client.order import Ordering, ordering_of
 from rdflive.client.question import Question
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
-from rdflive.delivery.base import BaseSubscription, Callback
+from rdflive.delivery.base import BaseSubscription
+from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.mailbox import Mailbox
+from rdflive.delivery.relay import Elsewhere
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
 from rdflive.model import Answers, Delta, Glimpse, Solution, warn_of_hidden_names
@@ -47,15 +50,25 @@ class RemoteSubscription(BaseSubscription):
         initial: bool,
         name: str | None,
         on_error: OnError,
+        elsewhere: Elsewhere | None,
         timeout: float,
         pace: Pace,
     ) -> None:
-        super().__init__(question.text, callback=callback, initial=initial, name=name, on_error=on_error)
+        super().__init__(
+            question.text,
+            callback=callback,
+            initial=initial,
+            name=name,
+            on_error=on_error,
+            elsewhere=elsewhere,
+        )
         self._address = address
         self._question = question
         self._timeout = timeout
         self._lock = threading.RLock()
         self._is_closed = False
+        self._retold = -1
+        """The number of the answer that a callback was given after an interruption."""
         self._sort: Ordering | None = None
         self._following = Following(
             address.url("/subscribe"),
@@ -140,7 +153,15 @@ class RemoteSubscription(BaseSubscription):
         self._following.begin_anew()
 
     def doubt(self) -> None:
-        """Do nothing: callbacks run in a thread of their own, which no Ctrl-C interrupts."""
+        """Give a callback that runs elsewhere the whole answer, after it was interrupted.
+
+        The thread that follows, which calls the others, is interrupted by no Ctrl-C.
+        """
+        if self._elsewhere is not None:
+            with self._lock:
+                whole = self._answer.whole()
+                self._retold = whole.sequence
+                self._elsewhere.mailbox.put(whole)
 
     def close(self) -> None:
         """Stop, and let its iterators end. May be repeated, and called from a callback.
@@ -150,7 +171,7 @@ class RemoteSubscription(BaseSubscription):
         with self._lock:
             self._is_closed = True
         self._following.stop()
-        self._end_iterators()
+        self._end_delivery()
 
     def _begin(self, members: dict[str, Any]) -> None:
         served = members.get("prefixes")
@@ -166,10 +187,10 @@ class RemoteSubscription(BaseSubscription):
         # taken before the thread follows, which changes the answer from then on
         first = self._answer.whole() if self._initial else None
         if self._callback is None:
-            mailbox = self._open_first(self._answer.sequence)
+            self._since, self._queue = self._answer.sequence, Mailbox()
             if first is not None:
                 self._delivered += 1
-                mailbox.put(first)
+                self._queue.put(first)
         threading.Thread(
             target=self._follow, args=(first,), name=f"rdflive-{self.name or 'client'}", daemon=True
         ).start()
@@ -179,7 +200,7 @@ class RemoteSubscription(BaseSubscription):
         try:
             if first is not None and self._callback is not None:
                 self._delivered += 1
-                self._calling.call(self._callback, first)
+                self._hand(self._callback, first)
             end = self._following.run(self._take)
         except Exception as error:  # noqa: BLE001 - it must not look open when nobody follows any more
             end = error
@@ -204,12 +225,21 @@ class RemoteSubscription(BaseSubscription):
         # the graph first: whoever is told of a delta by an iterator or callback finds it in the graph
         if made is not None:
             made.take(delta)
-        for mailbox, since in tuple(self._mailboxes.items()):
-            # an iterator opened since began with an answer that has this delta in it
-            if delta.sequence > since:
-                mailbox.put(delta)
+        # an iterator opened since began with an answer that has this delta in it
+        for mailbox in self._mailboxes(delta.sequence):
+            mailbox.put(delta)
         if self._callback is not None and not self._is_closed:
-            self._calling.call(self._callback, delta)
+            self._hand(self._callback, delta)
+
+    def _hand(self, callback: Callback, delta: Delta) -> None:
+        if self._elsewhere is None:
+            self._calling.call(callback, delta)
+        else:
+            with self._lock:
+                # what was taken while `doubt` gave the whole answer is in that
+                if delta.sequence > self._retold:
+                    self._elsewhere.mailbox.put(delta)
+            self._elsewhere.begin()
 
     @property
     def _status(self) -> str:

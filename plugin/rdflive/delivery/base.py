@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from html import escape
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self
 
 from rdflib import Graph
 
-from rdflive.delivery.calling import Calling
+from rdflive.delivery.calling import Callback, Calling
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.display import Display, notebook
-from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
+from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
+from rdflive.delivery.relay import Elsewhere, Relay
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Answers, Delta, Glimpse, Solution, to_printable
 
@@ -25,8 +26,6 @@ __all__ = ["BaseSubscription", "Callback"]
 _TITLE: Final = 60
 """Characters of the query that stand for a subscription without a name."""
 _PROLOGUE: Final = re.compile(r"(?:\s*(?:PREFIX\s+\S*:|BASE)\s*<[^<>]*>)*\s*", re.IGNORECASE)
-
-Callback: TypeAlias = Callable[[Delta], object]
 
 
 class BaseSubscription(ABC):
@@ -40,6 +39,7 @@ class BaseSubscription(ABC):
         initial: bool,
         name: str | None,
         on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
+        elsewhere: Elsewhere | None,
     ) -> None:
         self.name = name
         self.last_error: Exception | None = None
@@ -51,12 +51,15 @@ class BaseSubscription(ABC):
         self._delivered = 0
         self._made: ConstructedGraph | None = None
         self._display: Display | None = None
-        self._mailboxes: dict[Mailbox, int] = {}
-        """The mailbox of each iterator, with the sequence number of the last commit that it does not need."""
-        self._untaken: list[Mailbox] = []
-        """The mailbox of the first iterator, if nobody iterates yet; it has every delta from the
-        beginning.
-        """
+        self._elsewhere = None if elsewhere is None else Relay(self, self._calling, callback, elsewhere)
+        self._queue: Mailbox | None = None
+        """What waits for the iterators, from the first on; without a callback, from the beginning."""
+        self._since = 0
+        """The number of the last commit that the queue does not need."""
+        self._own: Source | None = None
+        """What `next` takes from."""
+        self._shown: tuple[Mailbox | None, int] = None, 0
+        """What waits for the display, with the number of the last commit that it does not need."""
 
     @property
     def query(self) -> str:
@@ -82,10 +85,10 @@ class BaseSubscription(ABC):
         if shower is None:
             print(self._glimpse())  # noqa: T201 - it is what was asked for
             return
-        mailbox = Mailbox()
+        mailbox = Mailbox(limit=0)
         with self._reading():
-            self._mailboxes[mailbox] = self._now()
-        display = Display(shower, mailbox, self._html, partial(self._mailboxes.pop, mailbox, None))
+            self._shown = mailbox, self._now()
+        display = Display(shower, mailbox, self._html)
         self._display, former = display, self._display
         if former is not None:
             former.end()
@@ -117,18 +120,60 @@ class BaseSubscription(ABC):
             return self._made.graph
 
     def deltas(self, timeout: float | None = None) -> Deltas:
-        """Iterate the deltas from now on, blocking; ends when the subscription closes.
+        """Iterate the deltas that wait and those that come, blocking; ends when the subscription closes.
 
-        Without a callback the first iterator starts where the subscription did; any other starts with
-        the current answers (unless `initial=False`). What its consumer has not taken yet merges into
-        one delta. With `timeout` (seconds) a wait that is too long raises `TimeoutError`, and the
-        iterator goes on.
+        What waits belongs to the subscription: an iterator that is left loses nothing, the next one goes
+        on, and several share the deltas out, each to the first that asks. Without a callback deltas wait
+        from the subscription's beginning; beside one from the first iterator on, which begins with the
+        current answers (unless `initial=False`). They are one per commit until 10,000 rows wait; what
+        comes then is added to the newest. With `timeout` (seconds) a wait that is too long raises
+        `TimeoutError`, and the iterator goes on. Raises `ClosedError` where the subscription is closed and
+        nothing waits.
         """
-        source, forget = self._open_source()
-        return Deltas(source, timeout, forget)
+        source, release = self._open_source()
+        return Deltas(source, timeout, release)
 
     def __aiter__(self) -> AsyncDeltas:
         return AsyncDeltas(*self._open_source())
+
+    def next(self, timeout: float | None = None) -> Delta:
+        """Wait for the next delta and take it, as an iterator would.
+
+        Raises `TimeoutError` after `timeout` seconds (0: give what waits), and `ClosedError` when the
+        subscription is closed and nothing waits.
+
+        >>> import rdflib, rdflive
+        >>> graph = rdflib.Graph()
+        >>> with rdflive.subscribe(graph, "ASK { ?s ?p ?o }") as subscription:
+        ...     subscription.next(timeout=5).answer
+        False
+        """
+        delta = self._own_source().take(timeout)
+        if delta is None:
+            raise self._ended()
+        return delta
+
+    async def anext(self, timeout: float | None = None) -> Delta:
+        """Wait for the next delta and take it, as `next` does, without blocking the event loop.
+
+        Cancelled while it waits, it has taken nothing.
+
+        >>> import rdflib, rdflive
+        >>> async def first():
+        ...     with rdflive.subscribe(rdflib.Graph(), "ASK { ?s ?p ?o }") as subscription:
+        ...         return (await subscription.anext(timeout=5)).answer
+        >>> asyncio.run(first())
+        False
+        """
+        source = self._own_source()
+        try:
+            async with asyncio.timeout(timeout):
+                delta = await take_async(source)
+        except TimeoutError:
+            raise TimeoutError(f"no delta within {timeout} s") from None
+        if delta is None:
+            raise self._ended()
+        return delta
 
     @abstractmethod
     def doubt(self) -> None:
@@ -184,35 +229,46 @@ class BaseSubscription(ABC):
 
     def _open_source(self) -> tuple[Source, Callable[[], object]]:
         """Give what an iterator takes deltas from, and the function to call when it is closed."""
-        mailbox = self._open_mailbox()
-        return mailbox, partial(self._mailboxes.pop, mailbox, None)
+        return Reader(self._open_queue()), lambda: None
 
-    def _open_mailbox(self) -> Mailbox:
-        try:
-            # `pop` is one step for all threads, so two iterators cannot both be the first.
-            return self._untaken.pop()
-        except IndexError:
-            mailbox = Mailbox()
+    def _open_queue(self) -> Mailbox:
+        queue = self._queue
+        if queue is not None and (queue.waits or not self.closed):
+            return queue
         with self._reading():
             now = self._now()
-            whole = self._whole() if self._initial else None
-            if whole is not None:
-                mailbox.put(whole)
-            # the deltas of commits up to `now`, which may still be queued, are in `whole`
-            self._mailboxes[mailbox] = now
-        return mailbox
+            if self._queue is None:  # no other thread has opened it meanwhile
+                queue = Mailbox()
+                whole = self._whole() if self._initial else None
+                if whole is not None:
+                    queue.put(whole)
+                # the deltas of commits up to `now`, which may still be on their way, are in `whole`
+                self._since, self._queue = now, queue
+            return self._queue
 
-    def _open_first(self, since: int) -> Mailbox:
-        """Open the mailbox of the first iterator before there is one."""
-        mailbox = Mailbox()
-        self._untaken.append(mailbox)
-        self._mailboxes[mailbox] = since
-        return mailbox
+    def _own_source(self) -> Source:
+        own = self._own
+        if own is None:
+            own = self._own = self._open_source()[0]
+        return own
 
-    def _end_iterators(self) -> None:
-        # a copy: an iterator that is freed meanwhile takes its mailbox out
-        for mailbox in tuple(self._mailboxes):
-            mailbox.close()
+    def _mailboxes(self, sequence: int) -> list[Mailbox]:
+        """List the mailboxes that need the delta of a commit, for they began before it."""
+        followed = (self._queue, self._since), self._shown
+        return [mailbox for mailbox, since in followed if mailbox is not None and sequence > since]
+
+    def _end_delivery(self) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.close()
+        for mailbox in (self._queue, self._shown[0]):
+            if mailbox is not None:
+                mailbox.close()
+
+    def _ended(self) -> ClosedError:
+        error = self._closed_error()
+        # beside a callback it may be any error of that
+        error.__cause__ = self.last_error if self._callback is None and error is not self.last_error else None
+        return error
 
     def _closed_error(self) -> ClosedError:
         return ClosedError(f"subscription {self.name or self.query!r} is closed; subscribe again")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from rdflive.model import Delta
 
-__all__ = ["Calling", "check_callback"]
+__all__ = ["Callback", "Calling", "check_callback", "is_async"]
+
+Callback: TypeAlias = Callable[[Delta], object]
+"""A function that takes a delta; a coroutine function is awaited."""
 
 log = logging.getLogger("rdflive")
 
@@ -48,11 +52,24 @@ class Calling:
         """
         start = perf_counter()
         try:
-            callback(delta)
+            _refuse_coroutine(callback(delta), callback)
         except (MemoryError, RecursionError) as error:
             self._subscription.doubt()
             self.failed(error)
         except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+            self.failed(error)
+        finally:
+            self.seconds += perf_counter() - start
+
+    async def call_async(self, callback: Callable[[Delta], Awaitable[object]], delta: Delta) -> None:
+        """Call a callback that is a coroutine function, as `call` does others."""
+        start = perf_counter()
+        try:
+            await callback(delta)
+        except (MemoryError, RecursionError) as error:
+            self._subscription.doubt()
+            self.failed(error)
+        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
             self.failed(error)
         finally:
             self.seconds += perf_counter() - start
@@ -75,5 +92,31 @@ def check_callback(callback: object, on_error: object) -> None:
     """Raise TypeError or ValueError for arguments that cannot be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if inspect.isasyncgenfunction(callback):
+        raise TypeError(f"callback must not be an async generator, which nobody would iterate: {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
+    if is_async(on_error):
+        raise TypeError(f"on_error must be a plain function, got the coroutine function {on_error!r}")
+
+
+def is_async(function: object) -> bool:
+    """Tell whether calling gives a coroutine, for functions, partial ones and objects with `__call__`.
+
+    >>> async def show(delta): ...
+    >>> is_async(show), is_async(print)
+    (True, False)
+    """
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - it is looked at, not called
+    )
+
+
+def _refuse_coroutine(returned: object, callback: object) -> None:
+    """Raise TypeError for what a plain function gave and nobody would run."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError(
+            f"the callback {callback!r} gave a coroutine, which is not awaited: make it an `async def`, and "
+            "subscribe where a loop runs"
+        )

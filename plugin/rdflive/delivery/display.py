@@ -38,7 +38,7 @@ class Display:
     """Shows HTML in the output of a cell, and shows it anew when a delta has come.
 
     `html` makes it; it is given the last delta, None at first. Deltas that come meanwhile are added together.
-    The display stays as it is when the mailbox ends, and `forget` is called.
+    The display stays as it is when the mailbox ends.
     """
 
     def __init__(
@@ -46,12 +46,10 @@ class Display:
         display: Any,
         mailbox: Mailbox,
         html: Callable[[Delta | None], str],
-        forget: Callable[[], object],
     ) -> None:
         self._display = display
         self._mailbox = mailbox
         self._html = html
-        self._forget = forget
         self._handle = display.display(display.HTML(html(None)), display_id=True)
         threading.Thread(target=self._follow, name="rdflive-display", daemon=True).start()
 
@@ -71,4 +69,3 @@ class Display:
             log.exception("a display in a notebook is not updated any more")
         finally:
             self._mailbox.stop()
-            self._forget()

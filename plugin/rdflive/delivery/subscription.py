@@ -10,10 +10,12 @@ from typing import Any, Literal, TypeAlias
 from rdflib import RDF
 
 from rdflive.delivery import membership
-from rdflive.delivery.base import BaseSubscription, Callback
+from rdflive.delivery.base import BaseSubscription
+from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delta_maker import DeltaMaker
-from rdflive.delivery.mailbox import Source
+from rdflive.delivery.mailbox import Mailbox, Source
+from rdflive.delivery.relay import Elsewhere
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
@@ -21,7 +23,7 @@ from rdflive.engine.query import TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
-from rdflive.errors import BudgetError
+from rdflive.errors import BudgetError, ClosedError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
@@ -54,6 +56,7 @@ class Subscription(BaseSubscription):
         initial: bool,
         name: str | None,
         on_error: OnError,
+        elsewhere: Elsewhere | None = None,
         journal: Journal | None = None,
         regime: Regime | None = None,
         provenance: bool = False,
@@ -61,7 +64,14 @@ class Subscription(BaseSubscription):
         prefixes: Callable[[], Mapping[str, str]] = dict,
         budget: Budget | None = None,
     ) -> None:
-        super().__init__(plan.query.text, callback=callback, initial=initial, name=name, on_error=on_error)
+        super().__init__(
+            plan.query.text,
+            callback=callback,
+            initial=initial,
+            name=name,
+            on_error=on_error,
+            elsewhere=elsewhere,
+        )
         self._exceeded: BudgetError | None = None
         self._adapter = adapter
         self._capture = adapter.capture
@@ -75,13 +85,20 @@ class Subscription(BaseSubscription):
         self._outbox: Outbox | None = None
         if journal is not None:
             sample = adapter.to_native(RDF.type)
-            call = None if callback is None else partial(self._calling.call, callback)
+            call = (
+                partial(self._calling.call, callback)
+                if self._elsewhere is None and callback is not None
+                else None
+            )
             self._outbox = Outbox(
                 journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
             )
+            if self._elsewhere is not None:
+                # asking for the next delta acknowledges, and so does the callback by returning
+                self._elsewhere.inbox = self._outbox.consumer()
         elif callback is None:
             # it needs every delta: the number of the first may be 0
-            self._open_first(-1)
+            self._since, self._queue = -1, Mailbox()
         self._taken: Delta | None = None
         """The last delta that the callback was called with; a repeated step must not call it again."""
         self._closed = False
@@ -183,7 +200,7 @@ class Subscription(BaseSubscription):
                 self._state = None  # last, so that the next call finishes what an interruption left
         if self._outbox is not None:
             self._outbox.close()
-        self._end_iterators()
+        self._end_delivery()
 
     def _begin(self, state: StoreState) -> None:
         """Count updates and matches from here."""
@@ -192,10 +209,11 @@ class Subscription(BaseSubscription):
 
     def _live(self) -> StoreState:
         if self._state is None or self._closed or self._exceeded is not None:
-            if self._exceeded is not None:
-                raise self._exceeded
             raise self._closed_error()
         return self._state
+
+    def _closed_error(self) -> ClosedError:
+        return super()._closed_error() if self._exceeded is None else self._exceeded
 
     @property
     def _form(self) -> str:
@@ -253,14 +271,16 @@ class Subscription(BaseSubscription):
             steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
         if self._made is not None:
             steps.append(partial(self._made.take, delta))
-        for mailbox, since in tuple(self._mailboxes.items()):
-            # `resync` gives an initial delta without a new commit
-            if delta.sequence > since or (delta.initial and delta.sequence == since):
-                steps.append(partial(mailbox.put, delta))
+        # `resync` gives an initial delta without a new commit
+        steps += (partial(mailbox.put, delta) for mailbox in self._mailboxes(delta.sequence + delta.initial))
         if self._outbox is not None:
             steps.append(partial(self._outbox_put, self._outbox, delta))
+        elif self._elsewhere is not None:
+            steps.append(partial(self._elsewhere.mailbox.put, delta))
         elif self._callback is not None:
             steps.append(partial(self._call, self._callback, delta))
+        if self._elsewhere is not None:
+            steps.append(self._elsewhere.begin)
         return steps
 
     def _call(self, callback: Callback, delta: Delta) -> None:

@@ -40,7 +40,7 @@ class Outbox:
         `call` hands a delta to the callback, None where an iterator is to take them; `stop` ends the
         subscription when a step fails.
         """
-        self.mailbox = Mailbox()
+        self.mailbox = Mailbox(limit=0)
         self.count = 0
         """Deltas handed out."""
         self._journal = journal
@@ -77,7 +77,8 @@ class Outbox:
         if self._consumer is not None or self._call is not None:
             raise ResumeError(
                 f"subscription {self._journal.name!r} has its consumer: a resumed subscription is followed "
-                "once, by its callback or by one iterator; close that iterator, or subscribe by another name"
+                "once, by its callback, by one iterator or by next(); close that iterator, or subscribe by "
+                "another name"
             )
         self._consumer = Consumer(self)
         return self._consumer
@@ -94,6 +95,10 @@ class Outbox:
         """
         return self.attempt(lambda: self._take(consumer, wake)) or (None, False)
 
+    def acknowledge(self, consumer: Consumer) -> None:
+        """Note that a consumer is done with the delta that it took."""
+        self.attempt(lambda: self._acknowledge(consumer))
+
     def attempt(self, step: Callable[[], _Result]) -> _Result | None:
         """Work on the journal; what fails stops the subscription, and what it missed can be resumed."""
         try:
@@ -108,10 +113,7 @@ class Outbox:
         with self._taking:  # what a released consumer has begun is done before the next one looks
             if not self._serves(consumer):
                 return None, False
-            if consumer.has_taken:
-                consumer.has_taken = False
-                self._journal.acknowledge()
-                self._pending = None
+            self._settle(consumer)
             delta, more = None if self._journal.closed else self._pending, True
             while delta is None:
                 waiting, more = self.mailbox.take_now(wake)
@@ -125,6 +127,17 @@ class Outbox:
                 consumer.has_taken = True
                 self.count += 1
             return delta, more
+
+    def _acknowledge(self, consumer: Consumer) -> None:
+        with self._taking:
+            if self._serves(consumer):
+                self._settle(consumer)
+
+    def _settle(self, consumer: Consumer) -> None:
+        if consumer.has_taken:
+            consumer.has_taken = False
+            self._journal.acknowledge()
+            self._pending = None
 
     def _serves(self, consumer: Consumer) -> bool:
         return consumer is self._consumer and not consumer.is_stopped
@@ -194,6 +207,23 @@ class Consumer:
     def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
         """Take without blocking, and say whether more can come; if so, `wake` is called then."""
         return self._outbox.take(self, wake)
+
+    @property
+    def waits(self) -> bool:
+        """True while there is a delta to take, which may turn out to be none."""
+        return self._outbox.mailbox.waits
+
+    def forget(self, wake: Callable[[], None]) -> None:
+        """Do not call `wake` any more."""
+        self._outbox.mailbox.forget(wake)
+
+    def done(self) -> None:
+        """Acknowledge the last delta."""
+        self._outbox.acknowledge(self)
+
+    def again(self) -> None:
+        """Have the last delta come again."""
+        self.has_taken = False
 
     def stop(self) -> None:
         """Take no more, and end a wait in another thread; what waits is for the next consumer."""

@@ -1,0 +1,270 @@
+"""Calls a callback elsewhere than in the thread that wrote: in an executor, a loop, or a while later."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rdflive.delivery.calling import Callback, Calling, is_async
+from rdflive.delivery.mailbox import QUEUED_ROWS, Mailbox
+from rdflive.errors import RdfliveError
+from rdflive.model import Delta
+from rdflive.time.instants import SECOND, DurationLike, to_duration
+
+__all__ = ["Elsewhere", "Inbox", "Relay", "elsewhere"]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where a callback is called, and how long deltas are merged before."""
+
+    loop: asyncio.AbstractEventLoop | None
+    """Where the coroutines of the callback run; None for a plain function."""
+    executor: Executor | None
+    throttle: float
+    """Seconds."""
+
+
+def elsewhere(
+    callback: Callable[..., Any] | None, throttle: DurationLike | None, executor: Executor | None
+) -> Elsewhere | None:
+    """Find out where a callback is to be called; None for the thread that wrote.
+
+    Raises TypeError or ValueError for what cannot be, RuntimeError for a coroutine function where no
+    loop runs.
+
+    >>> elsewhere(print, "250 ms", None).throttle
+    0.25
+    """
+    if executor is not None and (
+        not isinstance(executor, Executor) or isinstance(executor, ProcessPoolExecutor)
+    ):
+        raise TypeError(
+            f"executor must run functions in this process, as a concurrent.futures.ThreadPoolExecutor does, "
+            f"got {executor!r}"
+        )
+    seconds = 0.0 if throttle is None else to_duration(throttle) / SECOND
+    if seconds > threading.TIMEOUT_MAX:
+        raise ValueError(f"throttle must be {threading.TIMEOUT_MAX:.0f} seconds or less, got {throttle!r}")
+    if callback is None:
+        if throttle is not None or executor is not None:
+            raise ValueError(
+                "throttle= and executor= say how a callback is called, and there is none: an iterator takes "
+                "deltas when it likes, and a + b merges two"
+            )
+        return None
+    if not is_async(callback):
+        return None if throttle is None and executor is None else Elsewhere(None, executor, seconds)
+    if executor is not None:
+        raise ValueError("executor= calls plain functions; an async callback runs in the event loop")
+    try:
+        return Elsewhere(asyncio.get_running_loop(), None, seconds)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"the async callback {callback!r} needs a running event loop: call subscribe in a coroutine, or "
+            "give a plain function"
+        ) from error
+
+
+class Inbox(Protocol):
+    """What a relay takes deltas from."""
+
+    @property
+    def waits(self) -> bool:
+        """True while there is a delta to take."""
+
+    def take_now(self, wake: Callable[[], None]) -> tuple[Delta | None, bool]:
+        """Take what waits without blocking."""
+        ...
+
+    def done(self) -> None:
+        """Be told that the callback has returned."""
+
+    def again(self) -> None:
+        """Be told that the callback was interrupted."""
+
+
+class _Subscription(Protocol):
+    name: str | None
+
+    @property
+    def query(self) -> str: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def doubt(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Relay:
+    """Hands deltas to a callback one at a time and in order; the next when the one before has ended.
+
+    At most one call is on its way. It has a ticket, and only the newest ticket is valid: so a call can be
+    arranged again where somebody cannot know if it was, because an interruption came in between.
+    """
+
+    def __init__(
+        self, subscription: _Subscription, calling: Calling, callback: Callback | None, place: Elsewhere
+    ) -> None:
+        self.mailbox = Mailbox(limit=0 if place.throttle else QUEUED_ROWS)
+        """What waits for the callback, where no journal keeps it."""
+        self.inbox: Inbox = self.mailbox
+        self._subscription = subscription
+        self._calling = calling
+        self._callback: Any = callback
+        self._place = place
+        # an async callback is called as if by `subscribe`, whoever writes
+        self._context = contextvars.copy_context()
+        self._lock = threading.RLock()
+        self._ticket: object = None
+        """Of the call that is to come."""
+        self._is_arranged = False
+        """True when that call will come for certain."""
+        self._running: object = None
+        """The ticket of the call that is going on."""
+        self._timer: threading.Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+        """Kept, because the loop itself does not."""
+        self._is_lost = False
+
+    def begin(self) -> None:
+        """Arrange a call if something waits and none is on its way. May be repeated."""
+        if self._place.loop is not None and self._place.loop.is_closed() and self.inbox.waits:
+            self._lose("its event loop is closed")
+            return
+        with self._lock:
+            if self._running or self._is_arranged or not self.inbox.waits or self._subscription.closed:
+                return
+            ticket = self._ticket = object()
+        if self._place.throttle:
+            timer = threading.Timer(self._place.throttle, self._send, [ticket])
+            timer.daemon = True
+            self._timer = timer
+            timer.start()
+        else:
+            self._send(ticket)
+        with self._lock:
+            if self._ticket is ticket:
+                self._is_arranged = True
+
+    def close(self) -> None:
+        """Call no more; a call that is going on ends by itself."""
+        self.mailbox.stop()
+        timer = self._timer
+        if timer is not None:
+            timer.cancel()
+
+    def _send(self, ticket: object) -> None:
+        """Have the call made, by the loop, the executor, or at once in this thread, which is the timer's."""
+        place = self._place
+        try:
+            if place.loop is not None:
+                place.loop.call_soon_threadsafe(self._start_task, place.loop, ticket, context=self._context)
+            elif place.executor is not None:
+                future = place.executor.submit(self._work, ticket)
+                future.add_done_callback(self._future_ended)
+            else:
+                self._work(ticket)
+        except RecursionError:
+            self._withdraw(ticket)
+            raise
+        except RuntimeError as error:  # the loop is closed, or the executor shut down
+            self._lose(f"it cannot be called any more: {error}", error)
+        except BaseException:
+            self._withdraw(ticket)
+            raise
+
+    def _future_ended(self, future: Future[None]) -> None:
+        if future.cancelled():
+            self._lose("its executor has cancelled it")
+        elif (error := future.exception()) is not None:
+            self._lose(f"its executor failed: {error!r}", error)
+
+    def _start_task(self, loop: asyncio.AbstractEventLoop, ticket: object) -> None:
+        self._task = loop.create_task(self._work_async(ticket))
+        # a task that is cancelled before it begins runs nothing of it
+        self._task.add_done_callback(lambda _: self._withdraw(ticket))
+
+    def _work(self, ticket: object) -> None:
+        try:
+            delta = self._take(ticket)
+            if delta is not None:
+                self._calling.call(self._callback, delta)
+                self.inbox.done()
+        except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
+            self._leave(ticket)
+            self._fail(error)
+        else:
+            self._leave(ticket)
+            self.begin()
+
+    async def _work_async(self, ticket: object) -> None:
+        try:
+            delta = self._take(ticket)
+            if delta is not None:
+                await self._calling.call_async(self._callback, delta)
+                self.inbox.done()
+        except BaseException as error:
+            # not begun again, for the loop may be ending; the next delta does that
+            self._leave(ticket)
+            self._fail(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            self._leave(ticket)
+            self.begin()
+
+    def _take(self, ticket: object) -> Delta | None:
+        """Begin the call of a ticket, and give its delta; None where another call came in its place."""
+        with self._lock:
+            if ticket is not self._ticket or self._subscription.closed:
+                return None
+            self._running, self._ticket, self._is_arranged = ticket, None, False
+        return self.inbox.take_now(_nobody)[0]
+
+    def _leave(self, ticket: object) -> None:
+        with self._lock:
+            if self._running is ticket:
+                self._running = None
+
+    def _withdraw(self, ticket: object) -> None:
+        """Let another call be arranged where that of a ticket does not come."""
+        with self._lock:
+            if self._ticket is ticket:
+                self._ticket, self._is_arranged = None, False
+
+    def _fail(self, error: BaseException) -> None:
+        """Tell of what ended a call before its time; the subscriber is told the whole answer next."""
+        self.inbox.again()
+        self._subscription.doubt()
+        if not isinstance(error, Exception):
+            told = RdfliveError(f"{self._named} was interrupted by {type(error).__name__}")
+            told.__cause__ = error
+            error = told
+        self._calling.failed(error)
+
+    def _lose(self, why: str, cause: BaseException | None = None) -> None:
+        """Close the subscription, because its callback cannot be called any more."""
+        with self._lock:
+            if self._is_lost or self._subscription.closed:
+                return
+            self._is_lost = True
+        error = RdfliveError(f"{self._named} gets no more deltas, for {why}; subscribe again")
+        error.__cause__ = cause
+        self._subscription.close()
+        self._calling.failed(error, "subscription %r has ended")
+
+    @property
+    def _named(self) -> str:
+        return f"the callback of subscription {self._subscription.name or self._subscription.query!r}"
+
+
+def _nobody() -> None:
+    """Wake nobody: whoever puts a delta begins."""
