@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rdflive.client.address import Address
 from rdflive.client.question import Question
 from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.calling import check_callback
+from rdflive.delivery.keys import read_key
 from rdflive.http import Pace
 from rdflive.model import Delta
 from rdflive.query.given import read_query
@@ -51,6 +52,7 @@ class Server:
         name: str | None = None,
         on_error: OnError = "log",
         entailment: str | None = None,
+        key: Iterable[str] | None = None,
     ) -> RemoteSubscription:
         """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
 
@@ -60,10 +62,10 @@ class Server:
         subscription's own; what it raises, and what ends the subscription for good, is kept as `last_error`
         and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
         exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
-        when the server was started anew.
+        when the server was started anew. With a `key` each delta has `changed`, as `rdflive.subscribe` says.
 
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
-        where the server refuses or cannot be reached.
+        where the server refuses or cannot be reached; ValueError for a key that the query does not show.
         """
         given = read_query(query)
         check_callback(callback, on_error)
@@ -77,6 +79,7 @@ class Server:
                 on_error=on_error,
                 timeout=self._timeout,
                 pace=self._pace,
+                key=read_key(key),
             )
 
     def __repr__(self) -> str:

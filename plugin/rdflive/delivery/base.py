@@ -18,7 +18,7 @@ from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Source
 from rdflive.errors import ClosedError, RdfliveError
-from rdflive.model import Answers, Delta, Glimpse, Solution, to_printable
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
 __all__ = ["BaseSubscription", "Callback"]
 
@@ -62,6 +62,11 @@ class BaseSubscription(ABC):
     def query(self) -> str:
         """The text of the query."""
         return self._text
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order; none for ASK and CONSTRUCT."""
+        return self._shown.names if self._shown.form == "SELECT" else ()
 
     @property
     @abstractmethod
@@ -109,7 +114,7 @@ class BaseSubscription(ABC):
 
         It changes before the callback is called. Do not write to it.
         """
-        if self._form != "CONSTRUCT":
+        if self._shown.form != "CONSTRUCT":
             raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
         with self._reading():
             if self._made is None:
@@ -163,8 +168,8 @@ class BaseSubscription(ABC):
 
     @property
     @abstractmethod
-    def _form(self) -> str:
-        """The form of the query: SELECT, ASK or CONSTRUCT."""
+    def _shown(self) -> Header:
+        """What all rows share."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[object]:

@@ -30,6 +30,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Health": _object({"status": {"const": "ok"}}, {"feed": {"enum": ["following", "ended", "stopped"]}}),
     "Explanation": _object(
         {
+            "key": _TEXTS,
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
             "text": _TEXT,
