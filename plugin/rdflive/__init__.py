@@ -73,6 +73,7 @@ __all__ = [
     "ReformulationSizeError",
     "ResumeError",
     "ResyncNeeded",
+    "Rows",
     "RuleError",
     "SaturatedGraph",
     "SchemaError",

@@ -65,7 +65,7 @@ class Server:
         when the server was started anew. With a `key` each delta has `changed`, as `rdflive.subscribe` says.
 
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
-        where the server refuses or cannot be reached; ValueError for a key that the query does not show.
+        where the server refuses or cannot be reached; `PlanError` for a key that the query does not show.
         """
         given = read_query(query)
         check_callback(callback, on_error)

@@ -19,8 +19,8 @@ from rdflive.client.question import Question
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.base import BaseSubscription, Callback
-from rdflive.delivery.keys import check_key
 from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.keys import check_key
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rdflive.errors import PlanError
 from rdflive.model import Header
 
 __all__ = ["check_key", "read_key"]
@@ -28,10 +29,10 @@ def read_key(key: Any) -> tuple[str, ...]:
 
 
 def check_key(key: tuple[str, ...], header: Header) -> None:
-    """Raise ValueError for a key of which the query does not show a variable."""
+    """Raise `PlanError` for a key of which the query does not show a variable."""
     if key and header.form != "SELECT":
-        raise ValueError(f"key={key!r} is for SELECT queries: {header.form} has no variables to pair rows by")
+        raise PlanError(f"key={key!r} is for SELECT queries: {header.form} has no variables to pair rows by")
     for name in key:
         if name not in header.names:
             shown = ", ".join(f"?{other}" for other in header.names)
-            raise ValueError(f"the key has ?{name}, which SELECT does not show; it shows: {shown}")
+            raise PlanError(f"the key has ?{name}, which SELECT does not show; it shows: {shown}")

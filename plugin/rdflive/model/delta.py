@@ -39,8 +39,8 @@ class Delta:
     """
 
     __slots__ = (
-        "_added", "_changed", "_ends", "_expired", "_header", "_origins", "_removed", "_weights", "first_sequence",
-        "initial", "sequence", "time",
+        "_added", "_changed", "_ends", "_expired", "_header", "_origins", "_removed", "_weights",
+        "first_sequence", "initial", "sequence", "time",
     )  # fmt: skip
 
     _added: Rows[Any] | None

@@ -30,6 +30,7 @@ _KINDS: Final[dict[str, str]] = {
     str(XSD.dateTimeStamp): "dateTime",
 }
 """The kind of column for each datatype; the literals of all others are strings."""
+_MOMENT: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _SPELT: Final = {
     "integer": r"^[+-]?[0-9]+$",
     "decimal": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$",
@@ -39,8 +40,8 @@ _SPELT: Final = {
     # a date with a zone is no date of Arrow
     "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     # Arrow counts microseconds: what is finer stays a string
-    "local": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$",
-    "zoned": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$",
+    "local": rf"^{_MOMENT}$",
+    "zoned": rf"^{_MOMENT}(Z|[+-][0-9]{{2}}:[0-9]{{2}})$",
 }
 """How the literals of a kind must be spelt, so that the column can have its type."""
 _LANGUAGE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"

@@ -27,10 +27,12 @@ class Rows(Framed, Generic[Row]):
     (2, 'IC5', True)
     """
 
-    __slots__ = ("_ends", "_header", "_made", "_origins", "_terms")
+    __slots__ = ("_ends", "_header", "_made", "_origins", "_some", "_terms")
 
     _made: list[Any] | None
-    """The rows as far as they are made, None for one that is not."""
+    """All rows, once they have been asked for."""
+    _some: dict[int, Any]
+    """The rows that were asked for by their places before."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Rows(Framed, Generic[Row]):
         self._origins = origins
         self._ends = ends
         self._made = None
+        self._some = {}
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -53,7 +56,7 @@ class Rows(Framed, Generic[Row]):
         return iter(self._all())
 
     def __reversed__(self) -> Iterator[Row]:
-        return reversed(self._all())
+        return self._all()[::-1].__iter__()
 
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> Row: ...
@@ -65,13 +68,13 @@ class Rows(Framed, Generic[Row]):
             part: Rows[Row] = Rows(self._header, self._terms[place], origins=self._origins, ends=self._ends)
             part._made = None if self._made is None else self._made[place]
             return part
+        if self._made is not None:
+            return self._made[place]
         terms = self._terms[place]
-        if self._made is None:
-            self._made = [None] * len(self._terms)
-        row = self._made[place]
-        if row is None:
-            row = self._made[place] = self._make(terms)
-        return row
+        number = range(len(self._terms))[place]  # from the front
+        if number not in self._some:
+            self._some[number] = self._make(terms)
+        return self._some[number]
 
     def __contains__(self, row: object) -> bool:
         return row in self._all()
@@ -109,20 +112,18 @@ class Rows(Framed, Generic[Row]):
         return self._header, self._terms
 
     def _all(self) -> list[Any]:
-        made = self._made
-        if made is None:
-            made, before, row = [], None, None
+        if self._made is None:
+            made: list[Any] = []
+            before = row = None
             for terms in self._terms:
                 # a row that occurs several times is made once
                 if terms is not before:
                     before, row = terms, self._make(terms)
                 made.append(row)
+            for number, known in self._some.items():
+                made[number] = known
             self._made = made
-        elif None in made:
-            for place, terms in enumerate(self._terms):
-                if made[place] is None:
-                    made[place] = self._make(terms)
-        return made
+        return self._made
 
     def _make(self, terms: Terms) -> Any:
         if self._origins or self._ends:

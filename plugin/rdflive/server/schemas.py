@@ -30,7 +30,6 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Health": _object({"status": {"const": "ok"}}, {"feed": {"enum": ["following", "ended", "stopped"]}}),
     "Explanation": _object(
         {
-            "key": _TEXTS,
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
             "text": _TEXT,
@@ -43,6 +42,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             "id": _TEXT,
             "query": _TEXT,
             "entailment": {"type": ["string", "null"]},
+            "key": _TEXTS,
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
             "clients": _COUNT,

@@ -185,10 +185,12 @@ class EventLog:
             else:
                 removed += [text] * -weight
         about = self._header if kind == "initial" else ""
-        boolean = bool(self._answer) if self.form == "ASK" else None
+        if self.form == "ASK":
+            boolean = bool(self._answer)
+            return Event(kind, self.id, self.sequence, first, boolean=boolean, about=about)
         changed = _paired(self._key, added, removed) if self._key else None
-        lists: tuple[Any, ...] = ((), ()) if self.form == "ASK" else (tuple(added), tuple(removed), changed)
-        return Event(kind, self.id, self.sequence, first, *lists, boolean=boolean, about=about)
+        lists = tuple(added), tuple(removed), changed
+        return Event(kind, self.id, self.sequence, first, *lists, about=about)
 
     def _begin(self, delta: Delta) -> None:
         self._epoch = secrets.token_hex(4)
