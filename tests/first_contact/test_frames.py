@@ -256,7 +256,8 @@ def test_rows_are_a_sequence_that_equals_tuples_and_lists(delays: rdflive.Subscr
     assert rows != 5
     assert hash(rows) == hash(plain)
     assert repr(rows) == repr(plain)
-    assert rows + delta.removed == plain == () + rows
+    assert rows + delta.removed == (*rows,) == plain
+    assert plain[:0] + rows == plain
     assert rows + [1] == (*plain, 1)  # noqa: RUF005 - what is tested
     assert (rows.index(plain[1]), rows.count(plain[0]), plain[0] in rows) == (1, 1, True)
     assert list(reversed(rows)) == list(reversed(plain))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import json
 import pickle
+from queue import SimpleQueue
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 import rdflib
@@ -14,10 +18,13 @@ from hypothesis import strategies as st
 from rdflib import Literal, Namespace, Variable
 
 import rdflive
+from rdflive.feeds import Line, read_bindings
 from rdflive.model import Delta, Header
-from rdflive.sinks import NdjsonSink, PatchSink
+from rdflive.sinks import NdjsonSink
 from rdflive.sinks.events.log import EventLog
 from support.event_server import event_server, stay, written
+from support.serving import serving
+from support.sinks import read_events
 
 E = Namespace("http://example.org/")
 DELAYS = "SELECT ?train ?delay { ?train <http://example.org/delay> ?delay }"
@@ -148,26 +155,9 @@ def test_lines_of_json_have_the_pairs() -> None:
     assert (second["added"], second["removed"]) == ([], [])
     ((old, new),) = [(pair["old"], pair["new"]) for pair in second["changed"]]
     assert (old["delay"]["value"], new["delay"]["value"]) == ("7", "9")
-
-
-def test_rdf_patch_has_all_that_came_and_went() -> None:
-    """It knows no pairs."""
-    graph, text = rdflib.Graph(), io.StringIO()
-    graph.add((E.IC5, E.delay, Literal(7)))
-    query = "SELECT ?subject ?predicate ?object { ?subject ?predicate ?object }"
-    sink = PatchSink(text)
-    plain: list[str] = []
-    for key in (None, ("subject",)):
-        text.seek(0)
-        text.truncate()
-        sink = PatchSink(text)
-        graph.set((E.IC5, E.delay, Literal(7)))
-        try:
-            with rdflive.subscribe(graph, query, sink, key=key, on_error="ignore"):
-                set_delay(graph, E.IC5, 9)
-        finally:
-            plain.append(text.getvalue())
-    assert plain[0] == plain[1]
+    lines = [Line(line, number) for number, line in enumerate(text.getvalue().splitlines())]
+    again = list(read_bindings(lines, "x", format="sparql-incremental"))
+    assert again[1].weights() == {(E.IC5, Literal(7)): -1, (E.IC5, Literal(9)): 1}
 
 
 def test_events_of_a_server_have_the_pairs() -> None:
@@ -195,21 +185,38 @@ def binding(delay: int) -> dict[str, Any]:
     return {"train": {"type": "uri", "value": str(E.IC5)}, "delay": number}
 
 
-BEGIN = {"sequence": 1, "form": "SELECT", "head": {"vars": ["train", "delay"]}, "added": [binding(7)]}
-
-
 def test_a_client_of_a_server_pairs_by_a_key() -> None:
-    """`connect(...).subscribe` takes it too."""
-    first = written("initial", "1-a", **BEGIN)
-    second = written("update", "2-a", sequence=2, added=[binding(9)], removed=[binding(7)])
-    with (
-        event_server(stay(first, second)) as server,
-        server.server.subscribe(DELAYS, key=("train",)) as delays,
-    ):
-        assert delays.variables == ("train", "delay")
-        changes = delays.deltas(timeout=20)
-        delta = next(changes)
-        if delta.initial and not delta.changed and delta.sequence == 1:
-            delta = next(changes)
-        if not delta.initial:
-            assert [(old.delay, new.delay) for old, new in delta.changed] == [(Literal(7), Literal(9))]
+    """`connect(...).subscribe` takes it too, whatever the server knows of keys."""
+    head = {"form": "SELECT", "head": {"vars": ["train", "delay"]}, "subscription": "a", "initial": True}
+    first = written("initial", "1-e", sequence=1, added=[binding(7)], removed=[], **head)
+    second = written("update", "2-e", sequence=2, added=[binding(9)], removed=[binding(7)])
+    told: SimpleQueue[Delta] = SimpleQueue()
+    with event_server() as server:
+        server.play(stay(first, second))
+        with server.client().subscribe(DELAYS, told.put, key=("train",)) as delays:
+            assert delays.variables == ("train", "delay")
+            assert told.get(timeout=20).changed == ()
+            ((old, new),) = told.get(timeout=20).changed
+        assert (old.delay, new.delay) == (Literal(7), Literal(9))
+        server.play(stay(first))
+        with pytest.raises(rdflive.PlanError, match=r"\?stop"):
+            server.client().subscribe(DELAYS, key=("stop",))
+
+
+@pytest.mark.posix("the server forks")
+def test_a_server_pairs_by_a_key() -> None:
+    """The parameter `key` asks for it; another key is another subscription."""
+    with serving() as server:
+        server.dataset.default_graph.add((E.IC5, E.delay, Literal(7)))
+        url = f"{server.url}/subscribe?{urlencode({'query': DELAYS, 'key': 'train'})}"
+        with urlopen(url, timeout=20) as stream:
+            events = read_events(stream)
+            assert next(events).data["changed"] == []
+            set_delay(server.dataset.default_graph, E.IC5, 9)
+            (pair,) = next(event for event in events if event.kind == "update").data["changed"]
+            assert (pair["old"]["delay"]["value"], pair["new"]["delay"]["value"]) == ("7", "9")
+        with pytest.raises(HTTPError) as refused:
+            urlopen(f"{server.url}/subscribe?{urlencode({'query': DELAYS, 'key': 'stop'})}", timeout=20)
+        assert refused.value.code == 400
+        with refused.value:
+            assert "?stop" in json.load(refused.value)["detail"]

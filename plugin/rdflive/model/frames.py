@@ -187,7 +187,9 @@ def _typed(arrow: Any, texts: list[str | None], kinds: set[str]) -> Any:
         return arrow.nulls(len(texts))
     column = _strings(arrow, texts)
     compute = import_module("pyarrow.compute")
-    kind = kinds.pop() if len(kinds) == 1 else "decimal" if kinds == {"integer", "decimal"} else "string"
+    if kinds == {"integer", "decimal"}:
+        kinds = {"decimal"}  # which loses no digit
+    kind = kinds.pop() if len(kinds) == 1 else "string"
     if kind == "dateTime":
         kind = "local" if _is_spelt(compute, column, "local") else "zoned"
     if kind == "string" or not _is_spelt(compute, column, kind):

@@ -37,7 +37,7 @@ class PatchSink:
 
     def __call__(self, delta: Delta) -> None:
         """Write one transaction; nothing for a delta without changes."""
-        native = delta.native.unpaired
+        native = delta.native
         # sets that keep their order
         added = dict.fromkeys(map(_to_quad, native.added))
         removed = dict.fromkeys(map(_to_quad, native.removed))
