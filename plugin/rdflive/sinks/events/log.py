@@ -251,6 +251,8 @@ class Reader:
 
 def _paired(key: tuple[str, ...], added: list[str], removed: list[str]) -> tuple[str, ...]:
     """Take the solutions that went and came alone of their key out of the lists; give the pairs."""
+    if not added or not removed:  # as in a whole answer, which may be long
+        return ()
     came, went = _by_key(key, added), _by_key(key, removed)
     paired = [values for values, rows in went.items() if len(rows) == len(came.get(values, ())) == 1]
     texts = tuple(pair_text(went.pop(values)[0], came.pop(values)[0]) for values in paired)
