@@ -115,13 +115,13 @@ class Rows(Framed, Generic[Row]):
         if self._made is None:
             made: list[Any] = []
             before = row = None
-            for terms in self._terms:
+            for number, terms in enumerate(self._terms):
+                if number in self._some:
+                    before, row = terms, self._some[number]
                 # a row that occurs several times is made once
-                if terms is not before:
+                elif terms is not before:
                     before, row = terms, self._make(terms)
                 made.append(row)
-            for number, known in self._some.items():
-                made[number] = known
             self._made = made
         return self._made
 
