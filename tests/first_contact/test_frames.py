@@ -151,6 +151,8 @@ def test_a_column_has_the_type_of_its_terms(terms: Any, kind: str, values: list[
         (literal("2026-05-04T08:07:00.1234567Z", "dateTime"),),
         (literal("12026-05-04T08:07:00Z", "dateTime"),),
         (literal("yes", "boolean"),),
+        (literal("TRUE", "boolean"),),
+        (literal("1e3", "decimal"),),
     ],
 )
 def test_a_column_that_would_lose_something_is_of_strings(texts: tuple[Literal, ...]) -> None:
