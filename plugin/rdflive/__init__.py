@@ -32,7 +32,7 @@ from rdflive.errors import (
     UnsupportedStoreError,
     WaitError,
 )
-from rdflive.model import Answers, Batch, Change, Delta, Origin, Quad, Solution
+from rdflive.model import Answers, Batch, Change, Changed, Delta, Origin, Quad, Rows, Solution
 from rdflive.plugins import hookspecs
 from rdflive.plugins.hookspecs import hookimpl
 from rdflive.plugins.manager import register_plugin, unregister_plugin
@@ -48,6 +48,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Change",
+    "Changed",
     "ClosedError",
     "Count",
     "Delta",
@@ -72,6 +73,7 @@ __all__ = [
     "ReformulationSizeError",
     "ResumeError",
     "ResyncNeeded",
+    "Rows",
     "RuleError",
     "SaturatedGraph",
     "SchemaError",

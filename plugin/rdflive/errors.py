@@ -57,7 +57,7 @@ class UnsupportedQueryError(_PositionedError):
 
 
 class PlanError(RdfliveError, ValueError):
-    """The algorithm asked for does not apply to the query."""
+    """The algorithm or the key that was asked for does not apply to the query."""
 
 
 class UnsupportedStoreError(RdfliveError, TypeError):

@@ -17,6 +17,8 @@ RDF12 = ("adapters/test_rdf12_terms.py",)
 ORDERING = ("query/test_ordering.py",)
 ERRORS = ("first_contact/test_errors.py",)
 TYPOS = ("first_contact/test_typos.py",)
+FRAMES = ("first_contact/test_frames.py",)
+KEYS = ("first_contact/test_keys.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -343,5 +345,40 @@ FAULTS: tuple[Fault, ...] = (
         "if name.iri in heads:",
         "if False:",
         TYPOS,
+    ),
+    Fault(
+        "a column has the type of one of its terms",
+        "rdflive/model/frames.py",
+        'kind = kinds.pop() if len(kinds) == 1 else "string"',
+        "kind = min(kinds)",
+        FRAMES,
+    ),
+    Fault(
+        "the column of a table is cast without looking at how it is spelt",
+        "rdflive/model/frames.py",
+        'if kind == "string" or not _is_spelt(compute, column, kind):',
+        'if kind == "string":',
+        FRAMES,
+    ),
+    Fault(
+        "the length of rows converts them",
+        "rdflive/model/rows.py",
+        "return len(self._terms)",
+        "return len(self._all())",
+        FRAMES,
+    ),
+    Fault(
+        "one of several rows of a key is paired",
+        "rdflive/model/delta.py",
+        "rows[key] = terms if key not in rows and abs(weight) == 1 else None",
+        "rows[key] = terms",
+        KEYS,
+    ),
+    Fault(
+        "an event tells a paired row twice",
+        "rdflive/sinks/events/log.py",
+        "added[:] = [text for rows in came.values() for text in rows]",
+        "pass",
+        KEYS,
     ),
 )

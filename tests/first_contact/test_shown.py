@@ -178,11 +178,10 @@ def test_representations_are_short(graph: rdflib.Graph) -> None:
 
 
 def test_answers_equal_a_plain_list_and_print_as_a_table(graph: rdflib.Graph) -> None:
-    """They are a list of rows, which knows its variables and prefixes."""
+    """They are a sequence of rows, which knows its variables and prefixes."""
     graph.add((E.T7, E.nextStop, Literal("北京\n")))
     with rdflive.subscribe(graph, STOPS) as subscription:
         answers = subscription.answers()
-    assert isinstance(answers, list)
     assert sorted(answers) == [(E.T101, E.Mill), (E.T7, Literal("北京\n"))]
     assert answers == list(answers)
     assert (answers.form, answers.names, answers.prefixes[""]) == ("SELECT", ("train", "stop"), str(E))

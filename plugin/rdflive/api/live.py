@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import rdflib
 
 from rdflive.api.opening import Windows, open_subscription
 from rdflive.api.stream import Stream
+from rdflive.delivery.keys import read_key
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import unheld_notes
@@ -62,6 +63,7 @@ def subscribe(
     budget: Budget | None = None,
     throttle: DurationLike | None = None,
     executor: Executor | None = None,
+    key: Iterable[str] | None = None,
 ) -> Subscription:
     """Keep the answer of a query up to date: every change of the graph calls back with what it changed.
 
@@ -104,6 +106,10 @@ def subscribe(
     With a `budget` a commit, or opening, that would take more time or memory than it allows ends the
     subscription in place of that: `on_error` is given the `BudgetError`, iterators end, and the write stands.
     Regular expressions must be constants then, and need google-re2.
+
+    With a `key`, variables that SELECT shows, as `key=("train",)`, `delta.changed` pairs the row of a key
+    that went with the row that came in its place, and `added` and `removed` have the rest. Where several
+    rows of a key went or came, they are not paired.
 
     What the query names and the graph does not hold yet is noted once in the log, with the nearest name that
     it does hold; see `Explanation.notes`.
@@ -157,6 +163,7 @@ def subscribe(
             budget=budget,
             throttle=throttle,
             executor=executor,
+            key=read_key(key),
         )
 
 

@@ -15,13 +15,14 @@ from rdflib.term import Node
 
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback, check_callback
+from rdflive.delivery.keys import check_key
 from rdflive.delivery.relay import elsewhere
 from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
-from rdflive.model import warn_of_hidden_names
+from rdflive.model import Header, warn_of_hidden_names
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
@@ -120,9 +121,11 @@ def open_subscription(
     budget: Budget | None,
     throttle: DurationLike | None = None,
     executor: Executor | None = None,
+    key: tuple[str, ...] = (),
 ) -> Subscription:
     """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
     check_callback(callback, on_error)
+    check_key(key, Header(plan.query.form, plan.query.names))
     place = elsewhere(callback, throttle, executor)
     if provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
@@ -153,6 +156,7 @@ def open_subscription(
                 windowed=windows.windowed(plan, adapter),
                 prefixes=Prefixes(plan.query.text, init_ns, graph),
                 budget=budget,
+                key=key,
             )
             undo.callback(subscription.close)
             notes = [*unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import rdflive
@@ -15,7 +14,7 @@ from rdflive.cli.show import CsvWriter, LineWriter, TableWriter, answered
 from rdflive.cli.stored import load_once, opened
 from rdflive.cli.watch import check_query, entailed_options, subscribed_there
 from rdflive.cli.watch_options import check_query_options, is_url
-from rdflive.model import Delta
+from rdflive.model import Delta, Rows
 from rdflive.sinks import PatchSink
 from rdflive.sinks.ndjson import solution_text
 from rdflive.syntax.tokens import tokenize
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
         _print(args, query, delta, delta.native.added)  # as the store spells them
 
 
-def _print(args: argparse.Namespace, query: QueryText, delta: Delta, rows: Sequence[Any]) -> None:
+def _print(args: argparse.Namespace, query: QueryText, delta: Delta, rows: Rows[Any]) -> None:
     with naming(STDOUT):
         if args.to == "patch":
             PatchSink(sys.stdout)(delta)

@@ -36,7 +36,7 @@ class Answer:
 
     def __init__(self, members: Mapping[str, Any], prefixes: Callable[[], Mapping[str, str]] = dict) -> None:
         """Begin with an initial message; `prefixes` are those to show terms with."""
-        self._header = replace(_header(members), prefixes=prefixes)
+        self.header = replace(_header(members), prefixes=prefixes)
         self._weights: dict[Terms, int] = {}
         self._served = _member(members, "sequence", int)
         # what is added to the server's numbers since it began to count anew, so that ours never fall
@@ -45,18 +45,13 @@ class Answer:
         self._weights = self._read_whole(members)
 
     @property
-    def form(self) -> str:
-        """The form of the query."""
-        return self._header.form
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The variables of a SELECT query; else none."""
-        return self._header.names if self._header.form == "SELECT" else ()
+        return self.header.names if self.header.form == "SELECT" else ()
 
     def whole(self) -> Delta:
         """Give all of it, as an initial delta."""
-        return Delta(self._header, dict(self._weights), sequence=self.sequence, initial=True)
+        return Delta(self.header, dict(self._weights), sequence=self.sequence, initial=True)
 
     def listed(self) -> list[tuple[Terms, int]]:
         """List its solutions with their weights."""
@@ -64,16 +59,15 @@ class Answer:
 
     def shown(self, listed: Iterable[tuple[Terms, int]]) -> Answers[Solution]:
         """Show solutions, each as often as its weight says."""
-        rows = (repeat(self._header.solution(terms), n) for terms, n in listed)
-        return Answers(self._header, chain.from_iterable(rows))
+        return Answers(self.header, chain.from_iterable(repeat(terms, n) for terms, n in listed))
 
     def glimpse(self) -> Glimpse:
         """Take its first solutions."""
-        return Glimpse(self._header, list(islice(self._weights.items(), Glimpse.most)))
+        return Glimpse(self.header, list(islice(self._weights.items(), Glimpse.most)))
 
     def replace(self, members: Mapping[str, Any]) -> Delta | None:
         """Take an initial message; give what is different, None for nothing."""
-        if _header(members) != self._header:
+        if _header(members) != self.header:
             raise MalformedEvent("the answer has other variables than before")
         served, weights = _member(members, "sequence", int), self._read_whole(members)
         net = {terms: n for terms, n in weights.items() if terms not in self._weights}
@@ -113,16 +107,16 @@ class Answer:
         self.sequence = served + self._ahead
         # the number of another server could lie before the last delta, or behind this one
         first = min(max(first + self._ahead, before + 1), self.sequence)
-        return Delta(self._header, net, sequence=self.sequence, first_sequence=first)
+        return Delta(self.header, net, sequence=self.sequence, first_sequence=first)
 
     def _read_whole(self, members: Mapping[str, Any]) -> dict[Terms, int]:
-        if self._header.form == "ASK":
+        if self.header.form == "ASK":
             return {(): 1} if _member(members, "boolean", bool) else {}
         return self._read_rows(members, "added")
 
     def _read_change(self, members: Mapping[str, Any]) -> dict[Terms, int]:
         """Read the net change; terms that are spelt in two ways may still cancel out here."""
-        if self._header.form == "ASK":
+        if self.header.form == "ASK":
             # a message of an ASK query has the new truth, not what changed
             change = len(self._read_whole(members)) - len(self._weights)
             return {(): change} if change else {}
@@ -132,7 +126,7 @@ class Answer:
         return {terms: weight for terms, weight in net.items() if weight}
 
     def _read_rows(self, members: Mapping[str, Any], name: str) -> dict[Terms, int]:
-        names, rows = self._header.names, []
+        names, rows = self.header.names, []
         known = frozenset(names)
         try:
             for binding in member(members, name, list, "the event"):

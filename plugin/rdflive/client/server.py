@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -12,6 +12,7 @@ from rdflive.client.address import Address
 from rdflive.client.question import Question
 from rdflive.client.subscription import OnError, RemoteSubscription
 from rdflive.delivery.calling import check_callback
+from rdflive.delivery.keys import read_key
 from rdflive.delivery.relay import elsewhere
 from rdflive.http import Pace
 from rdflive.model import Delta
@@ -56,6 +57,7 @@ class Server:
         entailment: str | None = None,
         throttle: DurationLike | None = None,
         executor: Executor | None = None,
+        key: Iterable[str] | None = None,
     ) -> RemoteSubscription:
         """Keep the answer of a query up to date here, as `rdflive.subscribe` does for a graph.
 
@@ -66,10 +68,10 @@ class Server:
         and treated as `on_error` says ("log", "ignore", or a function of the subscription and the
         exception). A lost connection is made again, and the next delta says what has changed meanwhile, also
         when the server was started anew. An `async def` callback, `throttle` and `executor` are as for
-        `rdflive.subscribe`.
+        `rdflive.subscribe`. With a `key` each delta has `changed`, as `rdflive.subscribe` says.
 
         Raises `QuerySyntaxError` and `UnsupportedQueryError` with the place in the query, and `ServerError`
-        where the server refuses or cannot be reached.
+        where the server refuses or cannot be reached; `PlanError` for a key that the query does not show.
         """
         given = read_query(query)
         check_callback(callback, on_error)
@@ -85,6 +87,7 @@ class Server:
                 elsewhere=place,
                 timeout=self._timeout,
                 pace=self._pace,
+                key=read_key(key),
             )
 
     def __repr__(self) -> str:

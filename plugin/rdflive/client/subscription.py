@@ -21,11 +21,12 @@ from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.base import BaseSubscription
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
+from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.relay import Elsewhere
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
-from rdflive.model import Answers, Delta, Glimpse, Solution, warn_of_hidden_names
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names
 from rdflive.syntax.prefixes import Prefixes, usual_prefixes
 
 __all__ = ["OnError", "RemoteSubscription"]
@@ -53,6 +54,7 @@ class RemoteSubscription(BaseSubscription):
         elsewhere: Elsewhere | None,
         timeout: float,
         pace: Pace,
+        key: tuple[str, ...] = (),
     ) -> None:
         super().__init__(
             question.text,
@@ -65,6 +67,7 @@ class RemoteSubscription(BaseSubscription):
         self._address = address
         self._question = question
         self._timeout = timeout
+        self._key = key
         self._lock = threading.RLock()
         self._is_closed = False
         self._retold = -1
@@ -182,6 +185,9 @@ class RemoteSubscription(BaseSubscription):
             raise ServerError(
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"
             ) from error
+        # the server sends all that came and went, which is paired here
+        check_key(self._key, self._answer.header)
+        self._answer.header = replace(self._answer.header, key=self._key)
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)
         # taken before the thread follows, which changes the answer from then on
@@ -246,8 +252,8 @@ class RemoteSubscription(BaseSubscription):
         return super()._status if self.closed or self.connected else "away"
 
     @property
-    def _form(self) -> str:
-        return self._answer.form
+    def _shown(self) -> Header:
+        return self._answer.header
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
 from rdflive.delivery.relay import Elsewhere, Relay
 from rdflive.errors import ClosedError, RdfliveError
-from rdflive.model import Answers, Delta, Glimpse, Solution, to_printable
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
 __all__ = ["BaseSubscription", "Callback"]
 
@@ -58,13 +58,18 @@ class BaseSubscription(ABC):
         """The number of the last commit that the queue does not need."""
         self._own: Source | None = None
         """What `next` takes from."""
-        self._shown: tuple[Mailbox | None, int] = None, 0
+        self._displayed: tuple[Mailbox | None, int] = None, 0
         """What waits for the display, with the number of the last commit that it does not need."""
 
     @property
     def query(self) -> str:
         """The text of the query."""
         return self._text
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order; none for ASK and CONSTRUCT."""
+        return self._shown.names if self._shown.form == "SELECT" else ()
 
     @property
     @abstractmethod
@@ -87,7 +92,7 @@ class BaseSubscription(ABC):
             return
         mailbox = Mailbox(limit=0)
         with self._reading():
-            self._shown = mailbox, self._now()
+            self._displayed = mailbox, self._now()
         display = Display(shower, mailbox, self._html)
         self._display, former = display, self._display
         if former is not None:
@@ -112,7 +117,7 @@ class BaseSubscription(ABC):
 
         It changes before the callback is called. Do not write to it.
         """
-        if self._form != "CONSTRUCT":
+        if self._shown.form != "CONSTRUCT":
             raise AttributeError("only the subscription of a CONSTRUCT query has a graph")
         with self._reading():
             if self._made is None:
@@ -208,8 +213,8 @@ class BaseSubscription(ABC):
 
     @property
     @abstractmethod
-    def _form(self) -> str:
-        """The form of the query: SELECT, ASK or CONSTRUCT."""
+    def _shown(self) -> Header:
+        """What all rows share."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[object]:
@@ -254,13 +259,13 @@ class BaseSubscription(ABC):
 
     def _mailboxes(self, sequence: int) -> list[Mailbox]:
         """List the mailboxes that need the delta of a commit, for they began before it."""
-        followed = (self._queue, self._since), self._shown
+        followed = (self._queue, self._since), self._displayed
         return [mailbox for mailbox, since in followed if mailbox is not None and sequence > since]
 
     def _end_delivery(self) -> None:
         if self._elsewhere is not None:
             self._elsewhere.close()
-        for mailbox in (self._queue, self._shown[0]):
+        for mailbox in (self._queue, self._displayed[0]):
             if mailbox is not None:
                 mailbox.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import chain, repeat
 from typing import Any, Literal, TypeAlias
 
 from rdflib import RDF
@@ -63,6 +64,7 @@ class Subscription(BaseSubscription):
         windowed: Windowed | None = None,
         prefixes: Callable[[], Mapping[str, str]] = dict,
         budget: Budget | None = None,
+        key: tuple[str, ...] = (),
     ) -> None:
         super().__init__(
             plan.query.text,
@@ -78,7 +80,7 @@ class Subscription(BaseSubscription):
         self._graph = graph
         self._regime = regime
         self._plan = plan
-        self._header = Header(plan.query.form, plan.query.names, adapter.from_native(), prefixes)
+        self._header = Header(plan.query.form, plan.query.names, adapter.from_native(), prefixes, key)
         self._windowed = windowed
         tracer = Tracer(plan, adapter.to_native) if provenance else None
         self._maker = DeltaMaker(self._header, tracer, windowed)
@@ -133,8 +135,7 @@ class Subscription(BaseSubscription):
         """
         with self._capture.reading():
             listed = self._live().answers(self._query)
-        shown = ((self._header.solution(terms), weight) for terms, weight in listed)
-        return Answers(self._header, (solution for solution, weight in shown for _ in range(weight)))
+        return Answers(self._header, chain.from_iterable(repeat(terms, weight) for terms, weight in listed))
 
     def _glimpse(self) -> Glimpse:
         with self._capture.reading():
@@ -216,8 +217,8 @@ class Subscription(BaseSubscription):
         return super()._closed_error() if self._exceeded is None else self._exceeded
 
     @property
-    def _form(self) -> str:
-        return self._header.form
+    def _shown(self) -> Header:
+        return self._header
 
     def _reading(self) -> AbstractContextManager[object]:
         return self._capture.reading()

@@ -127,7 +127,12 @@ def _read_sepa(record: Mapping[str, Any]) -> _Notification | None:
 def _read_incremental(record: Mapping[str, Any]) -> _Notification:
     if "boolean" in record:
         raise RowError("the line is of an ASK query; only those of SELECT queries hold bindings")
-    added, removed = (optional(record, name, list) or [] for name in ("added", "removed"))
+    added, removed = ([*(optional(record, name, list) or [])] for name in ("added", "removed"))
+    for pair in optional(record, "changed", list) or []:  # of a subscription with a key
+        if not isinstance(pair, dict):
+            raise RowError(f"an entry of changed is an object with old and new, got {pair!r}")
+        removed.append(member(pair, "old", dict))
+        added.append(member(pair, "new", dict))
     return _Notification(
         member(record, "sequence", int),
         bool(optional(record, "initial", bool)),

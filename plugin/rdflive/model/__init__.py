@@ -2,8 +2,9 @@
 
 from rdflive.model.answers import Answers, Glimpse
 from rdflive.model.change import Batch, Change, Quad
-from rdflive.model.delta import Delta
+from rdflive.model.delta import Changed, Delta
 from rdflive.model.row_warnings import rows_are_unread, rows_unread, warn_of_hidden_names
+from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Solution, Terms, hidden_names
 from rdflive.model.term_text import TermWriter, to_ntriples, to_printable
 from rdflive.model.terms import DirectionalString, Foreign, Term, TermPattern, Triple, TripleTerm
@@ -12,6 +13,7 @@ __all__ = [
     "Answers",
     "Batch",
     "Change",
+    "Changed",
     "Delta",
     "DirectionalString",
     "Foreign",
@@ -19,6 +21,7 @@ __all__ = [
     "Header",
     "Origin",
     "Quad",
+    "Rows",
     "Solution",
     "Term",
     "TermPattern",

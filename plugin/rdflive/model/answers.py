@@ -7,6 +7,7 @@ from itertools import chain, islice, repeat
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rdflive.model.delta import Delta
+from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Terms
 from rdflive.model.tables import CELL, SHOWN, Line, html_table, text_table
 from rdflive.model.term_text import TermWriter
@@ -16,15 +17,15 @@ __all__ = ["Answers", "Glimpse"]
 Row = TypeVar("Row")
 
 
-class Answers(list[Row], Generic[Row]):
-    """A list of solutions that knows the variables of its query, and shows itself as a table.
+class Answers(Rows[Row], Generic[Row]):
+    """The rows of an answer, which know the variables of their query, and show themselves as a table.
 
-    It equals a plain list of the same rows. What is printed, and what a notebook shows, has prefixed names
-    and ends after 20 rows; what `pickle` gives back is shown without prefixes. A slice is a plain list.
+    It equals a list of the same rows. What is printed, and what a notebook shows, has prefixed names
+    and ends after 20 rows; what `pickle` gives back is shown without prefixes.
 
     >>> from rdflib import URIRef
     >>> header = Header("SELECT", ("train", "stop"), prefixes=lambda: {"": "http://example.org/"})
-    >>> answers = Answers(header, [header.solution((URIRef("http://example.org/T101"), None))])
+    >>> answers = Answers(header, [(URIRef("http://example.org/T101"), None)])
     >>> answers
     <Answers: 1 solution of ?train ?stop>
     >>> print(answers)
@@ -32,13 +33,7 @@ class Answers(list[Row], Generic[Row]):
     :T101
     """
 
-    __slots__ = ("_header",)
-
-    _header: Header
-
-    def __init__(self, header: Header, rows: Iterable[Row] = ()) -> None:
-        super().__init__(rows)
-        self._header = header
+    __slots__ = ()
 
     @property
     def form(self) -> str:
@@ -72,17 +67,13 @@ class Answers(list[Row], Generic[Row]):
             self._caption, self._header.titles, self._lines, TermWriter(self.prefixes, most=CELL), self._more
         )
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        # where prefixes are looked up cannot be pickled
-        return type(self), (Header(self._header.form, self._header.names), list(self))
-
     @property
     def _caption(self) -> str:
         return self._header.counted(len(self))
 
     @property
     def _lines(self) -> list[Line]:
-        rows: list[Any] = self[:SHOWN]
+        rows: Any = self[:SHOWN]
         return [Line(tuple(row)) for row in rows]
 
     @property

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain, islice, repeat
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
+from rdflive.model.rows import Rows
 from rdflive.model.solution import Header, Origin, Terms
 from rdflive.model.tables import CELL, SHOWN, Line, html_table
 from rdflive.model.term_text import TermWriter, to_printable
 
-__all__ = ["Delta"]
+__all__ = ["Changed", "Delta"]
+
+
+class Changed(NamedTuple):
+    """The row that went and the row that came in its place, with the same values of the key."""
+
+    old: Any
+    new: Any
 
 
 class Delta:
@@ -30,17 +39,19 @@ class Delta:
     """
 
     __slots__ = (
-        "_added", "_ends", "_expired", "_header", "_origins", "_removed", "_weights", "first_sequence",
-        "initial", "sequence", "time",
+        "_added", "_changed", "_ends", "_expired", "_header", "_origins", "_removed", "_weights",
+        "first_sequence", "initial", "sequence", "time",
     )  # fmt: skip
 
-    _added: tuple[Any, ...] | None
-    """The rows once they have been asked for: to make them may mean to convert each term."""
+    _added: Rows[Any] | None
+    """The rows once they have been asked for."""
+    _changed: dict[Terms, Terms] | None
+    """By each row that went and is paired, the row that came in its place."""
     _ends: Mapping[Terms, Any]
     _expired: Mapping[Terms, int]
     _header: Header
     _origins: Mapping[Terms, Origin]
-    _removed: tuple[Any, ...] | None
+    _removed: Rows[Any] | None
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -69,6 +80,7 @@ class Delta:
         fill(self, "_expired", expired or _NOTHING)
         fill(self, "_ends", ends or _NOTHING)
         fill(self, "_added", None)
+        fill(self, "_changed", None)
         fill(self, "_removed", None)
         fill(self, "time", time)
         fill(self, "sequence", sequence)
@@ -91,8 +103,11 @@ class Delta:
         return dict(self._header.prefixes())
 
     @property
-    def added(self) -> tuple[Any, ...]:
-        """The solutions that appeared, each as often as it did; of CONSTRUCT the triples."""
+    def added(self) -> Rows[Any]:
+        """The solutions that appeared, each as often as it did; of CONSTRUCT the triples.
+
+        With `key=` those that are not in `changed`.
+        """
         rows = self._added
         if rows is None:
             rows = self._repeat(1)
@@ -100,8 +115,11 @@ class Delta:
         return rows
 
     @property
-    def removed(self) -> tuple[Any, ...]:
-        """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples."""
+    def removed(self) -> Rows[Any]:
+        """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples.
+
+        With `key=` those that are not in `changed`.
+        """
         rows = self._removed
         if rows is None:
             rows = self._repeat(-1)
@@ -109,13 +127,37 @@ class Delta:
         return rows
 
     @property
-    def expired(self) -> tuple[Any, ...]:
-        """Those of `removed` that time took: what they rested on left its window."""
+    def changed(self) -> tuple[Changed, ...]:
+        """With `key=`: the row that went and the row that came, of each key that has one of each.
+
+        Where several rows of a key went, or several came, which belongs to which cannot be told: they stay
+        in `removed` and `added`. None is in both places. A variable that is unbound counts as a value.
+
+        >>> header = Header("SELECT", ("train", "delay"), key=("train",))
+        >>> delta = Delta(header, {("IC5", 4): -1, ("IC5", 9): 1, ("IC7", 2): 1}, sequence=1)
+        >>> [(old.delay, new.delay) for old, new in delta.changed], len(delta.added), len(delta.removed)
+        ([(4, 9)], 1, 0)
+        """
+        return tuple(Changed(self._solution(old), self._solution(new)) for old, new in self._pairs.items())
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The variables that `changed` pairs rows by; none without `key=`."""
+        return self._header.key
+
+    @property
+    def unpaired(self) -> Delta:
+        """The same without a key: all rows that came and went are in `added` and `removed`."""
+        return self._with(self._weights, replace(self._header, key=()), self._expired) if self.key else self
+
+    @property
+    def expired(self) -> Rows[Any]:
+        """The solutions that time took, also of those in `changed`: what they rested on left its window."""
         return self._shown(self._expired.items())
 
     @property
-    def retracted(self) -> tuple[Any, ...]:
-        """Those of `removed` that went for any other reason."""
+    def retracted(self) -> Rows[Any]:
+        """The solutions that went for any other reason, also of those in `changed`."""
         lost = ((terms, -w - self._expired.get(terms, 0)) for terms, w in self._weights.items() if w < 0)
         return self._shown(lost)
 
@@ -130,8 +172,7 @@ class Delta:
         header = self._header
         if header.convert is None:
             return self
-        native = Header(header.form, header.names, prefixes=header.prefixes)
-        return self._with(self._weights, native, self._expired)
+        return self._with(self._weights, header.native, self._expired)
 
     def weights(self) -> dict[Any, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
@@ -140,15 +181,40 @@ class Delta:
     def _solution(self, terms: Terms) -> Any:
         return self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
 
-    def _repeat(self, sign: int) -> tuple[Any, ...]:
-        return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
+    def _repeat(self, sign: int) -> Rows[Any]:
+        pairs = self._pairs
+        if not pairs:
+            return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
+        paired = set(pairs) if sign < 0 else set(pairs.values())
+        rest = ((terms, weight * sign) for terms, weight in self._weights.items() if terms not in paired)
+        return self._shown(rest)
 
-    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> tuple[Any, ...]:
-        rows: list[Any] = []
-        for terms, count in counted:
-            if count > 0:
-                rows += [self._solution(terms)] * count
-        return tuple(rows)
+    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> Rows[Any]:
+        terms = chain.from_iterable(repeat(terms, count) for terms, count in counted if count > 0)
+        return Rows(self._header, terms, origins=self._origins, ends=self._ends)
+
+    @property
+    def _pairs(self) -> dict[Terms, Terms]:
+        """The row that came, by the row that went."""
+        header = self._header
+        if not header.key:
+            return {}
+        if self._changed is None:
+            places = [header.names.index(name) for name in header.key]
+            # by key and sign: the only row, or None where there are several
+            only: tuple[dict[Terms, Terms | None], dict[Terms, Terms | None]] = ({}, {})
+            for terms, weight in self._weights.items():
+                key = tuple([terms[place] for place in places])
+                rows = only[weight > 0]
+                rows[key] = terms if key not in rows and abs(weight) == 1 else None
+            came, pairs = only[True], {}
+            for key, old in only[False].items():
+                new = came.get(key)
+                if old is not None and new is not None:
+                    pairs[old] = new
+            object.__setattr__(self, "_changed", pairs)
+            return pairs
+        return self._changed
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a delta is immutable: cannot set {name!r}")
@@ -216,14 +282,16 @@ class Delta:
     @property
     def _place(self) -> tuple[Any, ...]:
         """What tells a delta from another with the same rows: rows do not compare their names."""
-        return self.form, self.names, self.sequence, self.first_sequence, self.initial
+        return self.form, self.names, self.key, self.sequence, self.first_sequence, self.initial
 
     def __repr__(self) -> str:
         if self._header.form == "ASK":
             changed = str(self)
         else:
-            came, went = self._count(1), self._count(-1)
+            paired = len(self._pairs)
+            came, went = self._count(1) - paired, self._count(-1) - paired
             changed = f"{self._number}{' initial' * self.initial}: {came:,} added, {went:,} removed"
+            changed += f", {paired:,} changed" * bool(paired)
             changed += f", {sum(self._expired.values()):,} of them expired" * bool(self._expired)
         return f"<Delta {changed}>"
 
@@ -289,7 +357,7 @@ class Delta:
             "ends": shown(self._ends),
             "time": self.time,
         }
-        return _rebuild, (Header(self._header.form, self._header.names), shown(self._weights), named)
+        return _rebuild, (self._header.plain, shown(self._weights), named)
 
 
 def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, Any]) -> Delta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from types import MappingProxyType
@@ -205,6 +205,8 @@ class Header:
     """Turns a term of the store into one of the user's library; None where they are the same."""
     prefixes: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
     """Gives the prefixes that terms are shown with; called when text is made."""
+    key: tuple[str, ...] = field(default=(), compare=False)
+    """The variables by which a delta pairs what went with what came in its place; none without pairs."""
     row: type[Solution] = field(init=False, repr=False, compare=False)
     """The type of its solutions."""
 
@@ -213,14 +215,32 @@ class Header:
         object.__setattr__(self, "row", _row_type(self.names))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Header, (self.form, self.names, self.convert)  # pickle does not find the type of rows
+        return _header, (
+            self.form,
+            self.names,
+            self.convert,
+            self.key,
+        )  # pickle does not find the type of rows
+
+    @property
+    def native(self) -> Header:
+        """The same in the terms of the store."""
+        return self if self.convert is None else replace(self, convert=None)
+
+    @property
+    def plain(self) -> Header:
+        """What of it can be pickled, for rows whose terms are converted."""
+        return Header(self.form, self.names, key=self.key)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of a table."""
+        return ("subject", "predicate", "object") if self.form == "CONSTRUCT" else self.names
 
     @property
     def titles(self) -> list[str]:
         """What to write above the columns of a table."""
-        if self.form == "CONSTRUCT":
-            return ["subject", "predicate", "object"]
-        return [f"?{name}" for name in self.names]
+        return list(self.columns) if self.form == "CONSTRUCT" else [f"?{name}" for name in self.names]
 
     def counted(self, number: int) -> str:
         """Say how many solutions, or triples, there are; of ASK the answer.
@@ -243,3 +263,7 @@ class Header:
         if origin is None and expires is None:  # nearly always
             return _new(self.row, terms)
         return _marked(self.row, terms, origin, expires)
+
+
+def _header(form: Any, names: tuple[str, ...], convert: Any, key: tuple[str, ...]) -> Header:
+    return Header(form, names, convert, key=key)

@@ -7,6 +7,7 @@ from typing import Final
 
 from starlette.requests import Request
 
+from rdflive.delivery.keys import read_key
 from rdflive.entail.regimes import ENTAILMENTS
 from rdflive.server.failures import Problem
 from rdflive.server.sparql.guards import refuse_deep
@@ -16,15 +17,17 @@ __all__ = ["LiveQuery", "check_length", "read_live_query"]
 
 _LONGEST: Final = 50_000
 """Characters of the longest query that can be subscribed to."""
-_KNOWN: Final = frozenset({"query", "entailment", "alias"})
+_KNOWN: Final = frozenset({"query", "entailment", "alias", "key"})
 
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """A query, and the entailment regime under which it is answered."""
+    """A query, the entailment regime under which it is answered, and the key of its rows."""
 
     query: str
     entailment: str | None = None
+    key: tuple[str, ...] = ()
+    """The variables by which events pair what went with what came."""
 
 
 def check_length(query: str) -> None:
@@ -52,4 +55,5 @@ async def read_live_query(request: Request) -> LiveQuery:
     entailment = given.get("entailment") or None
     if entailment not in (None, *ENTAILMENTS):
         raise Problem(400, f"entailment must be one of {', '.join(ENTAILMENTS)}, got {entailment!r}")
-    return LiveQuery(given["query"], entailment)
+    names = [name.strip() for name in given.get("key", "").split(",")]
+    return LiveQuery(given["query"], entailment, read_key([name for name in names if name] or None))

@@ -184,6 +184,7 @@ def _asked(
     parameters = [
         *([query] if method == "get" else ()),
         _in_query("entailment", "What is entailed besides", entailment),
+        _in_query("key", "Variables, with commas, by which update events pair rows", {"type": "string"}),
         _in_query("alias", "A name, which is ignored", {"type": "string"}),
         *others,
     ]

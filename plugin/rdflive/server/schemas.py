@@ -42,6 +42,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             "id": _TEXT,
             "query": _TEXT,
             "entailment": {"type": ["string", "null"]},
+            "key": _TEXTS,
             "form": {"enum": ["SELECT", "CONSTRUCT", "ASK"]},
             "vars": _TEXTS,
             "clients": _COUNT,

@@ -27,7 +27,7 @@ async def subscribe(request: Request) -> Response:
     stack = AsyncExitStack()
     last = request.headers.get("last-event-id")
     follower = await stack.enter_async_context(
-        service.topics.follow(given.query, given.entailment, request.state.client, last)
+        service.topics.follow(given.query, given.entailment, request.state.client, last, given.key)
     )
     return stream_events(request.scope, follower, stack, on_event=service.metrics.events.inc)
 

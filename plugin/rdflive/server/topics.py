@@ -47,6 +47,7 @@ class Topic:
         name: str,
         query: str,
         entailment: str | None,
+        key: tuple[str, ...],
         pace: Pace,
         *,
         rows: int,
@@ -57,6 +58,7 @@ class Topic:
         self.id = name
         self.query = query
         self.entailment = entailment
+        self.key = key
         about: dict[str, Any] = {"subscription": self.id}
         if prefixes:
             about["prefixes"] = prefixes
@@ -77,6 +79,7 @@ class Topic:
                 entailment=self.entailment,
                 on_error=self._failed,
                 budget=self._budget,
+                key=self.key or None,
             )
 
     def close(self) -> None:
@@ -94,6 +97,7 @@ class Topic:
             "id": self.id,
             "query": self.query,
             "entailment": self.entailment,
+            "key": self.key,
             "form": self.log.form,
             "vars": self.log.names,
             "clients": len(self.followers),
@@ -145,7 +149,12 @@ class Topics:
 
     @asynccontextmanager
     async def follow(
-        self, query: str, entailment: str | None, client: Client, last: str | None = None
+        self,
+        query: str,
+        entailment: str | None,
+        client: Client,
+        last: str | None = None,
+        key: tuple[str, ...] = (),
     ) -> AsyncIterator[Follower]:
         """Follow a query from the event `last` on; the first client opens it.
 
@@ -163,7 +172,7 @@ class Topics:
         # before the query is opened, which takes a while: else a client could open any number at once
         self._counts[client.name] += 1
         try:
-            topic = await self._open(query, entailment, client)
+            topic = await self._open(query, entailment, key, client)
             self._keep(topic)
             try:
                 with topic.followers.follow(last) as follower:
@@ -189,11 +198,11 @@ class Topics:
         for topic in topics.values():
             await self._threads.work(topic.close)
 
-    async def _open(self, query: str, entailment: str | None, client: Client) -> Topic:
+    async def _open(self, query: str, entailment: str | None, key: tuple[str, ...], client: Client) -> Topic:
         """Give the topic of a query. While it is being opened, others who ask for it wait for the
         same topic.
         """
-        name = name_of(query, entailment)
+        name = name_of(query, entailment, key)
         topic = self._topics.get(name)
         if topic is not None:
             if not topic.log.has_ended:
@@ -201,7 +210,7 @@ class Topics:
             self._forget(topic)
         task = self._opening.get(name)
         if task is None:
-            task = asyncio.create_task(self._make(name, query, entailment, client))
+            task = asyncio.create_task(self._make(name, query, entailment, key, client))
             self._opening[name] = task
             task.add_done_callback(lambda _: self._opening.pop(name, None))
         try:
@@ -212,7 +221,9 @@ class Topics:
                 raise server_ends() from None
             raise
 
-    async def _make(self, name: str, query: str, entailment: str | None, client: Client) -> Topic:
+    async def _make(
+        self, name: str, query: str, entailment: str | None, key: tuple[str, ...], client: Client
+    ) -> Topic:
         dataset, work = self._dataset, self._threads.work
         rows, budget = self._limits.rows, self._limits.budget
         # what is entailed may be far more than what the graph holds
@@ -224,6 +235,7 @@ class Topics:
             name,
             query,
             entailment,
+            key,
             self._pace,
             rows=rows,
             budget=budget,
@@ -263,6 +275,6 @@ class Topics:
             del self._topics[topic.id]
 
 
-def name_of(query: str, entailment: str | None) -> str:
+def name_of(query: str, entailment: str | None, key: tuple[str, ...] = ()) -> str:
     """Give the id of the topic of a query, the same in every run."""
-    return hashlib.sha256(f"{entailment or ''}\0{query}".encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join((entailment or "", *key, query)).encode()).hexdigest()[:16]

@@ -11,7 +11,7 @@ from rdflib import XSD, BNode, URIRef
 from rdflive.model import Delta, Solution
 from rdflive.sinks.sink import to_rdflib
 
-__all__ = ["TRIPLE", "NdjsonSink", "solution_text", "to_json", "to_line", "to_ndjson"]
+__all__ = ["TRIPLE", "NdjsonSink", "pair_text", "solution_text", "to_json", "to_line", "to_ndjson"]
 
 TRIPLE: Final = ("subject", "predicate", "object")
 """What the triples of CONSTRUCT bind."""
@@ -43,7 +43,8 @@ def to_ndjson(delta: Delta) -> str:
     """Write a delta as one JSON object without line breaks: `sequence`, `initial`, `added`, `removed`.
 
     Solutions bind variables to terms as in SPARQL 1.1 Query Results JSON; the triples of CONSTRUCT bind
-    `subject`, `predicate` and `object`. In place of `added` and `removed` an ASK query has `boolean`.
+    `subject`, `predicate` and `object`. With a key there is `changed`, a list of objects with `old` and
+    `new`. In place of all these an ASK query has `boolean`.
     """
     # the store's own terms: as rdflib's an Oxigraph store's numbers would say `nan`, which is no xsd:double
     native = delta.native
@@ -53,17 +54,35 @@ def to_ndjson(delta: Delta) -> str:
         map(solution_text, native.removed),
         initial=delta.initial,
         answer=delta.answer,
+        changed=[tuple(map(solution_text, pair)) for pair in native.changed] if delta.key else None,
     )
 
 
 def to_line(
-    sequence: int, added: Iterable[str], removed: Iterable[str], *, initial: bool, answer: bool | None
+    sequence: int,
+    added: Iterable[str],
+    removed: Iterable[str],
+    *,
+    initial: bool,
+    answer: bool | None,
+    changed: Iterable[tuple[str, ...]] | None = None,
 ) -> str:
-    """Put the object together from solutions that are JSON already; `answer` is that of an ASK query."""
+    """Put the object together from solutions that are JSON already; `answer` is that of an ASK query.
+
+    `changed` are those that went with those that came, of a subscription with a key.
+    """
     head = f'{{"sequence": {sequence}, "initial": {json.dumps(initial)}, '
     if answer is not None:
         return f'{head}"boolean": {json.dumps(answer)}}}'
-    return f'{head}"added": [{", ".join(added)}], "removed": [{", ".join(removed)}]}}'
+    lists = f'"added": [{", ".join(added)}], "removed": [{", ".join(removed)}]'
+    if changed is not None:
+        lists += f', "changed": [{", ".join(pair_text(*pair) for pair in changed)}]'
+    return f"{head}{lists}}}"
+
+
+def pair_text(old: str, new: str) -> str:
+    """Write a solution that went with the one that came in its place, which are JSON already."""
+    return f'{{"old": {old}, "new": {new}}}'
 
 
 def solution_text(solution: Any) -> str:

@@ -30,6 +30,8 @@ class Event:
     first_sequence: int = 0
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] | None = None
+    """Pairs of solutions as JSON, of a subscription with a key."""
     boolean: bool | None = None
     about: str = ""
     """Members of the data that come before the solutions, as JSON without braces."""
@@ -37,7 +39,7 @@ class Event:
     @property
     def rows(self) -> int:
         """How many solutions it tells of."""
-        return len(self.added) + len(self.removed)
+        return len(self.added) + len(self.removed) + 2 * len(self.changed or ())
 
     def pieces(self) -> Iterator[bytes]:
         """Give the event as server-sent events are written, some solutions at a time."""
@@ -48,6 +50,8 @@ class Event:
         yield self._head().encode()
         yield from _listed('"added": [', self.added)
         yield from _listed('], "removed": [', self.removed)
+        if self.changed is not None:
+            yield from _listed('], "changed": [', self.changed)
         yield b"]}\n\n"
 
     @cached_property
@@ -57,6 +61,8 @@ class Event:
         if self.boolean is not None:
             return f'{self._head()}"boolean": {json.dumps(self.boolean)}}}\n\n'.encode()
         lists = f'"added": [{", ".join(self.added)}], "removed": [{", ".join(self.removed)}]'
+        if self.changed is not None:
+            lists += f', "changed": [{", ".join(self.changed)}]'
         return f"{self._head()}{lists}}}\n\n".encode()
 
     def _head(self) -> str:

@@ -14,7 +14,7 @@ from rdflive.errors import RdfliveError
 from rdflive.model import Delta
 from rdflive.sinks.events.backlog import Backlog, Weights
 from rdflive.sinks.events.event import Event
-from rdflive.sinks.ndjson import TRIPLE, solution_text
+from rdflive.sinks.ndjson import TRIPLE, pair_text, solution_text
 
 __all__ = ["EventLog", "Reader"]
 
@@ -43,6 +43,7 @@ class EventLog:
         self._answer: Counter[str] = Counter()
         self._rows = 0
         self._header = ""
+        self._key: tuple[str, ...] = ()
         self.form = ""
         """The form of the query, once the initial delta has come."""
         self.names: tuple[str, ...] = ()
@@ -85,7 +86,7 @@ class EventLog:
                 "subscribe without initial=False and without resume"
             )
         net: Weights = {}
-        native = delta.native
+        native = delta.native.unpaired
         for sign, solutions in ((1, native.added), (-1, native.removed)):
             for text in map(solution_text, solutions):
                 net[text] = net.get(text, 0) + sign
@@ -184,9 +185,12 @@ class EventLog:
             else:
                 removed += [text] * -weight
         about = self._header if kind == "initial" else ""
-        boolean = bool(self._answer) if self.form == "ASK" else None
-        lists = ((), ()) if self.form == "ASK" else (tuple(added), tuple(removed))
-        return Event(kind, self.id, self.sequence, first, *lists, boolean, about)
+        if self.form == "ASK":
+            boolean = bool(self._answer)
+            return Event(kind, self.id, self.sequence, first, boolean=boolean, about=about)
+        changed = _paired(self._key, added, removed) if self._key else None
+        lists = tuple(added), tuple(removed), changed
+        return Event(kind, self.id, self.sequence, first, *lists, about=about)
 
     def _begin(self, delta: Delta) -> None:
         self._epoch = secrets.token_hex(4)
@@ -194,6 +198,7 @@ class EventLog:
         self._answer.clear()
         self._rows = 0
         self.form = delta.form
+        self._key = delta.key
         self.names = TRIPLE if delta.form == "CONSTRUCT" else delta.names
         members = {**self._about, "form": self.form, "head": {"vars": self.names}}
         self._header = json.dumps(members)[1:-1] + ", "
@@ -242,3 +247,23 @@ class Reader:
     def take_now(self) -> Event | None:
         """Take what there is; None for nothing."""
         return self._log.next_for(self)
+
+
+def _paired(key: tuple[str, ...], added: list[str], removed: list[str]) -> tuple[str, ...]:
+    """Take the solutions that went and came alone of their key out of the lists; give the pairs."""
+    if not added or not removed:  # as in a whole answer, which may be long
+        return ()
+    came, went = _by_key(key, added), _by_key(key, removed)
+    paired = [values for values, rows in went.items() if len(rows) == len(came.get(values, ())) == 1]
+    texts = tuple(pair_text(went.pop(values)[0], came.pop(values)[0]) for values in paired)
+    added[:] = [text for rows in came.values() for text in rows]
+    removed[:] = [text for rows in went.values() for text in rows]
+    return texts
+
+
+def _by_key(key: tuple[str, ...], texts: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        solution = json.loads(text)
+        found.setdefault(json.dumps([solution.get(name) for name in key]), []).append(text)
+    return found

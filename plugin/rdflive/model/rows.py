@@ -1,0 +1,137 @@
+"""The rows of an answer, or those that came or went: converted when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
+
+from rdflive.model.frames import Framed
+from rdflive.model.solution import Header, Origin, Terms
+
+__all__ = ["Rows"]
+
+Row = TypeVar("Row")
+_NOTHING: Final[Mapping[Any, Any]] = {}
+
+
+# no `Sequence` of collections.abc: polars would read one row by row, and not by columns
+class Rows(Framed, Generic[Row]):
+    """A sequence of rows that does not change, and equals a tuple or a list of the same rows.
+
+    A row is made when it is read, and kept. Its length, whether there are any, and a slice, which is
+    `Rows` again, convert no term. It is a table for pandas, polars, DuckDB and pyarrow, which read
+    `__arrow_c_stream__`.
+
+    >>> rows = Rows(Header("SELECT", ("train",)), [("IC5",), ("IC7",)])
+    >>> len(rows), rows[0].train, rows == (("IC5",), ("IC7",))
+    (2, 'IC5', True)
+    """
+
+    __slots__ = ("_ends", "_header", "_made", "_origins", "_some", "_terms")
+
+    _made: list[Any] | None
+    """All rows, once they have been asked for."""
+    _some: dict[int, Any]
+    """The rows that were asked for by their places before."""
+
+    def __init__(
+        self,
+        header: Header,
+        terms: Iterable[Terms] = (),
+        *,
+        origins: Mapping[Terms, Origin] = _NOTHING,
+        ends: Mapping[Terms, Any] = _NOTHING,
+    ) -> None:
+        self._header = header
+        self._terms: Sequence[Terms] = list(terms)
+        self._origins = origins
+        self._ends = ends
+        self._made = None
+        self._some = {}
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._all())
+
+    def __reversed__(self) -> Iterator[Row]:
+        return self._all()[::-1].__iter__()
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> Rows[Row]: ...
+
+    def __getitem__(self, place: Any, /) -> Any:
+        if isinstance(place, slice):
+            part: Rows[Row] = Rows(self._header, self._terms[place], origins=self._origins, ends=self._ends)
+            part._made = None if self._made is None else self._made[place]
+            return part
+        if self._made is not None:
+            return self._made[place]
+        terms = self._terms[place]
+        number = range(len(self._terms))[place]  # from the front
+        if number not in self._some:
+            self._some[number] = self._make(terms)
+        return self._some[number]
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._all()
+
+    def count(self, row: object) -> int:
+        """Count how often a row occurs."""
+        return self._all().count(row)
+
+    def index(self, row: object) -> int:
+        """Give the first place of a row; raises ValueError where there is none."""
+        return self._all().index(row)
+
+    def __add__(self, other: object) -> tuple[Any, ...]:
+        return (*self, *other) if isinstance(other, Rows | tuple | list) else NotImplemented
+
+    def __radd__(self, other: object) -> tuple[Any, ...]:
+        return (*other, *self) if isinstance(other, tuple | list) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows | tuple | list):
+            return NotImplemented
+        return len(self) == len(other) and self._all() == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._all()))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self._all()))
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # where prefixes are looked up, and what converts, cannot be pickled
+        return _restored, (type(self), self._header.plain, self._all())
+
+    def _framed(self) -> tuple[Header, Sequence[Terms]]:
+        return self._header, self._terms
+
+    def _all(self) -> list[Any]:
+        if self._made is None:
+            made: list[Any] = []
+            before = row = None
+            for number, terms in enumerate(self._terms):
+                if number in self._some:
+                    before, row = terms, self._some[number]
+                # a row that occurs several times is made once
+                elif terms is not before:
+                    before, row = terms, self._make(terms)
+                made.append(row)
+            self._made = made
+        return self._made
+
+    def _make(self, terms: Terms) -> Any:
+        if self._origins or self._ends:
+            return self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
+        return self._header.solution(terms)
+
+
+def _restored(kind: type[Rows[Any]], header: Header, rows: list[Any]) -> Rows[Any]:
+    made = kind(header, map(tuple, rows))
+    made._made = rows
+    return made
