@@ -112,6 +112,7 @@ __all__ = [
 ]
 
 __version__ = version("rdflive")
+"""The version that is installed."""
 
 
 def __dir__() -> list[str]:

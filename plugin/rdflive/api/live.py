@@ -230,6 +230,8 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noq
 def install() -> None:
     """Give every rdflib graph the methods `subscribe` and `batch`.
 
+    Type checkers do not see them: for these there are `LiveGraph`, `LiveDataset`, and the functions.
+
     >>> install()
     >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
     <Answers: false>

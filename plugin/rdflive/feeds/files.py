@@ -53,9 +53,11 @@ class FileFeed:
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
         """Decode what is behind the cursor, up to the end, or until the feed is closed."""
+        if self._closed.is_set():
+            return
         try:
             for entry in self._entries(cursor, kept):
-                if self._closed.is_set():
+                if self._closed.is_set():  # while it was read
                     return
                 yield entry
         except _Closed:
