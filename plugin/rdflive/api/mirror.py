@@ -148,7 +148,7 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
 
 
 def _lacks_close(source: object) -> bool:
-    """Tell, with a warning, whether something is a feed but for `close`, which feeds had not before 0.2."""
+    """Tell, with a warning, whether something is a feed but for `close`, which a feed needs from 0.2 on."""
     if not all(hasattr(source, name) for name in ("source", "entries", "snapshot")):
         return False
     warnings.warn(
