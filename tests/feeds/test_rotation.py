@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,9 +109,9 @@ def followed(
             raise _EndError
         left.pop(0)()
 
-    monkeypatch.setattr(rotation, "time", SimpleNamespace(sleep=wait))
     found: list[Entry] = []
     feed = FileFeed(log.path, form, follow=1)
+    monkeypatch.setattr(feed, "_wait", wait)
     with suppress(_EndError):
         for entry in feed.entries(cursor, {}, GraphTarget(Dataset())):
             if entry.error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
@@ -17,6 +18,10 @@ from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines, to_pieces, un
 from rdflive.feeds.rotation import RotatedLog, passes
 
 __all__ = ["FileFeed"]
+
+
+class _Closed(Exception):  # noqa: N818 - never leaves the feed
+    """The feed was closed while it waited for more."""
 
 
 class FileFeed:
@@ -44,13 +49,29 @@ class FileFeed:
         if follow is not None and follow <= 0:
             raise ValueError(f"follow must be a number of seconds above 0, got {follow!r}")
         self._follow = follow
+        self._closed = threading.Event()
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
-        """Decode what is behind the cursor, up to the end."""
+        """Decode what is behind the cursor, up to the end, or until the feed is closed."""
+        if self._closed.is_set():
+            return
+        try:
+            for entry in self._entries(cursor, kept):
+                if self._closed.is_set():  # while it was read
+                    return
+                yield entry
+        except _Closed:
+            return
+
+    def close(self) -> None:
+        """End `entries` from any thread: at once, or when the stream that is read gives something."""
+        self._closed.set()
+
+    def _entries(self, cursor: str | None, kept: Mapping[str, str]) -> Iterator[Entry]:
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
             # a file that is followed may have been rotated since, so its place is looked for in others too
-            log = RotatedLog(self.source, self._follow, replayable=self._form.replayable)
+            log = RotatedLog(self.source, self._follow, self._wait, replayable=self._form.replayable)
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
         with self._open() as stream:
@@ -66,6 +87,10 @@ class FileFeed:
     def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - there is none
         """Say that a file of changes has no whole state."""
         return None
+
+    def _wait(self, seconds: float) -> None:
+        if self._closed.wait(seconds):
+            raise _Closed
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:

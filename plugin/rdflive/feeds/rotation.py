@@ -11,9 +11,8 @@ import gzip
 import io
 import os
 import re
-import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeAlias, cast
 
@@ -125,11 +124,12 @@ class _File:
 
 
 class RotatedLog:
-    """Follows the log at a path: it is looked at every so many seconds, for ever."""
+    """Follows the log at a path: it is looked at every so many seconds, until `wait` raises."""
 
-    def __init__(self, path: str, every: float, *, replayable: bool) -> None:
+    def __init__(self, path: str, every: float, wait: Callable[[float], object], *, replayable: bool) -> None:
         self._path = path
         self._every = every
+        self._wait = wait
         self._replayable = replayable
         folder, self._base = os.path.split(path)
         self._folder = folder or os.curdir
@@ -184,7 +184,7 @@ class RotatedLog:
             if successor is not None:
                 file.successor = successor
                 return
-            time.sleep(self._every)
+            self._wait(self._every)
 
     def _successor(self, file: _File) -> _File | None:
         """Open the file behind one, when there is something in it or in a later one."""
