@@ -328,7 +328,10 @@ def test_a_pipe_cannot_be_followed(capsys: pytest.CaptureFixture[str]) -> None:
     """It is never edited."""
     os.mkfifo("pipe.ttl")
     assert main(["watch", "pipe.ttl", "--query", STOPS]) == 2
-    assert capsys.readouterr().err == "rdflive: error: pipe.ttl: is no file that could be edited\n"
+    assert (
+        capsys.readouterr().err
+        == "rdflive: error: pipe.ttl: is no file that could be edited; give changes with --changes\n"
+    )
 
 
 @pytest.mark.posix("the server forks")
