@@ -6,6 +6,7 @@ __all__ = [
     "BudgetError",
     "ClosedError",
     "FeedError",
+    "MissingExtraError",
     "PlanError",
     "QuerySyntaxError",
     "QueryTypeError",
@@ -58,6 +59,10 @@ class UnsupportedQueryError(_PositionedError):
 
 class PlanError(RdfliveError, ValueError):
     """The algorithm or the key that was asked for does not apply to the query."""
+
+
+class MissingExtraError(RdfliveError, ImportError):
+    """What was imported or called needs an extra that is not installed; the message has the command."""
 
 
 class UnsupportedStoreError(RdfliveError, TypeError):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import MissingExtraError, RdfliveError
 from rdflive.extras import install_command
 
 __all__ = ["check_fork", "needing_server"]
@@ -14,13 +14,14 @@ __all__ = ["check_fork", "needing_server"]
 
 @contextmanager
 def needing_server(what: str) -> Iterator[None]:
-    """Have what cannot be imported inside the block name the extra that brings it, as `RdfliveError`."""
+    """Have what cannot be imported inside the block name the extra that brings it, as `MissingExtraError`."""
     try:
         yield
     except ImportError as error:
         if error.name is None or error.name.startswith("rdflive"):
             raise  # the installation is broken
-        raise RdfliveError(f"{what} needs {error.name}: {install_command('server')}") from error
+        message = f"{what} needs {error.name}: {install_command('server')}"
+        raise MissingExtraError(message, name=error.name) from error
 
 
 def check_fork() -> None:

@@ -196,6 +196,14 @@ class BaseSubscription(ABC):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._title!r} {self._status}>"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from rdflive.server.access import Client, read_tokens
-from rdflive.server.app import make_app
-from rdflive.server.settings import Limits
+from rdflive.asgi.requirements import needing_server
+
+with needing_server("rdflive.server"):
+    from rdflive.server.access import Client, read_tokens
+    from rdflive.server.app import make_app
+    from rdflive.server.settings import Limits
 
 __all__ = ["Client", "Limits", "make_app", "read_tokens"]

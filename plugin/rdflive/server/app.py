@@ -50,11 +50,15 @@ def make_app(
     `tokens` are the clients by the SHA-256 of their tokens, as `read_tokens` gives them; without them
     everybody may do everything. `host` is the name that the server listens on.
     `scratch` is a folder for checkpoints of a store on disk, beside that; without it they are copies in a
-    temporary one. Raises `RdfliveError` where processes cannot be forked.
+    temporary one. A server that mounts the application runs its lifespan, or its requests are answered 503:
+    `async with app.router.lifespan_context(app)`. Raises `RdfliveError` where processes cannot be forked, and
+    TypeError for a single graph.
 
     >>> make_app(rdflib.Dataset()).state.service.limits.queries
     4
     """
+    if not isinstance(dataset, rdflib.Dataset):
+        raise TypeError(f"dataset must be an rdflib.Dataset, got {type(dataset).__name__}")
     check_fork()
     service = Service(dataset, limits or Limits(), scratch)
 
@@ -70,7 +74,7 @@ def make_app(
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Gate, access=access, metrics=service.metrics, paths=paths)],
+        middleware=[Middleware(Gate, service=service, access=access, paths=paths)],
         exception_handlers={
             RdfliveError: answer_problem,
             HTTPException: _answer_http,

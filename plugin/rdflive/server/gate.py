@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from time import perf_counter
 from typing import Final
@@ -12,10 +13,12 @@ from starlette.websockets import WebSocket
 
 from rdflive.server.access import Access, Client
 from rdflive.server.failures import Problem
-from rdflive.server.metrics import Metrics
 from rdflive.server.page import sign_in
+from rdflive.server.service import Service
 
 __all__ = ["Gate"]
+
+log = logging.getLogger("rdflive")
 
 _OPEN: Final = frozenset({"/health", "/login"})
 """Paths that need no token."""
@@ -31,12 +34,14 @@ class Gate:
     """Finds the client of a request (`request.state.client`), and answers 401 if there is none.
 
     The client of a WebSocket that sent no token is None: the token may come with a message.
+    While the service does not run every request is answered 503.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, paths: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, service: Service, access: Access, paths: frozenset[str]) -> None:
         self._app = app
+        self._service = service
         self._access = access
-        self._metrics = metrics
+        self._metrics = service.metrics
         self._paths = paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +50,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         start = perf_counter()
-        path = "/" + scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        path = "/" + _path(scope).split("/")[1] if _path(scope).startswith("/") else ""
         # else whoever asks for made-up paths makes a counter of each
         if path not in self._paths:
             path = "other"
@@ -58,6 +63,8 @@ class Gate:
             await send(message)
 
         try:
+            if not self._service.is_running:
+                raise _not_running()
             if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > _LONGEST:
                 raise Problem(414, f"the address is longer than {_LONGEST:,} bytes")
             scope.setdefault("state", {})["client"] = self._client(HTTPConnection(scope))
@@ -71,7 +78,7 @@ class Gate:
         scope = connection.scope  # a WebSocket, which has no method, is opened by GET
         self._access.check_site(connection.headers, scheme=scope["scheme"], method=scope.get("method", "GET"))
         # behind `check_site`: other sites may not sign anybody in either
-        if connection.scope["path"] in _OPEN:
+        if _path(connection.scope) in _OPEN:
             return None
         try:
             return self._access.client(connection.headers, connection.cookies, address)
@@ -80,6 +87,22 @@ class Gate:
             if connection.scope["type"] == "websocket" and problem.status == 401:
                 return None
             raise
+
+
+def _path(scope: Scope) -> str:
+    """Give the path of a request as routes see it, without that where a server has mounted this."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
+
+
+def _not_running() -> Problem:
+    log.error(
+        "a request came to the application of rdflive.server.make_app, whose lifespan does not run: no server "
+        "runs that of an application which it mounts, so run it in your own lifespan, by `async with "
+        "live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
+    )
+    return Problem(503, "this application has not been started; the log of its server says how that is done")
 
 
 def _missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

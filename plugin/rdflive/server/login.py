@@ -27,10 +27,11 @@ async def login(request: Request) -> Response:
     if not token.isascii():  # no cookie can hold it, and where there are no tokens any other will do
         return sign_in("A token has ASCII characters only.")
     # 303, so that the browser asks for the page by GET, and a reload does not post the token again
-    response = RedirectResponse("/", 303)
+    home = request.scope.get("root_path", "") + "/"  # where a server has mounted this
+    response = RedirectResponse(home, 303)
     # a browser keeps a secure cookie from pages without TLS, so signing in would come to nothing there
     # behind a proxy that does TLS, only its header tells what the browser sees
     told = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     is_secure = "https" in (request.url.scheme, told)
-    response.set_cookie(COOKIE, token, path="/", secure=is_secure, httponly=True, samesite="strict")
+    response.set_cookie(COOKIE, token, path=home, secure=is_secure, httponly=True, samesite="strict")
     return response

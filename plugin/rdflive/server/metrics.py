@@ -29,10 +29,14 @@ class Metrics:
         )
         self.events = Counter("rdflive_events", "Events sent to subscribers", registry=self.registry)
         ProcessCollector(registry=self.registry)
+        self._open: _Open | None = None
 
     def watch(self, topics: Topics, commits: Callable[[], int], feed: Callable[[], str | None]) -> None:
         """Show what is open: the topics, the number of the last commit, and the state of the feed."""
-        self.registry.register(_Open(topics, commits, feed))
+        if self._open is not None:  # of an earlier run
+            self.registry.unregister(self._open)
+        self._open = _Open(topics, commits, feed)
+        self.registry.register(self._open)
 
 
 class _Open(Collector):

@@ -33,6 +33,10 @@ class Service:
     """The last commits of the dataset; made by `running`."""
     children: Children
     """The processes that queries run in; made by `running`."""
+    threads: Threads
+    """What may wait for the store's lock; made by `running`."""
+    is_running = False
+    """Whether `running` has begun and not ended."""
     feed: FeedState | None = None
     """The state of the change feed that the dataset follows; None without one. The feed's thread sets it."""
 
@@ -41,7 +45,6 @@ class Service:
         self.dataset = dataset
         self.limits = limits
         self.metrics = Metrics()
-        self.threads = Threads()
         self._store: Any = manager.store_of(dataset)
         self._scratch = scratch
 
@@ -52,15 +55,18 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside the block; at its end everything that is open is ended."""
-        dataset, limits, threads = self.dataset, self.limits, self.threads
+        """Serve inside the block; at its end everything that is open is ended. May be repeated."""
+        dataset, limits = self.dataset, self.limits
+        self.threads = threads = Threads()
         self.children = await threads.work(lambda: Children(dataset, limits, self._scratch))
         self.topics = Topics(dataset, limits, self.children, threads)
         self.changes = ChangeLog(dataset)
         self.metrics.watch(self.topics, lambda: self.capture.sequence, lambda: self.feed)
+        self.is_running = True
         try:
             yield
         finally:
+            self.is_running = False
             await self.stop()
             await threads.work(self.children.close)
             threads.close()
