@@ -9,17 +9,18 @@ import logging
 import signal
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from typing import Annotated
 
 import rdflib
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 import rdflive
 from rdflive.sinks import to_ndjson
 
 RAIL = rdflib.Namespace("http://example.org/railway/")
-LATE = "SELECT ?train ?minutes { ?train :delay ?minutes FILTER(?minutes > 5) } ORDER BY DESC(?minutes)"
+LATE = "SELECT ?train ?minutes { ?train :delay ?minutes FILTER(?minutes > 5) }"
 PAGE = """<!doctype html>
 <title>Late trains</title>
 <h1>Late trains</h1>
@@ -117,7 +118,7 @@ def page() -> HTMLResponse:
 
 
 @app.post("/delay")
-def delay(train: str, minutes: int):
+def delay(train: Annotated[str, Query(pattern=r"^\w+$")], minutes: int):
     """Say how late a train is."""
     with rdflive.batch(graph):  # `set` removes and adds: one delta
         graph.set((RAIL[train], RAIL.delay, rdflib.Literal(minutes)))
