@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from rdflive.api.asynchronous import aendpoint, amirror
+from rdflive.api.background import BackgroundMirror
 from rdflive.api.continuous import register
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
@@ -44,6 +46,7 @@ from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 __all__ = [
     "ALGORITHMS",
     "Answers",
+    "BackgroundMirror",
     "Batch",
     "Budget",
     "BudgetError",
@@ -89,6 +92,8 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "WaitError",
+    "aendpoint",
+    "amirror",
     "batch",
     "connect",
     "endpoint",

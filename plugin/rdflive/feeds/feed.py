@@ -51,7 +51,11 @@ class Target(Protocol):
 
 @runtime_checkable
 class Feed(Protocol):
-    """A source of changes with a place to go on from."""
+    """A source of changes with a place to go on from.
+
+    A feed may also have `seen_until`, for `rdflive.BackgroundMirror.lag`: the `time.monotonic()` of its last
+    look at the source of which all that was there has been given, and taken; None before the first.
+    """
 
     source: str
     """What messages call it, and the name under which its cursor is kept by default."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
@@ -44,13 +46,20 @@ class FileFeed:
         if follow is not None and follow <= 0:
             raise ValueError(f"follow must be a number of seconds above 0, got {follow!r}")
         self._follow = follow
+        self._closed = threading.Event()
+        self.seen_until: float | None = None
+        """See `Feed`."""
+
+    def close(self) -> None:
+        """End `entries`, from any thread: a wait for more at once, a reading behind its line."""
+        self._closed.set()
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
         """Decode what is behind the cursor, up to the end."""
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
             # a file that is followed may have been rotated since, so its place is looked for in others too
-            log = RotatedLog(self.source, self._follow, replayable=self._form.replayable)
+            log = RotatedLog(self.source, self._follow, replayable=self._form.replayable, pause=self._pause)
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
         with self._open() as stream:
@@ -81,8 +90,14 @@ class FileFeed:
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
         """Decode what comes behind a line."""
-        pieces = to_pieces(stream)
+        pieces = takewhile(lambda _: not self._closed.is_set(), to_pieces(stream))
         return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
+
+    def _pause(self, look: float | None) -> bool:
+        """Wait for the next look at a file that is followed; true when it is closed."""
+        if look is not None:
+            self.seen_until = look
+        return self._closed.wait(self._follow)
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
         """Pass over what was read before; None where it is gone and the format can do without."""

@@ -13,7 +13,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeAlias, cast
 
@@ -125,12 +125,21 @@ class _File:
 
 
 class RotatedLog:
-    """Follows the log at a path: it is looked at every so many seconds, for ever."""
+    """Follows the log at a path: it is looked at every so many seconds, until `pause` says that it is over.
 
-    def __init__(self, path: str, every: float, *, replayable: bool) -> None:
+    `pause` waits for the next look, and is given the monotonic time of the last one where all that was
+    there has been given.
+    """
+
+    def __init__(
+        self, path: str, every: float, *, replayable: bool, pause: Callable[[float | None], bool]
+    ) -> None:
         self._path = path
         self._every = every
         self._replayable = replayable
+        self._pause = pause
+        self._has_later = False
+        """True while a later file has something in it, and this one cannot be left yet."""
         folder, self._base = os.path.split(path)
         self._folder = folder or os.curdir
         stem, ending = os.path.splitext(self._base)
@@ -177,6 +186,7 @@ class RotatedLog:
     def _pieces(self, file: _File) -> Iterator[bytes]:
         """Read a file to its end, which is there when its successor has begun."""
         while True:
+            look = time.monotonic()
             # looked for before the last reading: what was written until it had begun is read then
             successor = self._successor(file)
             while block := file.read():
@@ -184,10 +194,12 @@ class RotatedLog:
             if successor is not None:
                 file.successor = successor
                 return
-            time.sleep(self._every)
+            if self._pause(None if self._has_later else look):
+                return
 
     def _successor(self, file: _File) -> _File | None:
         """Open the file behind one, when there is something in it or in a later one."""
+        self._has_later = False
         new = _find(self._path)
         if new is not None and new.place == file.place:
             return None
@@ -198,6 +210,7 @@ class RotatedLog:
         found = next((other for other in between if other.size), new if has_begun else None)
         if found is None:
             return None
+        self._has_later = True
         if self._former() != former or _find(found.path) is None:
             return None  # it is being rotated at this moment
         if doubt:
