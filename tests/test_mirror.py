@@ -21,7 +21,7 @@ from rdflib import XSD, BNode, Dataset, Graph, Literal, URIRef
 import rdflive
 from rdflive import Batch, Change, FeedError, Mirrored, Quad
 from rdflive.api.target import GraphTarget
-from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files, rotation
+from rdflive.feeds import Entry, FeedFormat, StatelessDecoder, feed_format, files
 from rdflive.feeds.rdf_patch import encode_rdf_patch
 from support.effort import examples
 from support.feeds import BLANK_NODES
@@ -349,8 +349,7 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
     log = tmp_path / "log.nq"
     path = append(log, pieces.pop(0))
-    wait = SimpleNamespace(sleep=lambda _: append(log, pieces.pop(0)))
-    monkeypatch.setattr(rotation, "time", wait)
+    monkeypatch.setattr(files.FileFeed, "_pause", lambda feed, look: not append(log, pieces.pop(0)))
     dataset = Dataset()
     entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,12 +104,13 @@ def followed(
     """Follow a log, and do the next thing each time that it waits; raises what ends it before the last."""
     left = list(actions)
 
-    def wait(_: float) -> None:
+    def pause(feed: FileFeed, look: float | None) -> bool:
         if not left:
             raise _EndError
         left.pop(0)()
+        return False
 
-    monkeypatch.setattr(rotation, "time", SimpleNamespace(sleep=wait))
+    monkeypatch.setattr(FileFeed, "_pause", pause)
     found: list[Entry] = []
     feed = FileFeed(log.path, form, follow=1)
     with suppress(_EndError):

@@ -106,8 +106,8 @@ class BackgroundMirror:
             or (run is not None and any(id(capture) == run.target.identity for capture in thread.batches))
         ):
             raise WaitError(
-                "the mirror would wait for this thread: call wait outside of its callbacks, and of batches of "
-                "its graph; stop() can be called there"
+                "the mirror waits for this thread: call wait outside of its callbacks and of batches of its "
+                "graph; stop() can be called there"
             )
         try:
             return self.outcome.result(timeout)
@@ -160,8 +160,12 @@ class BackgroundMirror:
                 run.run(self._cursor)
                 if not run.is_stopped:
                     self._finished = time.monotonic()
-        except BaseException as error:  # noqa: BLE001 - raised by `wait`
+        except BaseException as error:  # raised by `wait`
             failure = error
+            if self._logs:
+                trace = None if isinstance(error, RdfliveError | OSError) else error
+                source = "a feed" if self._run is None else self._run.feed.source
+                log.error("the mirror of %s has ended: %s", source, error, exc_info=trace)
         self._end(failure)
 
     def _halt(self) -> None:
@@ -192,10 +196,6 @@ class BackgroundMirror:
                 self.outcome.set_exception(error)
             else:
                 self.outcome.set_result(Mirrored() if run is None else run.done)
-        if error is not None and self._logs:
-            trace = None if isinstance(error, RdfliveError | OSError) else error
-            source = "a feed" if run is None else run.feed.source
-            log.error("the mirror of %s has ended: %s", source, error, exc_info=trace)
 
     def _settle(self, deadline: float) -> None:
         """Wait until nothing is being applied; called when the process ends."""

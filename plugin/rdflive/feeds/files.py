@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -36,7 +37,9 @@ class FileFeed:
     def __init__(
         self, source: str | os.PathLike[str] | BinaryIO, form: FeedFormat, *, follow: float | None = None
     ) -> None:
-        self._given = os.fspath(source) if isinstance(source, str | os.PathLike) else source
+        is_stdin = source is getattr(sys.stdin, "buffer", STDIN)
+        given = STDIN if is_stdin else source
+        self._given = os.fspath(given) if isinstance(given, str | os.PathLike) else given
         self._form = form
         self.source = _name(self._given)
         self.is_stream = not isinstance(self._given, str) or _is_pipe(self._given)
