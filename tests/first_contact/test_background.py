@@ -369,6 +369,23 @@ def test_wait_raises_what_a_callback_raises(log: Path, error: BaseException) -> 
     assert len(graph) == 1
 
 
+def test_an_entry_that_fails_after_stop_is_told(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the mirror would have been left behind meanwhile."""
+    monkeypatch.setattr(background, "_GRACE", 0.01)
+    began = threading.Event()
+
+    def fail(entry: Entry) -> None:
+        began.set()
+        time.sleep(0.1)
+        raise KeyError("mine")
+
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True, on_entry=fail)
+    assert began.wait(PATIENCE)
+    running.stop()
+    with pytest.raises(KeyError, match="mine"):
+        running.wait(PATIENCE)
+
+
 def test_wait_ends_after_its_timeout(log: Path) -> None:
     """The mirror goes on, and there is no error."""
     with rdflive.mirror(rdflib.Dataset(), log, follow=0.01, background=True) as running:
@@ -383,6 +400,7 @@ def test_the_block_raises_what_has_ended_the_mirror(log: Path) -> None:
     with pytest.raises(rdflive.FeedError), rdflive.mirror(rdflib.Dataset(), log, background=True) as running:
         until(lambda: running.error)
     running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    until(lambda: running.error)
     with pytest.raises(KeyError, match="mine"), running:
         raise KeyError("mine")
     assert isinstance(running.error, rdflive.FeedError)
@@ -455,8 +473,8 @@ def test_the_lag_of_an_endpoint_is_the_time_since_the_last_poll(server: Server, 
         mirror.wait(PATIENCE)
 
 
-def test_the_lag_of_a_feed_that_cannot_tell_is_none_until_its_end() -> None:
-    """Then it is the time since; where it was stopped it stays None."""
+def test_the_lag_of_a_feed_that_cannot_tell_is_none() -> None:
+    """A stream can tell at its end; another feed never."""
     running = rdflive.mirror(rdflib.Dataset(), feed := Closable(), background=True)
     assert feed.waits.wait(PATIENCE)
     assert running.lag is None
@@ -473,8 +491,9 @@ def test_the_lag_of_a_feed_that_cannot_tell_is_none_until_its_end() -> None:
 
 def program(text: str, *arguments: object, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    text = f"import rdflive, rdflib, sys, time\n{text}"
     return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-c", "import rdflive, rdflib, sys, time\n" + text, *map(str, arguments)],
+        [sys.executable, "-c", text, *map(str, arguments)],
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
 
@@ -526,10 +545,10 @@ def test_the_process_ends_at_a_commit(tmp_path: Path) -> None:
     text = """
 def applied(entry):
     print("began", flush=True)
-    time.sleep(0.5)
+    time.sleep(0.3)
     print("ended", flush=True)
 rdflive.mirror(rdflib.Dataset(), sys.argv[1], background=True, on_entry=applied)
-time.sleep(0.7)
+time.sleep(0.4)
 """
     out, err = (running := program(text, log)).communicate(timeout=PATIENCE)
     assert (err, running.returncode) == ("", 0)
@@ -537,8 +556,7 @@ time.sleep(0.7)
     assert 1 <= len(out.split()) // 2 < 50
 
 
-@pytest.mark.parametrize("source", ["'-'", "sys.stdin.buffer"])
-@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize(("source", "stopped"), [("'-'", False), ("sys.stdin.buffer", True)])
 def test_the_process_ends_while_a_mirror_reads_standard_input(stopped: bool, source: str) -> None:
     """Nobody can end the read: it is left behind."""
     text = f"""

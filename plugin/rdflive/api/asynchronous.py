@@ -60,7 +60,7 @@ async def amirror(
         on_entry=callbacks.plain(on_entry), on_resync=callbacks.plain(on_resync),
     )  # fmt: skip
     running = BackgroundMirror(run, cursor, logs=False)
-    ended = asyncio.wrap_future(running.outcome)
+    ended = asyncio.wrap_future(running._outcome)
     try:
         return await asyncio.shield(ended)
     except asyncio.CancelledError:

@@ -48,9 +48,9 @@ class BackgroundMirror:
     def __init__(
         self, opened: AbstractContextManager[MirrorRun], cursor: str | None, *, logs: bool = True
     ) -> None:
-        self.outcome: Future[Mirrored] = Future()
+        self._outcome: Future[Mirrored] = Future()
         # or a task that waits for it could cancel it
-        self.outcome.set_running_or_notify_cancel()
+        self._outcome.set_running_or_notify_cancel()
         self._opened = opened
         self._cursor = cursor
         self._logs = logs
@@ -59,7 +59,6 @@ class BackgroundMirror:
         self._is_stopped = False
         self._timer: threading.Timer | None = None
         self._began = time.monotonic()
-        self._finished: float | None = None
         # daemonic, because nothing can end a read of standard input
         self._thread = threading.Thread(
             target=contextvars.copy_context().run, args=[self._work], name="rdflive-mirror", daemon=True
@@ -76,7 +75,7 @@ class BackgroundMirror:
 
     def __repr__(self) -> str:
         run = self._run
-        state = "running" if not self.outcome.done() else "ended" if self.error is None else "failed"
+        state = "running" if not self._outcome.done() else "ended" if self.error is None else "failed"
         done = "" if run is None else f" of {run.feed.source!r}, {run.done.entries:,} entries applied"
         return f"<{type(self).__name__}{done}, {state}>"
 
@@ -89,10 +88,11 @@ class BackgroundMirror:
         """
         self._halt()
         with self._lock:
-            if self._timer is None and not self.outcome.done():
+            if self._timer is None and not self._outcome.done():
                 self._timer = threading.Timer(_GRACE, self._leave)
                 self._timer.daemon = True
-                self._timer.start()
+                with suppress(RuntimeError):  # the process ends, and begins no threads
+                    self._timer.start()
 
     def wait(self, timeout: float | None = None) -> Mirrored:
         """Wait until the feed has ended or the mirror was stopped, and tell what was done.
@@ -101,7 +101,7 @@ class BackgroundMirror:
         `WaitError` where the mirror waits for the caller: in its own callbacks, and in a batch of its graph.
         """
         run = self._run
-        if not self.outcome.done() and (
+        if not self._outcome.done() and (
             threading.current_thread() is self._thread
             or (run is not None and any(id(capture) == run.target.identity for capture in thread.batches))
         ):
@@ -110,17 +110,17 @@ class BackgroundMirror:
                 "graph; stop() can be called there"
             )
         try:
-            return self.outcome.result(timeout)
+            return self._outcome.result(timeout)
         except TimeoutError:
             # what has ended the mirror may be one too
-            if self.outcome.done():
+            if self._outcome.done():
                 raise
             raise TimeoutError(f"the mirror has not ended within {timeout} s") from None
 
     @property
     def error(self) -> BaseException | None:
         """What has ended the mirror; None while it runs, and when the feed ended or `stop` was called."""
-        return self.outcome.exception() if self.outcome.done() else None
+        return self._outcome.exception() if self._outcome.done() else None
 
     @property
     def lag(self) -> float | None:
@@ -128,15 +128,13 @@ class BackgroundMirror:
 
         That is since the last look at the source of which all that it showed has been applied: at a file
         that is followed, an endpoint that is polled, or a log of RDF Patch behind one. A mirror that keeps up
-        has a lag between 0 and `follow` or `every`, and the time of a request. Where a feed has come to its
-        end, it is since then. None before the first such moment. Server-sent events, pipes and feeds without
-        `seen_until` can tell at their end only.
+        has a lag of no more than `follow` or `every` and the time of a request. Of any other file, pipe or
+        stream it is since its end was read. None before the first such look, and for feeds that cannot tell:
+        server-sent events, and feeds without `seen_until`.
         """
-        seen = None if self._run is None else getattr(self._run.feed, "seen_until", None)
-        moments = [moment for moment in (seen, self._finished) if moment is not None]
+        seen: float | None = None if self._run is None else getattr(self._run.feed, "seen_until", None)
         # a feed may have been followed before, into another graph
-        last = max((moment for moment in moments if moment >= self._began), default=None)
-        return None if last is None else time.monotonic() - last
+        return None if seen is None or seen < self._began else time.monotonic() - seen
 
     def __enter__(self) -> Self:
         return self
@@ -158,8 +156,6 @@ class BackgroundMirror:
                 if self._is_stopped:
                     run.stop()
                 run.run(self._cursor)
-                if not run.is_stopped:
-                    self._finished = time.monotonic()
         except BaseException as error:  # raised by `wait`
             failure = error
             if self._logs:
@@ -180,22 +176,24 @@ class BackgroundMirror:
         """End without the thread, as soon as it applies nothing."""
         if self._run is not None:
             with self._run.step:
-                self._end(None)
+                # else a step has failed, and the thread is about to say so
+                if not self._run.is_applying:
+                    self._end(None)
         else:
             self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
         run = self._run
         with self._lock:
-            if self.outcome.done():
+            if self._outcome.done():
                 return
             _alive.discard(self)
             if self._timer is not None:
                 self._timer.cancel()
             if error is not None:
-                self.outcome.set_exception(error)
+                self._outcome.set_exception(error)
             else:
-                self.outcome.set_result(Mirrored() if run is None else run.done)
+                self._outcome.set_result(Mirrored() if run is None else run.done)
 
     def _settle(self, deadline: float) -> None:
         """Wait until nothing is being applied; called when the process ends."""
@@ -222,8 +220,8 @@ def _stop_all() -> None:
 def _forked() -> None:
     """Say in a child that its mirrors are not there: a fork has no thread but its own."""
     for mirror in tuple(_alive):
-        mirror.outcome = Future()
-        mirror.outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
+        mirror._outcome = Future()
+        mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
     _alive.clear()
 
 

@@ -75,6 +75,8 @@ class MirrorRun:
     """Held from before an entry or a snapshot is applied until its callback has returned."""
     is_stopped: bool = False
     """True when nothing more is applied, except by a step that has begun."""
+    is_applying: bool = False
+    """True inside of a step, and for good after one that failed."""
 
     def stop(self) -> None:
         """Apply nothing more, and close the feed, if it can be closed. From any thread; it waits for nothing.
@@ -159,7 +161,9 @@ class MirrorRun:
                     with self.step:
                         if self.is_stopped:
                             return None
+                        self.is_applying = True
                         begins_anew = self._apply(entry)
+                        self.is_applying = False
             finally:
                 close = getattr(entries, "close", None)  # a generator may hold a file or a connection
                 if close is not None:
@@ -238,7 +242,9 @@ class MirrorRun:
         """Replace what the graph holds in one commit."""
         with self.step:
             if snapshot is not None and not self.is_stopped:
+                self.is_applying = True
                 self._replace(snapshot)
+                self.is_applying = False
 
     def _replace(self, snapshot: Snapshot) -> None:
         old = {} if self.name is None else self.target.kept(self.name)

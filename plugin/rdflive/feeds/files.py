@@ -6,9 +6,9 @@ import io
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import takewhile
 from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
@@ -52,6 +52,8 @@ class FileFeed:
         self._closed = threading.Event()
         self.seen_until: float | None = None
         """See `Feed`."""
+        self._ended: float | None = None
+        """When the end of what does not grow was read."""
 
     def close(self) -> None:
         """End `entries`, from any thread: a wait for more at once, a reading behind its line."""
@@ -69,11 +71,13 @@ class FileFeed:
             lines = self._skip(stream, begin) if begin else self._lines(stream, Line("", 0))
             if lines is not None:
                 yield from read_entries(self._form, lines, self.source, kept=kept)
+                self.seen_until = self._ended
                 return
         # anew: what was passed over is now a part of the feed; the decoder knows what it has applied
         with self._open() as stream:
             lines = self._lines(stream, Line("", 0))
             yield from read_entries(self._form, lines, self.source, kept=kept)
+            self.seen_until = self._ended
 
     def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - there is none
         """Say that a file of changes has no whole state."""
@@ -93,8 +97,14 @@ class FileFeed:
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
         """Decode what comes behind a line."""
-        pieces = takewhile(lambda _: not self._closed.is_set(), to_pieces(stream))
-        return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
+        return to_lines(self._pieces(stream), self.source, number=last.number, end=last.end, check=last.check)
+
+    def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
+        for piece in to_pieces(stream):
+            if self._closed.is_set():
+                return
+            yield piece
+        self._ended = time.monotonic()
 
     def _pause(self, look: float | None) -> bool:
         """Wait for the next look at a file that is followed; true when it is closed."""
