@@ -442,6 +442,22 @@ def test_the_lag_counts_from_a_look_that_has_been_applied(log: Path) -> None:
         until(lambda: running.lag is not None)
 
 
+def test_the_lag_grows_while_a_rotated_file_is_waited_for(tmp_path: Path) -> None:
+    """Between the file that was read and the one at the path a number is missing, so more is known to wait."""
+    log = tmp_path / "log.nq"
+    append(log, f"+ {row('1')}\n")
+    with rdflive.mirror(rdflib.Dataset(), log, follow=0.01, background=True) as running:
+        until(lambda: running.lag is not None)
+        log.rename(tmp_path / "log.nq.3")
+        append(tmp_path / "log.nq.1", f"+ {row('3')}\n")
+        append(log, f"+ {row('4')}\n")
+        until(lambda: (running.lag or 0) > 0.5)
+        (tmp_path / "log.nq.2").write_text(f"+ {row('2')}\n", encoding="utf-8")
+        until(lambda: (running.lag or 0) < 0.1)
+        running.stop()
+        assert running.wait(PATIENCE).entries == 4
+
+
 @pytest.mark.parametrize("way", ["polled", "log"])
 def test_the_lag_of_an_endpoint_is_the_time_since_the_last_poll(server: Server, way: str) -> None:
     """Also behind a log of RDF Patch; another mirror of the feed does not count."""
