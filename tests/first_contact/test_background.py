@@ -442,8 +442,9 @@ def test_the_lag_counts_from_a_look_that_has_been_applied(log: Path) -> None:
         until(lambda: running.lag is not None)
 
 
+@pytest.mark.posix("renames a file that is open")
 def test_the_lag_grows_while_a_rotated_file_is_waited_for(tmp_path: Path) -> None:
-    """Between the file that was read and the one at the path a number is missing, so more is known to wait."""
+    """Between the file that was read and the one at the path a number is missing: more is known to wait."""
     log = tmp_path / "log.nq"
     append(log, f"+ {row('1')}\n")
     with rdflive.mirror(rdflib.Dataset(), log, follow=0.01, background=True) as running:
