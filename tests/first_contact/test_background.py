@@ -167,6 +167,32 @@ def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
     assert rdflive.mirror(graph, log).entries == 0
 
 
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_call_that_fails_leaves_nothing(
+    log: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, begins: bool
+) -> None:
+    """Whether the thread has begun or not, there is no mirror, and its name is free."""
+    graph, start = rdflib.Dataset(), threading.Thread.start
+    kind = type(graph.store)
+
+    def fail(thread: threading.Thread) -> None:
+        if begins:
+            start(thread)
+        raise error
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(type(error)):
+        rdflive.mirror(graph, log, follow=3600, background=True)
+    with pytest.raises(type(error)):
+        asyncio.run(rdflive.amirror(graph, log, follow=3600))
+    monkeypatch.undo()
+    until(lambda: all(thread.name != "rdflive-mirror" for thread in threading.enumerate()))
+    rdflive.mirror(graph, log)
+    assert objects(graph) == {"1", "2"}
+    assert type(graph.store) is kind
+
+
 def test_a_mirror_runs_on_without_its_handle(log: Path) -> None:
     """Nobody needs to keep it."""
     graph = rdflib.Dataset()
@@ -571,6 +597,32 @@ time.sleep(0.4)
     assert (err, running.returncode) == ("", 0)
     assert out.split() == ["began", "ended"] * (len(out.split()) // 2)
     assert 1 <= len(out.split()) // 2 < 50
+
+
+def test_the_next_process_goes_on_where_one_has_ended(tmp_path: Path) -> None:
+    """A store on disk has the cursor of what was applied, wherever the mirror was."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    log = append(
+        tmp_path / "log.nq", *(f"{'+-'[n % 3 == 2]} {row(f'{n % 7} {n // 50}')}\n" for n in range(5_000))
+    )
+    folder = tmp_path / "store"
+    text = """
+graph = rdflib.Dataset(store="Oxigraph")
+graph.open(sys.argv[1], create=True)
+rdflive.mirror(graph, sys.argv[2], background=True)
+while len(graph) < 50: time.sleep(0.001)
+"""
+    out, err = (running := program(text, folder, log)).communicate(timeout=PATIENCE)
+    assert (out, err, running.returncode) == ("", "", 0)
+    graph, expected = rdflib.Dataset(store="Oxigraph"), rdflib.Dataset()
+    graph.open(str(folder))
+    try:
+        left = rdflive.mirror(graph, log, background=True).wait(PATIENCE).entries
+        rdflive.mirror(expected, log)
+        assert 0 < left < 5_000
+        assert objects(graph) == objects(expected)
+    finally:
+        graph.close()
 
 
 @pytest.mark.parametrize(("source", "stopped"), [("'-'", False), ("sys.stdin.buffer", True)])

@@ -68,9 +68,7 @@ class BackgroundMirror:
             self._thread.start()
         except BaseException as error:
             self._halt()
-            if not self._thread.is_alive():
-                with opened:
-                    self._end(error)
+            self._end(error)
             raise
 
     def __repr__(self) -> str:

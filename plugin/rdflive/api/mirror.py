@@ -132,7 +132,13 @@ def mirror(
         )  # fmt: skip
         if not background:
             return run.run(cursor)
-        return BackgroundMirror(_handed_on(run, stack.pop_all()), cursor)
+        held = stack.pop_all()
+        try:
+            return BackgroundMirror(_handed_on(run, held), cursor)
+        except BaseException:  # no thread could be begun; or Ctrl-C came when it had, and it ends
+            with run.step:
+                held.close()
+            raise
 
 
 @contextmanager
