@@ -15,7 +15,6 @@ from typing import Final, Self
 
 from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.errors import RdfliveError, WaitError
-from rdflive.store.capture import thread
 
 __all__ = ["BackgroundMirror"]
 
@@ -96,16 +95,15 @@ class BackgroundMirror:
         """Wait until the feed has ended or the mirror was stopped, and tell what was done.
 
         Raises what has ended the mirror, such as `FeedError`; `TimeoutError` after `timeout` seconds; and
-        `WaitError` where the mirror waits for the caller: in its own callbacks, and in a batch of its graph.
+        `WaitError` where the mirror waits for the caller: in callbacks, and in a batch of the store.
         """
         run = self._run
         if not self._outcome.done() and (
-            threading.current_thread() is self._thread
-            or (run is not None and any(id(capture) == run.target.identity for capture in thread.batches))
+            threading.current_thread() is self._thread or (run is not None and run.target.waits_for_me)
         ):
             raise WaitError(
-                "the mirror waits for this thread: call wait outside of its callbacks and of batches of its "
-                "graph; stop() can be called there"
+                "the mirror waits for this thread: call wait outside of callbacks and batches of the store; "
+                "stop() can be called there"
             )
         try:
             return self._outcome.result(timeout)
