@@ -349,9 +349,9 @@ def test_a_line_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     pieces = ["+ ", row("1"), "\n+", f" {row('2')}", "\n"]
     log = tmp_path / "log.nq"
     path = append(log, pieces.pop(0))
-    monkeypatch.setattr(files.FileFeed, "_pause", lambda feed, look: not append(log, pieces.pop(0)))
-    dataset = Dataset()
-    entries = files.FileFeed(path, feed_format("nquads"), follow=1).entries(None, {}, GraphTarget(dataset))
+    feed = files.FileFeed(path, feed_format("nquads"), follow=1)
+    monkeypatch.setattr(feed, "_wait", lambda _: append(log, pieces.pop(0)))
+    entries = feed.entries(None, {}, GraphTarget(Dataset()))
     assert [[str(quad.object) for _, quad in next(entries).batch.changes] for _ in range(2)] == [["1"], ["2"]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 
 from rdflive.api.asynchronous import aendpoint, amirror
 from rdflive.api.background import BackgroundMirror
@@ -41,6 +42,7 @@ from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
+from rdflive.store import GraphLike
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "EventError",
     "Explanation",
     "FeedError",
+    "GraphLike",
     "Landmark",
     "LiveDataset",
     "LiveGraph",
@@ -92,6 +95,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "WaitError",
+    "__version__",
     "aendpoint",
     "amirror",
     "batch",
@@ -111,6 +115,15 @@ __all__ = [
     "to_feed",
     "unregister_plugin",
 ]
+
+__version__ = version("rdflive")
+"""The version that is installed."""
+
+
+def __dir__() -> list[str]:
+    """List what users call; a submodule is found by importing it."""
+    return list(__all__)
+
 
 # its place in 0.1 before the packages, which the reference named: `import rdflive.hookspecs` goes on working
 sys.modules["rdflive.hookspecs"] = hookspecs

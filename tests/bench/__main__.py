@@ -21,6 +21,7 @@ from bench import (
     section_entail,
     section_expiry,
     section_feeds,
+    section_frames,
     section_fresh,
     section_load,
     section_masks,
@@ -55,6 +56,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "expiry": section_expiry.run,
     "windows": section_windows.run,
     "serve": section_serve.run,
+    "frames": section_frames.run,
 }
 
 

@@ -56,6 +56,15 @@ def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
     def count(delta: rdflive.Delta) -> None:
         seen[0] += len(delta.added)
 
+    def read_attributes(delta: rdflive.Delta) -> None:
+        for row in delta.added:
+            seen[0] += row.s is not row.o
+
+    def read_names(delta: rdflive.Delta) -> None:
+        for row in delta.added:
+            seen[0] += row["s"] is not row["o"]
+
+    matching = f"SELECT * {{ ?s <{EX}p> ?o }}"
     variants: dict[str, Callable[[Graph], object]] = {
         "none": lambda graph: None,
         "1 without a match": lambda graph: _silent(graph, 1, ("object",)),
@@ -69,15 +78,21 @@ def _store(store: str, sizes: Sizes) -> Iterable[dict[str, Cell]]:
             graph, f"SELECT * {{ ?s <{EX}p> ?o . ?s <{EX}never> ?x }}", count
         ),
         "1 that matches each triple, counting callback": lambda graph: rdflive.subscribe(
-            graph, f"SELECT * {{ ?s <{EX}p> ?o }}", count
+            graph, matching, count
+        ),
+        "1 that matches each triple, reads row.s": lambda graph: rdflive.subscribe(
+            graph, matching, read_attributes
+        ),
+        "1 that matches each triple, reads row['s']": lambda graph: rdflive.subscribe(
+            graph, matching, read_names
         ),
     }
     graphs = {name: STORES[store]() for name in variants}
     kept = [prepare(graphs[name]) for name, prepare in variants.items()]
     seconds = _measure(graphs, sizes)
     total = sizes.adds * sizes.repeat
-    if seen[0] != total or any(len(graph) != total for graph in graphs.values()):
-        raise AssertionError(f"{store}: {seen[0]} deltas for {total} adds")
+    if seen[0] != 3 * total or any(len(graph) != total for graph in graphs.values()):
+        raise AssertionError(f"{store}: {seen[0]} deltas for 3 × {total} adds")
     del kept
     base = seconds["none"]
     for name, found in seconds.items():

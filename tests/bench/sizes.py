@@ -67,6 +67,8 @@ class Sizes:
     """(q) Clients of a server."""
     serving: float = sized(60.0, quick=2.0)
     """(q) Seconds of updates."""
+    rows: int = sized(1_000_000, quick=10_000)
+    """(r) Rows of a DataFrame."""
     repeat: int = sized(5, quick=2)
 
 

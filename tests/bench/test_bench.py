@@ -49,6 +49,7 @@ TINY = replace(
     event_triples=(50, 200),
     window_triples=(300,),
     windows=(400,),
+    rows=300,
     repeat=1,
 )
 
@@ -73,6 +74,9 @@ def test_every_section_gives_figures(name: str) -> None:
         shared("data", "trainbenchmark")
     if name in ("adds", "fresh", "memory", "load", "queries", "paths", "feeds", "match"):
         pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
+    if name == "frames":
+        pytest.importorskip("pandas", reason="it is the peer")
+        pytest.importorskip("oxrdflib", reason="the section measures Oxigraph too")
     if name == "spark":
         pytest.importorskip("pyspark", reason="the environment spark runs it")
     section = measured(name)
@@ -92,6 +96,7 @@ def test_every_section_gives_figures(name: str) -> None:
         "feeds",
         "entail",
         "expiry",
+        "frames",
     ):
         assert any(isinstance(row.get(key), float) for row in section.rows for key in ratios)
     assert section.title in to_markdown(section)

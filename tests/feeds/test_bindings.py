@@ -272,4 +272,4 @@ def test_golden_files(form: Format) -> None:
     with Path(GOLDEN, f"{form}.jsonl").open("rb") as stream:
         deltas = list(read_bindings(to_lines(stream, "feed"), "feed", format=form))
     expected = Path(GOLDEN, f"{form}.expected").read_text(encoding="utf-8")
-    assert "".join(f"{delta}\n" for delta in deltas) == expected
+    assert "".join(f"{delta!r} {delta}\n" for delta in deltas) == expected

@@ -104,15 +104,14 @@ def followed(
     """Follow a log, and do the next thing each time that it waits; raises what ends it before the last."""
     left = list(actions)
 
-    def pause(feed: FileFeed, look: float | None) -> bool:
+    def wait(_: float) -> None:
         if not left:
             raise _EndError
         left.pop(0)()
-        return False
 
-    monkeypatch.setattr(FileFeed, "_pause", pause)
     found: list[Entry] = []
     feed = FileFeed(log.path, form, follow=1)
+    monkeypatch.setattr(feed, "_wait", wait)
     with suppress(_EndError):
         for entry in feed.entries(cursor, {}, GraphTarget(Dataset())):
             if entry.error is not None:

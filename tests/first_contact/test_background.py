@@ -58,7 +58,7 @@ def log(tmp_path: Path) -> Path:
 
 
 class Silent:
-    """A feed that gives one entry, then nothing for ever; nobody can close it."""
+    """A feed that gives one entry, then nothing for ever, and does not end when it is closed."""
 
     source = "silent"
 
@@ -75,9 +75,12 @@ class Silent:
     def snapshot(self, target: Target) -> Snapshot | None:
         return None
 
+    def close(self) -> None:
+        pass
+
 
 class Closable(Silent):
-    """The same, which can be closed, and says so in its own way."""
+    """The same, which ends when it is closed, and says so in its own way."""
 
     def close(self) -> None:
         self.goes_on.set()
@@ -320,7 +323,7 @@ def test_a_callback_of_another_write_does_not_wait_either(log: Path) -> None:
     assert len(failed) == 1
 
 
-def test_a_feed_that_cannot_be_closed_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it gives later is not applied, and the next mirror of the name goes on from the cursor."""
     monkeypatch.setattr(background, "_GRACE", 0.01)
     graph, feed = rdflib.Dataset(), Silent()

@@ -170,6 +170,7 @@ def test_query_makes_no_store_by_mistake(capsys: pytest.CaptureFixture[str]) -> 
     assert not Path("typo.db").exists()
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_a_file_is_followed_as_it_is_edited() -> None:
     """Written in place, replaced, broken for a moment and taken away for another; Ctrl-C gives 130."""
     with running("watch", "data.ttl", "--query", STOPS) as program:
@@ -218,6 +219,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.
         assert {stop for _, stop in next(deltas).added} == {E.Central, E.Whole}
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_several_files_are_followed_together() -> None:
     """Also compressed ones and named graphs; an edit that changes no answer is not told."""
     Path("more.nq.gz").write_bytes(gzip.compress(f"<{E}a> <{E}p> <{E}b> <{E}g> .\n".encode()))
@@ -237,6 +239,7 @@ def test_several_files_are_followed_together() -> None:
         assert program.interrupt() == 130
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_blank_nodes_stay_what_they_are(tmp_path: Path) -> None:
     """In each reading of a file they have other labels, and only those that have changed are told."""
     Path("data.ttl").write_text(f"{PROLOGUE}:T7 :stop [ :at :Mill ; :delay 1 ], [ :at :Dunes ; :delay 2 ] .")
@@ -299,7 +302,6 @@ def test_many_blank_nodes_that_look_alike_take_no_time() -> None:
         (["data.ttl", "--snapshot", "data.nq"], "--snapshot goes with --changes FILE"),
         (["data.ttl", "--on-bad", "skip"], "--on-bad goes with --changes FILE"),
         (["data.ttl", "--store-path", "db"], "--store-path keeps what a feed has changed"),
-        (["/dev/stdin"], "/dev/stdin: is no file that could be edited"),
         (["none.ttl"], "none.ttl: "),
         (["data.ttl", "--token-env", "T"], "--token-env goes with the URL of a server"),
         (["http://e/", "data.ttl"], "http://e/: a server's graph is its own"),
@@ -315,16 +317,24 @@ def test_what_cannot_be_followed_is_refused(
     arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With one line and exit code 2."""
-    if "/dev/stdin" in arguments and not Path("/dev/stdin").is_char_device():
-        reader, _ = os.pipe()
-        arguments = [f"/dev/fd/{reader}"]
-        reason = reason.removeprefix("/dev/stdin")
     assert main(["watch", *arguments, "--query", STOPS]) == 2
     err = capsys.readouterr().err
     assert reason in err
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.posix("makes a named pipe")
+def test_a_pipe_cannot_be_followed(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is never edited."""
+    os.mkfifo("pipe.ttl")
+    assert main(["watch", "pipe.ttl", "--query", STOPS]) == 2
+    assert (
+        capsys.readouterr().err
+        == "rdflive: error: pipe.ttl: is no file that could be edited; give changes with --changes\n"
+    )
+
+
+@pytest.mark.posix("the server forks")
 def test_a_server_is_followed() -> None:
     """`watch http://…` prints what its graph does to the answer; Ctrl-C gives 130."""
     serving = pytest.importorskip("support.serving", reason="the server extra is not installed").serving

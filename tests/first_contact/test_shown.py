@@ -172,7 +172,7 @@ def test_representations_are_short(graph: rdflib.Graph) -> None:
         assert repr(subscription) == (
             "<Subscription 'SELECT ?train ?stop { ?train :nextStop ?stop } # a long com…' open>"
         )
-        assert repr(initial) == "<Delta #0–1 initial: 1 added, 0 removed>"
+        assert repr(initial) == "<Delta #0 initial: 1 added, 0 removed>"
         assert repr(delta) == "<Answers: 1 solution of ?train ?stop>"
     assert repr(subscription).endswith(" closed>")
 
@@ -351,7 +351,7 @@ def test_show_updates_in_place(graph: rdflib.Graph, monkeypatch: pytest.MonkeyPa
         rows = Shape(notebook.wait_for("−")).rows[1:]
         assert [row[:2] for row in rows] == [["+", ":T101"], ["−", ":T101"]]
         # showing takes nothing from the iterator, which has every delta from the beginning
-        assert next(subscription.deltas()).added == ((E.T101, E.Dunes),)
+        assert [len(subscription.next(timeout=0).added) for _ in range(2)] == [1, 1]
     assert len(notebook.outputs) == 1
 
 
@@ -367,7 +367,6 @@ def test_shown_again_the_later_output_is_updated(
         move(graph)
         notebook.wait_for("−", output=19)
         assert len(notebook.outputs[0]) == 1
-        assert len(subscription._mailboxes) <= 2
     deadline = threading.Event()
     for _ in range(200):
         if threading.active_count() <= before:

@@ -266,7 +266,7 @@ def test_a_name_cannot_write_lines_of_its_own_into_the_log(caplog: pytest.LogCap
     assert "<http://e/a·b>" in logged(caplog)[0]
 
 
-def test_watch_says_it_on_standard_error(
+def test_commands_say_it_on_standard_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, with or without --explain, and not in what it prints of the answer."""
@@ -280,6 +280,8 @@ def test_watch_says_it_on_standard_error(
         assert err.count(f"note: {DELAY}\n") == err.count("note: no pattern binds ?trian; ") == 1
         assert err.count("dealy> yet") == 1
         assert "note" not in out
+    assert main(["query", "data.ttl", "--query", PREFIX + "SELECT ?train { ?train :dealy ?m }"]) == 0
+    assert capsys.readouterr() == ("no solutions\n", f"note: {DELAY}\n")
 
 
 def test_explain_takes_a_graph() -> None:

@@ -87,6 +87,8 @@ class Scripted:
         end = str(len(self.batches))
         return Snapshot(tuple(state), end, {"last": end})
 
+    def close(self) -> None: ...
+
 
 def literal(sign: int, text: str) -> Change:
     return Change(1 if sign > 0 else -1, Quad(URIRef(E + "s"), URIRef(E + "p"), Literal(text)))

@@ -7,13 +7,14 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, Unpack
 
 from rdflive.api.background import BackgroundMirror
 from rdflive.api.mirror import SnapshotSource, Source, endpoint, opened
 from rdflive.api.mirror_run import Mirrored
 from rdflive.delivery.calling import is_async
-from rdflive.feeds import Entry, Feed, FeedFormat, Snapshot
+from rdflive.feeds import EndpointOptions, Entry, Feed, FeedFormat, Snapshot
+from rdflive.store import GraphLike
 
 __all__ = ["aendpoint", "amirror"]
 
@@ -26,7 +27,7 @@ _LOOK: Final = 0.05
 
 
 async def amirror(
-    graph: Any,
+    graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None = None,  # noqa: A002 - rdflib's name
     cursor: str | None = None,
@@ -79,7 +80,7 @@ async def aendpoint(
     *,
     queries: Iterable[str] | None = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
-    **options: Any,
+    **options: Unpack[EndpointOptions],
 ) -> Feed:
     """Make a SPARQL endpoint a feed as `endpoint` does: plugins are loaded and queries parsed in a thread.
 

@@ -27,6 +27,7 @@ from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import ParsedQuery, parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
+from rdflive.store import GraphLike
 from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
@@ -40,7 +41,7 @@ __all__ = ["LiveDataset", "LiveGraph", "LiveStore", "batch", "explain", "install
 
 
 def subscribe(
-    graph: Any,
+    graph: GraphLike | Stream,
     query: str | os.PathLike[str],
     callback: Callable[[Delta], object] | None = None,
     *,
@@ -167,7 +168,7 @@ def subscribe(
         )
 
 
-def batch(graph: Any) -> AbstractContextManager[object]:
+def batch(graph: GraphLike) -> AbstractContextManager[object]:
     """Make all changes inside the block one commit, with one net delta per subscription.
 
     Other threads that write to the store wait until the block ends. After an exception the changes made
@@ -186,7 +187,7 @@ def batch(graph: Any) -> AbstractContextManager[object]:
 def explain(
     query: str | os.PathLike[str],
     *,
-    graph: Any = None,
+    graph: GraphLike | None = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     algorithm: Algorithm = "auto",
@@ -208,7 +209,7 @@ def explain(
         return Explanation(plan, notes=unheld_notes(adapter, graph, plan, None))
 
 
-def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - used as the class it stands for
+def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noqa: N802 - used as the class it stands for
     """Make a stand-in for a `pyoxigraph.Store` that can be subscribed to; use it instead of the store.
 
     It has every method of the store. What is written through the store itself, past the stand-in, is
@@ -220,7 +221,7 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - use
     except ImportError as error:
         raise RdfliveError(f"LiveStore needs pyoxigraph: {install_command('oxigraph')}") from error
     native = pyoxigraph.Store() if store is None else store
-    stand_in = manager.plugin_manager().hook.rdflive_wrap(store=native)
+    stand_in: pyoxigraph.Store | None = manager.plugin_manager().hook.rdflive_wrap(store=native)
     if stand_in is None:
         raise UnsupportedStoreError(f"LiveStore takes a pyoxigraph.Store, got {store!r}")
     return stand_in
@@ -228,6 +229,8 @@ def LiveStore(store: pyoxigraph.Store | None = None) -> Any:  # noqa: N802 - use
 
 def install() -> None:
     """Give every rdflib graph the methods `subscribe` and `batch`.
+
+    Type checkers do not see them: for these there are `LiveGraph`, `LiveDataset`, and the functions.
 
     >>> install()
     >>> rdflib.Graph().subscribe("ASK { ?s ?p ?o }").answers()
@@ -242,7 +245,7 @@ class _LiveMethods:
 
     subscribe = subscribe
 
-    def batch(self) -> AbstractContextManager[object]:
+    def batch(self: GraphLike) -> AbstractContextManager[object]:
         """Make all changes inside the block one commit; see `rdflive.batch`."""
         return batch(self)
 
@@ -256,7 +259,7 @@ class LiveDataset(_LiveMethods, rdflib.Dataset):
 
 
 def _parse(
-    graph: Any, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
+    graph: object, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
 ) -> ParsedQuery:
     try:
         return parse_query(query, init_ns=namespaces(graph, init_ns), init_bindings=init_bindings)

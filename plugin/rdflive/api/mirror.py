@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, BinaryIO, Final, Literal, TypeAlias, overload
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast, overload
 
 from rdflive.api.background import BackgroundMirror
 from rdflive.api.mirror_run import Mirrored, MirrorRun
@@ -17,6 +18,7 @@ from rdflive.errors import RdfliveError
 from rdflive.feeds import (
     NAMED_GRAPHS,
     STDIN,
+    EndpointOptions,
     Entry,
     Feed,
     FeedFormat,
@@ -34,6 +36,7 @@ from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
+from rdflive.store import GraphLike
 
 __all__ = ["Mirrored", "SnapshotSource", "Source", "endpoint", "mirror", "opened"]
 
@@ -45,7 +48,7 @@ _NQUADS: Final = re.compile(r"\.(nt|nq|ntriples|nquads)(\.gz)?$", re.IGNORECASE)
 
 @overload
 def mirror(
-    graph: Any,
+    graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None = ...,
     cursor: str | None = ...,
@@ -63,7 +66,7 @@ def mirror(
 
 @overload
 def mirror(
-    graph: Any,
+    graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None = ...,
     cursor: str | None = ...,
@@ -80,7 +83,7 @@ def mirror(
 
 
 def mirror(
-    graph: Any,
+    graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None = None,  # noqa: A002 - rdflib's name
     cursor: str | None = None,
@@ -143,7 +146,7 @@ def mirror(
 
 @contextmanager
 def opened(
-    graph: Any,
+    graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None,  # noqa: A002 - rdflib's name
     *,
@@ -187,19 +190,21 @@ def endpoint(
     *,
     queries: Iterable[str] | None = None,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
-    **options: Any,
+    **options: Unpack[EndpointOptions],
 ) -> Feed:
     """Make a SPARQL endpoint a feed for `mirror`: it is polled, or the change log beside it followed.
 
     Only what matches the triple patterns of `queries` is fetched; without them, of the subscriptions that
-    are open on the mirrored graph at each poll. `options` are those of the plugin that knows the URL; see
-    docs/endpoints.md for the built-in ones. Nothing is asked of the endpoint yet.
+    are open on the mirrored graph at each poll. `options` are those of the plugin that knows the URL, the
+    built-in ones `rdflive.feeds.EndpointOptions`. Nothing is asked of the endpoint yet. `feed.close()` ends
+    its mirror at once, from any thread.
     """
+    given: dict[str, Any] = {**options}
     if queries is not None:
         if isinstance(queries, str):
             raise TypeError("queries is a list of SPARQL texts, got one string")
-        options["patterns"] = [pattern for query in queries for pattern in _patterns(query, initNs)]
-    feed: Feed | None = manager.plugin_manager().hook.rdflive_endpoint(url=url, options=options)
+        given["patterns"] = [pattern for query in queries for pattern in _patterns(query, initNs)]
+    feed: Feed | None = manager.plugin_manager().hook.rdflive_endpoint(url=url, options=given)
     if feed is None:
         raise RdfliveError(
             f"no plugin makes a feed of {url!r}; expected the http(s) URL of a SPARQL endpoint"
@@ -218,10 +223,11 @@ def _patterns(query: str, prefixes: Mapping[str, Any] | None) -> Iterator[Quad]:
 
 
 def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -> Feed:
-    if isinstance(source, Feed):
+    if isinstance(source, Feed) or _lacks_close(source):
+        feed = cast(Feed, source)
         if form is not None or follow is not None:
-            raise ValueError(f"format and follow are for files: the feed {source.source} knows by itself")
-        return source
+            raise ValueError(f"format and follow are for files: the feed {feed.source} knows by itself")
+        return feed
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
     if form is None:
@@ -230,6 +236,19 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
             raise ValueError("a feed without a file name needs a format, such as format='rdf-patch'")
         form = feed_format_of(path)
     return FileFeed(source, feed_format(form) if isinstance(form, str) else form, follow=follow)
+
+
+def _lacks_close(source: object) -> bool:
+    """Tell, with a warning, whether something is a feed but for `close`, which a feed needs from 0.2 on."""
+    if not all(hasattr(source, name) for name in ("source", "entries", "snapshot")):
+        return False
+    warnings.warn(
+        f"the feed {source!r} has no method close(): give it one that ends its entries; from rdflive 0.2 on "
+        "a feed needs it",
+        DeprecationWarning,
+        stacklevel=7,
+    )
+    return True
 
 
 def _dead_letters(on_bad: str, path: str | os.PathLike[str] | None, source: Source) -> DeadLetters | None:

@@ -26,7 +26,7 @@ from rdflive.model import Header, warn_of_hidden_names
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
-from rdflive.store import Adapter
+from rdflive.store import Adapter, GraphLike
 from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
@@ -106,7 +106,7 @@ class Windows:
 
 
 def open_subscription(
-    graph: Any,
+    graph: GraphLike,
     plan: Plan,
     *,
     windows: Windows,

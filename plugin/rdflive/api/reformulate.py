@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import rdflib
+from rdflib.term import Node
 
 from rdflive.entail.errors import ReformulationSizeError, SchemaError
 from rdflive.entail.reformulation import (
@@ -26,14 +27,14 @@ from rdflive.model import Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
 from rdflive.query.given import namespaces, read_query
-from rdflive.store import Adapter
+from rdflive.store import Adapter, GraphLike
 
 __all__ = ["Reformulation", "reformulate"]
 
 
 def reformulate(
     query: str | os.PathLike[str],
-    schema: Any,
+    schema: GraphLike | Iterable[tuple[Node, Node, Node]],
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
     limit: int = 100_000,
@@ -118,7 +119,7 @@ class Reformulation:
     def __iter__(self) -> Iterator[PartialQuery]:
         return iter(self.queries)
 
-    def evaluate(self, graph: Any) -> list[Solution]:
+    def evaluate(self, graph: GraphLike) -> list[Solution]:
         """List the answer over what a graph entails by the schema, as `Subscription.answers` would.
 
         `graph` is any that can be subscribed to. It is read at once, under the lock of its store. Blank
@@ -151,7 +152,7 @@ class Reformulation:
 class _StoreReader:
     """A graph of a store, as evaluation reads it; used under the store's lock."""
 
-    def __init__(self, adapter: Adapter, graph: Any) -> None:
+    def __init__(self, adapter: Adapter, graph: GraphLike) -> None:
         self._adapter = adapter
         self._key = adapter.graph_key(graph)
         # each library of terms has one class for literals and one for IRIs
@@ -196,7 +197,7 @@ def _known(schema: Any) -> KnownSchema:
     return KnownSchema(tuple(found), lambda: _used(schema))
 
 
-def _used(graph: Any) -> Used:
+def _used(graph: GraphLike) -> Used:
     """Read which properties and classes the triples of a graph use."""
     with manager.locked(manager.store_of(graph)) as adapter:
         reader = _StoreReader(adapter, graph)

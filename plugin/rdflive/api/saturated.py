@@ -16,14 +16,18 @@ from rdflive.entail.view import EntailedView
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
 from rdflive.plugins.hookspecs import hookimpl
-from rdflive.store import Adapter
+from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
 
 __all__ = ["SaturatedGraph", "saturate"]
 
 
 def saturate(
-    graph: Any, *, entailment: str | None = None, rules: Rules | None = None, counts: Counts | None = None
+    graph: GraphLike,
+    *,
+    entailment: str | None = None,
+    rules: Rules | None = None,
+    counts: Counts | None = None,
 ) -> SaturatedGraph:
     """Give a live, read-only graph of the triples that a graph entails, its own among them.
 
@@ -66,7 +70,7 @@ class SaturatedGraph(rdflib.Graph):
     to: subscribe to the graph itself, with the same options.
     """
 
-    def __init__(self, graph: Any, adapter: Adapter, view: EntailedView) -> None:
+    def __init__(self, graph: GraphLike, adapter: Adapter, view: EntailedView) -> None:
         self._adapter = adapter
         self._view: EntailedView | None = view
         self._to_rdflib: Callable[[Any], Any] = adapter.to_rdflib() or _same

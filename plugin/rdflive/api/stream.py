@@ -15,7 +15,7 @@ from rdflib import Literal as RdflibLiteral
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
-from rdflive.store import Adapter
+from rdflive.store import Adapter, GraphLike
 from rdflive.time.elements import read_element
 from rdflive.time.instants import (
     DurationLike,
@@ -59,7 +59,7 @@ class Stream:
 
     def __init__(
         self,
-        graph: Any = None,
+        graph: GraphLike | None = None,
         *,
         clock: Literal["event", "wall"] | Clock = "event",
         delay: DurationLike | None = None,
@@ -69,7 +69,7 @@ class Stream:
             raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
         if graph is not None:
             _check_beside(graph)
-        self.graph = rdflib.Graph() if graph is None else graph
+        self.graph: GraphLike = rdflib.Graph() if graph is None else graph
         """The graph beside the stream; an empty one of its own where none was given."""
         self.is_alone = graph is None
         """Whether there is none."""
@@ -122,7 +122,7 @@ class Stream:
         """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
         return dated(instant) if self._dated else numbered(instant)
 
-    def stand_beside(self, graph: Any) -> None:
+    def stand_beside(self, graph: GraphLike) -> None:
         """Stand beside a graph, where the stream stands beside none and no window looks at it.
 
         So streams that were made alone can be read by one query.
@@ -231,7 +231,7 @@ class Stream:
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
 
 
-def _check_beside(graph: Any) -> None:
+def _check_beside(graph: GraphLike) -> None:
     try:
         with manager.locked(manager.store_of(graph)):
             pass

@@ -16,7 +16,7 @@ from rdflive.feeds.terms import normal
 from rdflive.model import Batch, Change, Quad, Term
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.store import NAMED, UNION, Adapter, GraphKey, QuadTerms, Transaction, Writable
+from rdflive.store import NAMED, UNION, Adapter, GraphKey, GraphLike, QuadTerms, Transaction, Writable
 from rdflive.store.capture import thread
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
@@ -30,7 +30,7 @@ class GraphTarget:
     for it once and not at each use.
     """
 
-    def __init__(self, graph: Any, adapter: Adapter | None = None) -> None:
+    def __init__(self, graph: GraphLike, adapter: Adapter | None = None) -> None:
         self._graph = graph
         self._store = manager.store_of(graph)
         self._adapter = adapter

@@ -20,6 +20,7 @@ from rdflive.entail.vocabulary import Vocabulary
 from rdflive.errors import RdfliveError
 from rdflive.plugins import manager
 from rdflive.query.given import namespaces, read_query
+from rdflive.store import GraphLike
 
 __all__ = ["MOST_MEMBERS", "Thresholds", "UpdateTimes", "runs_to_amortise", "thresholds"]
 
@@ -140,7 +141,7 @@ def runs_to_amortise(price: float, gain: float) -> int | None:
 
 def thresholds(
     query: str | os.PathLike[str],
-    graph: Any,
+    graph: GraphLike,
     *,
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the name of rdflib's Graph.query
     runs: int = _RUNS,
@@ -209,7 +210,7 @@ def _measured(rewritten: _Rewritten, copy: rdflib.Graph, runs: int, step: _Repor
     )
 
 
-def _copy(graph: Any) -> rdflib.Graph:
+def _copy(graph: GraphLike) -> rdflib.Graph:
     """Copy what a query on the graph sees into a graph in memory, which may be changed."""
     with manager.locked(manager.store_of(graph)) as adapter:
         convert = adapter.to_rdflib() or _same

@@ -1,4 +1,4 @@
-"""What `rdflive watch` says on standard error before it begins."""
+"""What commands say on standard error beside the answer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 from typing import Final
 
 from rdflive.cli.changes import feed_name
+from rdflive.delivery.subscription import Subscription
 from rdflive.feeds import STDIN, FeedFormat
+from rdflive.model import to_printable
 
-__all__ = ["introduce"]
+__all__ = ["introduce", "say_notes"]
 
 _LISTED: Final = 3
 """So many DATA files are named; more are counted."""
@@ -32,6 +34,12 @@ def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> 
             "beginning; --resume delivers the difference",
             file=sys.stderr,
         )
+
+
+def say_notes(subscription: Subscription) -> None:
+    """Say what the query names and the data do not hold: it may be misspelled."""
+    for note in subscription.explain().notes:
+        print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
 
 
 def _introduction(args: argparse.Namespace, query: str, form: FeedFormat | None) -> str:

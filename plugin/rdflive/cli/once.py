@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import rdflive
+from rdflive.cli.notes import say_notes
 from rdflive.cli.outputs import STDOUT, naming
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.show import CsvWriter, LineWriter, TableWriter, answered
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace) -> None:
         load_once(dataset, args.data, store_path=args.store_path, feed=None)
         with query.placed(), rdflive.subscribe(dataset, query.text, **entailed) as subscription:
             delta = next(subscription.deltas())
+            say_notes(subscription)
         _print(args, query, delta, delta.native.added)  # as the store spells them
 
 

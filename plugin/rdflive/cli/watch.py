@@ -16,7 +16,7 @@ from rdflive.cli.changes import check_readable, feed_name, format_of
 from rdflive.cli.edited import EditedFiles
 from rdflive.cli.entail_options import entailment_options
 from rdflive.cli.explain import folded
-from rdflive.cli.notes import introduce
+from rdflive.cli.notes import introduce, say_notes
 from rdflive.cli.progress import Progress
 from rdflive.cli.query import QueryText, read_query
 from rdflive.cli.stored import load_once, opened
@@ -25,7 +25,6 @@ from rdflive.cli.watch_options import check_options, is_url
 from rdflive.client.subscription import RemoteSubscription
 from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
-from rdflive.model import to_printable
 
 __all__ = ["check_query", "entailed_options", "run", "subscribed_there"]
 
@@ -62,8 +61,7 @@ def run(args: argparse.Namespace) -> None:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
             else:
-                for note in subscription.explain().notes:
-                    print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
+                say_notes(subscription)
             progress = Progress(subscription, send, pace=args.pace)
             # a snapshot that was loaded has nothing left to replace
             _replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
@@ -81,6 +79,8 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
         with _subscribed(dataset, query, args, entailed) as subscription:
             if args.explain:
                 print(_explained(subscription), file=sys.stderr)
+            else:
+                say_notes(subscription)
             progress = Progress(subscription, send, pace=0)
             progress.begin()
             for _ in files.edits():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, repeat
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from rdflib import RDF
 
@@ -30,7 +30,7 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.query.plan import Plan
-from rdflive.store import Adapter
+from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
 from rdflive.time.windowed import Windowed
 
@@ -50,7 +50,7 @@ class Subscription(BaseSubscription):
     def __init__(
         self,
         adapter: Adapter,
-        graph: Any,
+        graph: GraphLike,
         plan: Plan,
         *,
         callback: Callback | None,

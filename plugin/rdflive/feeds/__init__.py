@@ -5,7 +5,7 @@ from __future__ import annotations
 from rdflive.feeds.bindings import read_bindings
 from rdflive.feeds.decoder import Decoded, Decoder, Frame, StatelessDecoder, meaningful
 from rdflive.feeds.entries import Entry, decode, read_entries
-from rdflive.feeds.feed import NAMED_GRAPHS, Feed, Snapshot, Target
+from rdflive.feeds.feed import NAMED_GRAPHS, EndpointOptions, Feed, Snapshot, Target
 from rdflive.feeds.formats import (
     FeedFormat,
     FeedFormatError,
@@ -24,6 +24,7 @@ __all__ = [
     "STDIN",
     "Decoded",
     "Decoder",
+    "EndpointOptions",
     "Entry",
     "Feed",
     "FeedFormat",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypedDict, runtime_checkable
 
 from rdflive.feeds.entries import Entry
 from rdflive.model import Quad
 
-__all__ = ["NAMED_GRAPHS", "Feed", "Snapshot", "Target"]
+__all__ = ["NAMED_GRAPHS", "EndpointOptions", "Feed", "Snapshot", "Target"]
 
 
 class _Any(Enum):
@@ -71,3 +71,34 @@ class Feed(Protocol):
     def snapshot(self, target: Target) -> Snapshot | None:
         """Give the whole state as it is now; None where the feed has nothing but changes."""
         ...
+
+    def close(self) -> None:
+        """End `entries`, from any thread, and let later ones have nothing. May be repeated.
+
+        A wait for more ends at once. Whoever made the feed closes it; a mirror does
+        when it is stopped in the background, or cancelled, and not at its end.
+        """
+        ...
+
+
+class EndpointOptions(TypedDict, total=False):
+    """The options of `rdflive.endpoint` for a URL of http or https."""
+
+    every: float | None
+    """Seconds between polls, by default 5; None polls once."""
+    page: int
+    """Rows in a request, by default 10,000; larger states are read in several, and twice."""
+    log: str | None
+    """The URL of a change log, which is followed in place of polling."""
+    headers: Mapping[str, str] | None
+    """Sent with each request to the endpoint and to its log."""
+    auth: tuple[str, str] | None
+    """User and password, sent with each request."""
+    timeout: float
+    """Seconds that a server may be silent, by default 30."""
+    tries: int
+    """How often a request is made until an error comes of it, by default 6."""
+    backoff: float
+    """The first wait between two tries in seconds, by default 0.5."""
+    stable_labels: bool
+    """Whether the endpoint gives a blank node the same label in every answer, and in its log."""

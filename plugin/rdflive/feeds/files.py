@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
@@ -20,6 +21,10 @@ from rdflive.feeds.lines import STDIN, Line, open_bytes, to_lines, to_pieces, un
 from rdflive.feeds.rotation import RotatedLog, passes
 
 __all__ = ["FileFeed"]
+
+
+class _Closed(Exception):  # noqa: N818 - never leaves the feed
+    """The feed was closed while it waited for more."""
 
 
 class FileFeed:
@@ -50,38 +55,58 @@ class FileFeed:
             raise ValueError(f"follow must be a number of seconds above 0, got {follow!r}")
         self._follow = follow
         self._closed = threading.Event()
-        self.seen_until: float | None = None
-        """See `Feed`."""
-        self._ended: float | None = None
-        """When the end of what does not grow was read."""
+        self._log: RotatedLog | None = None
+        self._end: float | None = None
+        self._seen_until: float | None = None
 
-    def close(self) -> None:
-        """End `entries`, from any thread: a wait for more at once, a reading behind its line."""
-        self._closed.set()
+    @property
+    def seen_until(self) -> float | None:
+        """See `Feed`. What is not followed has been seen when it has been read to its end."""
+        return self._seen_until if self._log is None else self._log.seen_until
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
-        """Decode what is behind the cursor, up to the end."""
+        """Decode what is behind the cursor, up to the end, or until the feed is closed."""
+        if self._closed.is_set():
+            return
+        try:
+            for entry in self._entries(cursor, kept):
+                if self._closed.is_set():  # while it was read
+                    return
+                yield entry
+            self._seen_until = self._end
+        except _Closed:
+            return
+
+    def close(self) -> None:
+        """End `entries` from any thread: at once, or when the stream that is read gives something."""
+        self._closed.set()
+
+    def _entries(self, cursor: str | None, kept: Mapping[str, str]) -> Iterator[Entry]:
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
             # a file that is followed may have been rotated since, so its place is looked for in others too
-            log = RotatedLog(self.source, self._follow, replayable=self._form.replayable, pause=self._pause)
+            self._log = log = RotatedLog(
+                self.source, self._follow, self._wait, replayable=self._form.replayable
+            )
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
         with self._open() as stream:
             lines = self._skip(stream, begin) if begin else self._lines(stream, Line("", 0))
             if lines is not None:
                 yield from read_entries(self._form, lines, self.source, kept=kept)
-                self.seen_until = self._ended
                 return
         # anew: what was passed over is now a part of the feed; the decoder knows what it has applied
         with self._open() as stream:
             lines = self._lines(stream, Line("", 0))
             yield from read_entries(self._form, lines, self.source, kept=kept)
-            self.seen_until = self._ended
 
     def snapshot(self, target: Target) -> Snapshot | None:  # noqa: ARG002 - there is none
         """Say that a file of changes has no whole state."""
         return None
+
+    def _wait(self, seconds: float) -> None:
+        if self._closed.wait(seconds):
+            raise _Closed
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
@@ -97,20 +122,13 @@ class FileFeed:
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
         """Decode what comes behind a line."""
-        return to_lines(self._pieces(stream), self.source, number=last.number, end=last.end, check=last.check)
+        pieces = chain(to_pieces(stream), self._at_end())
+        return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
 
-    def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
-        for piece in to_pieces(stream):
-            if self._closed.is_set():
-                return
-            yield piece
-        self._ended = time.monotonic()
-
-    def _pause(self, look: float | None) -> bool:
-        """Wait for the next look at a file that is followed; true when it is closed."""
-        if look is not None:
-            self.seen_until = look
-        return self._closed.wait(self._follow)
+    def _at_end(self) -> Iterator[bytes]:
+        """Note when the end is reached, and give nothing."""
+        self._end = time.monotonic()
+        yield from ()
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
         """Pass over what was read before; None where it is gone and the format can do without."""

@@ -125,21 +125,17 @@ class _File:
 
 
 class RotatedLog:
-    """Follows the log at a path: it is looked at every so many seconds, until `pause` says that it is over.
+    """Follows the log at a path: it is looked at every so many seconds, until `wait` raises."""
 
-    `pause` waits for the next look, and is given the monotonic time of the last one where all that was
-    there has been given.
-    """
-
-    def __init__(
-        self, path: str, every: float, *, replayable: bool, pause: Callable[[float | None], bool]
-    ) -> None:
+    def __init__(self, path: str, every: float, wait: Callable[[float], object], *, replayable: bool) -> None:
         self._path = path
         self._every = every
-        self._replayable = replayable
-        self._pause = pause
+        self._wait = wait
+        self.seen_until: float | None = None
+        """See `Feed`."""
         self._has_later = False
         """True while a later file has something in it, and this one cannot be left yet."""
+        self._replayable = replayable
         folder, self._base = os.path.split(path)
         self._folder = folder or os.curdir
         stem, ending = os.path.splitext(self._base)
@@ -194,8 +190,9 @@ class RotatedLog:
             if successor is not None:
                 file.successor = successor
                 return
-            if self._pause(None if self._has_later else look):
-                return
+            if not self._has_later:
+                self.seen_until = look
+            self._wait(self._every)
 
     def _successor(self, file: _File) -> _File | None:
         """Open the file behind one, when there is something in it or in a later one."""

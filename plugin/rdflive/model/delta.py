@@ -8,7 +8,7 @@ from itertools import chain, islice, repeat
 from typing import Any, Final, Literal, NamedTuple
 
 from rdflive.model.rows import Rows
-from rdflive.model.solution import Header, Origin, Terms
+from rdflive.model.solution import Header, Origin, Solution, Terms
 from rdflive.model.tables import CELL, SHOWN, Line, html_table
 from rdflive.model.term_text import TermWriter, to_printable
 
@@ -18,8 +18,8 @@ __all__ = ["Changed", "Delta"]
 class Changed(NamedTuple):
     """The row that went and the row that came in its place, with the same values of the key."""
 
-    old: Any
-    new: Any
+    old: Solution
+    new: Solution
 
 
 class Delta:
@@ -43,7 +43,7 @@ class Delta:
         "first_sequence", "initial", "sequence", "time",
     )  # fmt: skip
 
-    _added: Rows[Any] | None
+    _added: Rows[Solution] | None
     """The rows once they have been asked for."""
     _changed: dict[Terms, Terms] | None
     """By each row that went and is paired, the row that came in its place."""
@@ -51,7 +51,7 @@ class Delta:
     _expired: Mapping[Terms, int]
     _header: Header
     _origins: Mapping[Terms, Origin]
-    _removed: Rows[Any] | None
+    _removed: Rows[Solution] | None
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -103,7 +103,7 @@ class Delta:
         return dict(self._header.prefixes())
 
     @property
-    def added(self) -> Rows[Any]:
+    def added(self) -> Rows[Solution]:
         """The solutions that appeared, each as often as it did; of CONSTRUCT the triples.
 
         With `key=` those that are not in `changed`.
@@ -115,7 +115,7 @@ class Delta:
         return rows
 
     @property
-    def removed(self) -> Rows[Any]:
+    def removed(self) -> Rows[Solution]:
         """The solutions that disappeared, each as often as it did; of CONSTRUCT the triples.
 
         With `key=` those that are not in `changed`.
@@ -151,12 +151,12 @@ class Delta:
         return self._with(self._weights, replace(self._header, key=()), self._expired) if self.key else self
 
     @property
-    def expired(self) -> Rows[Any]:
+    def expired(self) -> Rows[Solution]:
         """The solutions that time took, also of those in `changed`: what they rested on left its window."""
         return self._shown(self._expired.items())
 
     @property
-    def retracted(self) -> Rows[Any]:
+    def retracted(self) -> Rows[Solution]:
         """The solutions that went for any other reason, also of those in `changed`."""
         lost = ((terms, -w - self._expired.get(terms, 0)) for terms, w in self._weights.items() if w < 0)
         return self._shown(lost)
@@ -174,14 +174,15 @@ class Delta:
             return self
         return self._with(self._weights, header.native, self._expired)
 
-    def weights(self) -> dict[Any, int]:
+    def weights(self) -> dict[Solution, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
         return {self._solution(terms): w for terms, w in self._weights.items()}
 
-    def _solution(self, terms: Terms) -> Any:
-        return self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
+    def _solution(self, terms: Terms) -> Solution:
+        solution: Solution = self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
+        return solution
 
-    def _repeat(self, sign: int) -> Rows[Any]:
+    def _repeat(self, sign: int) -> Rows[Solution]:
         pairs = self._pairs
         if not pairs:
             return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
@@ -189,7 +190,7 @@ class Delta:
         rest = ((terms, weight * sign) for terms, weight in self._weights.items() if terms not in paired)
         return self._shown(rest)
 
-    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> Rows[Any]:
+    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> Rows[Solution]:
         terms = chain.from_iterable(repeat(terms, count) for terms, count in counted if count > 0)
         return Rows(self._header, terms, origins=self._origins, ends=self._ends)
 

@@ -71,12 +71,15 @@ class Solution(tuple[Any, ...]):
 
         A name may be a string, or a `Variable` of rdflib.
         """
-        if not isinstance(key, str):
+        if type(key) is str:
+            place = self._places.get(key)
+        elif isinstance(key, str):  # a Variable of rdflib has not the hash of its text
+            place = self._places.get(str(key))
+        else:
             try:
                 return _item(self, key)
             except TypeError:  # neither place nor slice
-                pass
-        place = self._places.get(str(key))  # a Variable of rdflib has not the hash of its text
+                place = self._places.get(str(key))
         if place is None:
             raise KeyError(self._unknown(str(key)))
         return _item(self, place)

@@ -52,7 +52,7 @@ def html_table(
     if write.used:
         below.append(" · ".join(f"{prefix}: <{name}>" for prefix, name in sorted(write.used.items())))
     notes = "".join(_element("div", "opacity:.7;font-size:85%", note) for note in below)
-    inner = f"{_element('caption', _LEFT, caption)}{head}<tbody>{body}</tbody>"
+    inner = f"{_element('caption', _TITLE, caption)}{head}<tbody>{body}</tbody>"
     # a notebook would take what is between two dollar signs for a formula
     return f'<table class="tex2jax_ignore mathjax_ignore" style="color:inherit">{inner}</table>{notes}'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rdflive.model import Triple
 from rdflive.store.adapter import (
     Adapter,
+    GraphLike,
     NamedGraphs,
     Rdf12Terms,
     Snapshottable,
@@ -33,6 +34,7 @@ __all__ = [
     "Adapter",
     "Capture",
     "GraphKey",
+    "GraphLike",
     "Listener",
     "NamedGraphs",
     "QuadTerms",

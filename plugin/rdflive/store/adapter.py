@@ -20,6 +20,7 @@ from rdflive.store.capture import (
 
 __all__ = [
     "Adapter",
+    "GraphLike",
     "NamedGraphs",
     "Rdf12Terms",
     "Snapshottable",
@@ -29,6 +30,27 @@ __all__ = [
     "WriteRefusedError",
     "value_of",
 ]
+
+
+class GraphLike(Protocol):
+    """What can be subscribed to, for type checkers: an `rdflib.Graph` or `Dataset`, or a `LiveStore`.
+
+    These are the methods that both have, so a graph of another library, with an adapter of its own, is
+    one as well. Whether a graph can be watched is not seen by its type: its store's adapter tells, when it is
+    subscribed to.
+    """
+
+    def add(self, statement: Any, /) -> Any:
+        """Add a triple or a quad."""
+
+    def remove(self, statement: Any, /) -> Any:
+        """Remove a triple or a quad."""
+
+    def query(self, query: Any, /) -> Any:
+        """Answer a SPARQL query once."""
+
+    def update(self, update: Any, /) -> Any:
+        """Execute a SPARQL update."""
 
 
 @runtime_checkable

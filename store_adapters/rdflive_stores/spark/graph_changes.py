@@ -25,6 +25,7 @@ from rdflive import Batch, Quad, RdfliveError, UnsupportedStoreError, hookimpl
 from rdflive.api.target import GraphTarget
 from rdflive.feeds.writing import write_quad
 from rdflive.sinks.sink import to_rdflib
+from rdflive.store import GraphLike
 from rdflive_stores.spark.logs.files import STOPPED, LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings
 from rdflive_stores.spark.logs.source import register
@@ -47,7 +48,7 @@ _numbers: Final = count(1)
 
 
 def changes(
-    graph: Any,
+    graph: GraphLike,
     spark: SparkSession | None = None,
     *,
     log: str | os.PathLike[str] | None = None,
@@ -86,7 +87,7 @@ class ChangeLog:
     `ChangeLog` writes or that cannot be written.
     """
 
-    def __init__(self, graph: Any, path: str | os.PathLike[str], *, initial: bool = True) -> None:
+    def __init__(self, graph: GraphLike, path: str | os.PathLike[str], *, initial: bool = True) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self.error: BaseException | None = None
         """What stopped the recording."""

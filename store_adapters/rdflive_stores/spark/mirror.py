@@ -24,6 +24,7 @@ from rdflive.feeds import FeedFormat, Line
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.writing import write_quad
 from rdflive.model import Change
+from rdflive.store import GraphLike
 from rdflive_stores.spark.change_rows import stream_columns
 from rdflive_stores.spark.logs.files import still_has
 from rdflive_stores.spark.mirroring.checkpoints import Checkpoint
@@ -69,7 +70,7 @@ class MirroredBatch:
 
 def mirror(
     df: DataFrame,
-    graph: Any,
+    graph: GraphLike,
     format: str | FeedFormat | None = None,  # noqa: A002 - rdflib's name
     *,
     checkpoint: str | os.PathLike[str],
