@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any
 
 import pytest
 import rdflib
@@ -132,14 +132,6 @@ def test_the_call_returns_while_the_feed_goes_on(log: Path, dataset: Any) -> Non
     assert told == [1] * 5
     append(log, f"+ {row('6')}\n")
     assert objects(dataset) == {"1", "2", "3", "4", "5"}
-
-
-def test_the_type_of_the_result_follows_from_background(log: Path) -> None:
-    """Type checkers know which of the two it is."""
-    assert_type(rdflive.mirror(rdflib.Dataset(), log), rdflive.Mirrored)
-    with assert_type(rdflive.mirror(rdflib.Dataset(), log, background=True), rdflive.BackgroundMirror) as m:
-        assert_type(m.wait(), rdflive.Mirrored)
-        assert_type(m.lag, float | None)
 
 
 @pytest.mark.parametrize(

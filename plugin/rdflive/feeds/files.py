@@ -85,9 +85,8 @@ class FileFeed:
         begin = read_cursor(cursor) if cursor else None
         if self._follow is not None:
             # a file that is followed may have been rotated since, so its place is looked for in others too
-            self._log = log = RotatedLog(
-                self.source, self._follow, self._wait, replayable=self._form.replayable
-            )
+            log = RotatedLog(self.source, self._follow, self._wait, replayable=self._form.replayable)
+            self._log = log
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
         with self._open() as stream:
