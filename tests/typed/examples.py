@@ -111,7 +111,7 @@ def runs_an_endpoint() -> None:
     assert_type(asyncio.run(rdflive.aendpoint("http://127.0.0.1:9/sparql", **options)), Feed)
 
 
-def runs_mirrors() -> None:
+def runs_a_mirror_in_the_background() -> None:
     """The result of a mirror follows from `background`; awaited, it is that of the foreground."""
     graph = rdflib.Graph()
     assert_type(rdflive.mirror(graph, BytesIO(), "nquads"), rdflive.Mirrored)
