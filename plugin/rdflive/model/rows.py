@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 
 from rdflive.model.frames import Framed
+from rdflive.model.python_values import python_value
 from rdflive.model.solution import Header, Origin, Terms
 
 __all__ = ["Rows"]
@@ -75,6 +76,17 @@ class Rows(Framed, Generic[Row]):
         if number not in self._some:
             self._some[number] = self._make(terms)
         return self._some[number]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """List the rows as dictionaries with values of Python, as `Solution.python` gives them: for JSON.
+
+        An unbound variable is None. Triples have the keys "subject", "predicate" and "object".
+
+        >>> Rows(Header("SELECT", ("train", "delay")), [("IC5", None)]).to_dicts()
+        [{'train': 'IC5', 'delay': None}]
+        """
+        names = self._header.columns
+        return [dict(zip(names, map(python_value, row), strict=True)) for row in self._all()]
 
     def __contains__(self, row: object) -> bool:
         return row in self._all()

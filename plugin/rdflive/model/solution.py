@@ -116,6 +116,9 @@ class Solution(tuple[Any, ...]):
         return _restored(self._names, tuple(map(python_value, self)), self.origin, self.expires)
 
     def _unknown(self, name: str) -> str:
+        if name.startswith(("?", "$")):
+            return f"a variable is read without its {name[0]}: {name[1:]!r} in place of {name!r}"
+
         def closeness(other: str) -> float:
             return SequenceMatcher(None, other, name).ratio()
 
