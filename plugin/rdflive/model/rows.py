@@ -44,7 +44,7 @@ class Rows(Framed, Generic[Row]):
         ends: Mapping[Terms, Any] = _NOTHING,
     ) -> None:
         self._header = header
-        self._terms: Sequence[Terms] = list(terms)
+        self._terms: Sequence[Terms] = terms if type(terms) is list else list(terms)
         self._origins = origins
         self._ends = ends
         self._made = None
@@ -125,16 +125,10 @@ class Rows(Framed, Generic[Row]):
 
     def _all(self) -> list[Any]:
         if self._made is None:
-            made: list[Any] = []
-            before = row = None
-            for number, terms in enumerate(self._terms):
-                if number in self._some:
-                    before, row = terms, self._some[number]
-                # a row that occurs several times is made once
-                elif terms is not before:
-                    before, row = terms, self._make(terms)
-                made.append(row)
-            self._made = made
+            if self._some or self._origins or self._ends:
+                self._made = [self[number] for number in range(len(self._terms))]
+            else:
+                self._made = self._header.solutions(self._terms)
         return self._made
 
     def _make(self, terms: Terms) -> Any:
