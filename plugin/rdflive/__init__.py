@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 
+from rdflive.api.asynchronous import aendpoint, amirror
+from rdflive.api.background import BackgroundMirror
 from rdflive.api.continuous import register
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
@@ -47,6 +49,7 @@ from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 __all__ = [
     "ALGORITHMS",
     "Answers",
+    "BackgroundMirror",
     "Batch",
     "Budget",
     "BudgetError",
@@ -95,6 +98,8 @@ __all__ = [
     "UnsupportedStoreError",
     "WaitError",
     "__version__",
+    "aendpoint",
+    "amirror",
     "batch",
     "connect",
     "endpoint",

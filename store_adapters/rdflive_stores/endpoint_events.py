@@ -31,6 +31,9 @@ class EventLog:
     without news should send a comment now and then.
     """
 
+    seen_until: float | None = None
+    """Nothing says that no event is on its way."""
+
     def __init__(self, requests: Requests, url: str) -> None:
         self._requests = requests
         self._url = url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
@@ -28,6 +29,8 @@ _PATTERNS: Final = "patterns"
 
 
 class _Log(Protocol):
+    @property
+    def seen_until(self) -> float | None: ...
     def position(self) -> str: ...
     def behind(self, cursor: str) -> Iterator[Entry]: ...
     def follow(self, cursor: str, every: float | None) -> Iterator[Entry | None]: ...
@@ -84,6 +87,13 @@ class EndpointFeed:
         self._stable_labels = stable_labels
         pace = Pace(silence=timeout, first=backoff, longest=60.0)
         self._requests = Requests(headers or {}, auth, pace, tries)
+        self._log: _Log | None = None
+        self._polled_at: float | None = None
+
+    @property
+    def seen_until(self) -> float | None:
+        """See `rdflive.feeds.Feed`."""
+        return self._polled_at if self._log is None else self._log.seen_until
 
     def close(self) -> None:
         """End `entries` at once, from any thread."""
@@ -135,10 +145,12 @@ class EndpointFeed:
         pages = self._pages()
         needed = self._needed(target)
         while True:
+            look = time.monotonic()
             state = self._state(pages, needed, target)
             changes = () if state is None else _difference(state, target)
             if changes:
                 yield Entry(Batch(changes), _POLLED)
+            self._polled_at = look
             if self._every is None:
                 return
             self._requests.wait(self._every)
@@ -152,7 +164,8 @@ class EndpointFeed:
         needed = self._needed(target)
         if kept.get(_PATTERNS) != str(needed):
             raise ResyncNeeded(self.source, "other patterns are needed than were mirrored")
-        for entry in _KINDS[kind](self._requests, self._log_url).follow(place, self._every):
+        self._log = log = _KINDS[kind](self._requests, self._log_url)
+        for entry in log.follow(place, self._every):
             # to need less than was mirrored does no harm; to need more takes a snapshot
             if self._patterns is None and not needed.covers(Needed.of(target.patterns())):
                 raise ResyncNeeded(self.source, "more patterns are needed than were mirrored")

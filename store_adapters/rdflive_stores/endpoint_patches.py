@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -45,6 +46,7 @@ class PatchLog:
     def __init__(self, requests: Requests, url: str) -> None:
         self._requests = requests
         self._url = url
+        self.seen_until: float | None = None
 
     def position(self) -> str:
         """Give the cursor at the end of the log. Reads all of it, for the number of the line."""
@@ -70,7 +72,7 @@ class PatchLog:
         headers: dict[str, str] = {}
         while True:
             yield None
-            place = self._place(cursor)
+            place, look = self._place(cursor), time.monotonic()
             answer = self._requests.attempt(self._url, lambda: self._get(place, headers))  # noqa: B023 - called at once
             if answer.status != 304:
                 for entry in self._entries(answer, place):
@@ -78,6 +80,7 @@ class PatchLog:
                     cursor = entry.cursor
                 # with another cursor another range is asked for, whose validator this is not
                 headers = conditions(answer.headers) if self._place(cursor) == place else {}
+            self.seen_until = look
             if every is None:
                 return
             self._requests.wait(every)

@@ -13,6 +13,7 @@ DEBEZIUM = ("feeds/tables/test_debezium.py",)
 DELTA_LAKE = ("feeds/tables/test_delta_lake.py",)
 ROWS = ("feeds/tables/test_held_rows.py",)
 MIRROR = ("test_mirror.py",)
+BACKGROUND = ("first_contact/test_background.py",)
 TYPES = ("first_contact/test_types.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -302,6 +303,49 @@ FAULTS: tuple[Fault, ...] = (
         "self._told.add((table, column))",
         "pass",
         ("feeds/tables/test_gaps.py",),
+    ),
+    Fault(
+        "a mirror that was stopped applies what its feed gives later",
+        "rdflive/api/mirror_run.py",
+        "if self.is_stopped:",
+        "if False:",
+        BACKGROUND,
+        after="with self.step:",
+    ),
+    Fault(
+        "a mirror that is stopped waits for its feed, however long",
+        "rdflive/api/background.py",
+        "self._timer.start()",
+        "pass",
+        BACKGROUND,
+    ),
+    Fault(
+        "the end of the process waits for nothing",
+        "rdflive/api/background.py",
+        "mirror._settle(deadline)",
+        "pass",
+        BACKGROUND,
+    ),
+    Fault(
+        "the lag counts from a look for another graph",
+        "rdflive/api/background.py",
+        "return None if seen is None or seen < self._began else time.monotonic() - seen",
+        "return None if seen is None else time.monotonic() - seen",
+        BACKGROUND,
+    ),
+    Fault(
+        "a look at a file counts while later ones wait",
+        "rdflive/feeds/rotation.py",
+        "if not self._has_later:",
+        "if True:",
+        BACKGROUND,
+    ),
+    Fault(
+        "who is cancelled leaves the mirror running",
+        "rdflive/api/asynchronous.py",
+        "running.stop()",
+        "raise",
+        BACKGROUND,
     ),
     Fault(
         "a followed file that is closed is looked at once more",

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import pickle
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -461,3 +462,29 @@ def in_rdflib(row: Any) -> Any:
         return Literal(str(found)) if getattr(found, "datatype", None) == XSD.string else found
 
     return Header("SELECT", tuple(row.labels)).solution(tuple(map(read, row)))
+
+
+def test_rows_are_dictionaries_for_json() -> None:
+    """With values of Python, and None where nothing is bound."""
+    graph = rdflib.Graph()
+    graph.update('INSERT DATA { <urn:a> <urn:p> 7 . <urn:b> <urn:p> true ; <urn:q> "x"@en }')
+    query = "SELECT ?s ?n ?q { ?s <urn:p> ?n OPTIONAL { ?s <urn:q> ?q } } ORDER BY ?s"
+    with rdflive.subscribe(graph, query) as subscription:
+        delta = subscription.next(timeout=5)
+        assert json.loads(json.dumps(subscription.answers().to_dicts())) == [
+            {"s": "urn:a", "n": 7, "q": None},
+            {"s": "urn:b", "n": True, "q": "x"},
+        ]
+        assert (len(delta.added.to_dicts()), delta.removed.to_dicts()) == (2, [])
+    with rdflive.subscribe(graph, "CONSTRUCT { ?s <urn:is> ?n } { ?s <urn:p> ?n FILTER(?n = 7) }") as made:
+        assert made.answers().to_dicts() == [{"subject": "urn:a", "predicate": "urn:is", "object": 7}]
+
+
+def test_a_question_mark_is_no_part_of_a_name() -> None:
+    """The message says so."""
+    graph = rdflib.Graph()
+    graph.update("INSERT DATA { <urn:a> <urn:p> 7 }")
+    with rdflive.subscribe(graph, "SELECT ?s { ?s ?p ?o }") as subscription:
+        (row,) = subscription.answers()
+    with pytest.raises(KeyError, match=re.escape("without its ?: 's' in place of '?s'")):
+        row["?s"]

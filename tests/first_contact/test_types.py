@@ -69,6 +69,7 @@ def test_typed_programs_run(name: str) -> None:
         (rdflive.explain, "graph"),
         (rdflive.saturate, "graph"),
         (rdflive.mirror, "graph"),
+        (rdflive.amirror, "graph"),
         (rdflive.thresholds, "graph"),
         (rdflive.reformulate, "schema"),
         (rdflive.Stream.__init__, "graph"),

@@ -7,6 +7,7 @@ What has a name that begins with `runs_` is run as well.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from io import BytesIO
@@ -55,7 +56,7 @@ def refuses_what_is_no_graph(path: str, triples: set[tuple[Node, Node, Node]]) -
     rdflive.subscribe(rdflib.Graph().store, QUERY)  # type: ignore[arg-type]  # the graph over it is meant
     rdflive.batch(None)  # type: ignore[arg-type]  # no graph
     rdflive.saturate(path)  # type: ignore[arg-type]  # no graph
-    rdflive.mirror(path, path)  # type: ignore[arg-type]  # no graph
+    rdflive.mirror(path, path)  # type: ignore[call-overload]  # no graph
     rdflive.explain(QUERY, graph=path)  # type: ignore[arg-type]  # no graph
     rdflive.Stream(path)  # type: ignore[arg-type]  # no graph
     rdflive.LiveStore(path)  # type: ignore[arg-type]  # a store of pyoxigraph is meant
@@ -107,14 +108,27 @@ def runs_an_endpoint() -> None:
     feed.close()
     own: Mapping[str, Any] = {"page": 20}
     rdflive.endpoint("http://127.0.0.1:9/sparql", **own).close()
+    assert_type(asyncio.run(rdflive.aendpoint("http://127.0.0.1:9/sparql", **options)), Feed)
+
+
+def runs_a_mirror_in_the_background() -> None:
+    """The result of a mirror follows from `background`; awaited, it is that of the foreground."""
+    graph = rdflib.Graph()
+    assert_type(rdflive.mirror(graph, BytesIO(), "nquads"), rdflive.Mirrored)
+    assert_type(asyncio.run(rdflive.amirror(graph, BytesIO(), "nquads")), rdflive.Mirrored)
+    with rdflive.mirror(graph, BytesIO(), "nquads", background=True) as running:
+        assert_type(running, rdflive.BackgroundMirror)
+        assert_type(running.wait(timeout=60), rdflive.Mirrored)
+        assert_type(running.lag, float | None)
+        assert_type(running.error, BaseException | None)
 
 
 def refuses_other_options(graph: rdflib.Graph, feed: Feed) -> None:
     """Names and values of options that are not there are faults before the program runs."""
     rdflive.endpoint("http://127.0.0.1:9/sparql", pages=500)  # type: ignore[call-arg]  # page is meant
     rdflive.endpoint("http://127.0.0.1:9/sparql", page="500")  # type: ignore[arg-type]  # a number is meant
-    rdflive.mirror(graph, feed, on_bad="drop")  # type: ignore[arg-type]  # skip is meant
-    rdflive.mirror(graph, feed, every=5)  # type: ignore[call-arg]  # an option of the endpoint
+    rdflive.mirror(graph, feed, on_bad="drop")  # type: ignore[call-overload]  # skip is meant
+    rdflive.mirror(graph, feed, every=5)  # type: ignore[call-overload]  # an option of the endpoint
 
 
 class Timetable:

@@ -6,11 +6,14 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast, overload
 
+from rdflive.api.background import BackgroundMirror
 from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.api.target import GraphTarget, to_quad
+from rdflive.delivery.calling import is_async
 from rdflive.errors import RdfliveError
 from rdflive.feeds import (
     NAMED_GRAPHS,
@@ -35,12 +38,48 @@ from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.store import GraphLike
 
-__all__ = ["Mirrored", "endpoint", "mirror"]
+__all__ = ["Mirrored", "SnapshotSource", "Source", "endpoint", "mirror", "opened"]
 
 Source: TypeAlias = "str | os.PathLike[str] | BinaryIO | Feed"
 SnapshotSource: TypeAlias = "str | os.PathLike[str] | Callable[[], Iterable[Quad]]"
 
 _NQUADS: Final = re.compile(r"\.(nt|nq|ntriples|nquads)(\.gz)?$", re.IGNORECASE)
+
+
+@overload
+def mirror(
+    graph: GraphLike,
+    source: Source,
+    format: str | FeedFormat | None = ...,
+    cursor: str | None = ...,
+    *,
+    name: str | None = ...,
+    snapshot: SnapshotSource | None = ...,
+    on_bad: Literal["stop", "skip"] = ...,
+    dead_letters: str | os.PathLike[str] | None = ...,
+    follow: float | None = ...,
+    on_entry: Callable[[Entry], object] | None = ...,
+    on_resync: Callable[[Snapshot], object] | None = ...,
+    background: Literal[False] = ...,
+) -> Mirrored: ...
+
+
+@overload
+def mirror(
+    graph: GraphLike,
+    source: Source,
+    format: str | FeedFormat | None = ...,
+    cursor: str | None = ...,
+    *,
+    name: str | None = ...,
+    snapshot: SnapshotSource | None = ...,
+    on_bad: Literal["stop", "skip"] = ...,
+    dead_letters: str | os.PathLike[str] | None = ...,
+    follow: float | None = ...,
+    on_entry: Callable[[Entry], object] | None = ...,
+    on_resync: Callable[[Snapshot], object] | None = ...,
+    background: Literal[True],
+) -> BackgroundMirror: ...
 
 
 def mirror(
@@ -56,7 +95,8 @@ def mirror(
     follow: float | None = None,
     on_entry: Callable[[Entry], object] | None = None,
     on_resync: Callable[[Snapshot], object] | None = None,
-) -> Mirrored:
+    background: bool = False,
+) -> Mirrored | BackgroundMirror:
     """Apply a feed to a graph until the feed ends, each of its entries as one commit.
 
     `graph` is an `rdflib.Graph` (its own triples), a `Dataset`, or a `LiveStore`. `source` is the path of
@@ -77,11 +117,54 @@ def mirror(
     that of Ctrl-C, which waits for the commit that is under way. `on_entry` is called after each commit,
     `on_resync` after one that replaced all. Also raises `ResyncNeeded`, and `UnsupportedStoreError`.
 
+    With `background=True` a thread does all this, and the call gives its handle, a `BackgroundMirror`, when
+    the arguments have been checked. Callbacks are called in that thread. `amirror` is the form for `await`.
+
     >>> import io, rdflib
     >>> graph = rdflib.Graph()
     >>> mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads").changes, len(graph)
     (1, 1)
     """
+    with ExitStack() as stack:
+        run = stack.enter_context(
+            opened(
+                graph, source, format,
+                name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
+                on_entry=on_entry, on_resync=on_resync,
+            )
+        )  # fmt: skip
+        if not background:
+            return run.run(cursor)
+        held = stack.pop_all()
+        try:
+            return BackgroundMirror(_handed_on(run, held), cursor)
+        except BaseException:  # no thread could be begun; or Ctrl-C came when it had, and it ends
+            with run.step:
+                held.close()
+            raise
+
+
+@contextmanager
+def opened(
+    graph: GraphLike,
+    source: Source,
+    format: str | FeedFormat | None,  # noqa: A002 - rdflib's name
+    *,
+    name: str | None,
+    snapshot: SnapshotSource | None,
+    on_bad: str,
+    dead_letters: str | os.PathLike[str] | None,
+    follow: float | None,
+    on_entry: Callable[[Entry], object] | None,
+    on_resync: Callable[[Snapshot], object] | None,
+) -> Iterator[MirrorRun]:
+    """Check what was given to `mirror`, and keep the store hooked and the name taken inside the block."""
+    for callback in (on_entry, on_resync):
+        if is_async(callback):
+            raise TypeError(
+                f"the callback {callback!r} is a coroutine function, which nobody would await: give it to "
+                "rdflive.amirror, or give a plain function"
+            )
     letters = _dead_letters(on_bad, dead_letters, source)
     feed = _open(source, format, follow)
     # the next open file, or the next input, need not be the same feed
@@ -90,8 +173,16 @@ def mirror(
     read = None if snapshot is None else partial(_read_snapshot, snapshot)
     # hooked for the whole run, so that plugins are not asked for the adapter at each entry
     with manager.hooked(manager.store_of(graph)) as adapter:
-        target = GraphTarget(graph, adapter)
-        return MirrorRun(target, feed, name, read, letters, on_entry, on_resync).run(cursor)
+        run = MirrorRun(GraphTarget(graph, adapter), feed, name, read, letters, on_entry, on_resync)
+        with run.alone():
+            yield run
+
+
+@contextmanager
+def _handed_on(run: MirrorRun, opened: ExitStack) -> Iterator[MirrorRun]:
+    """Leave in one thread what was entered in another."""
+    with opened:
+        yield run
 
 
 def endpoint(
@@ -155,7 +246,7 @@ def _lacks_close(source: object) -> bool:
         f"the feed {source!r} has no method close(): give it one that ends its entries; from rdflive 0.2 on "
         "a feed needs it",
         DeprecationWarning,
-        stacklevel=4,
+        stacklevel=7,
     )
     return True
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rdflive.api.interrupts import interrupt_later
@@ -22,8 +24,20 @@ _OWN: Final = "feed "
 """In front of the keys that a feed chose itself, so that none of them is `cursor`."""
 _PATIENCE: Final = 3
 """Snapshots without an entry in between, until a feed that asks for another is given up."""
-_running: Final[set[tuple[int, str]]] = set()
+
+
+def _forked() -> None:
+    """Forget the mirrors of the process that this one was forked from: their threads are not here."""
+    _running.clear()
+    _mutex.release()
+
+
+_running: Final[dict[tuple[int, str], MirrorRun]] = {}
 """The mirrors at work, by store and name."""
+_mutex: Final = threading.RLock()
+"""Held while one comes to them or goes."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_mutex.acquire, after_in_parent=_mutex.release, after_in_child=_forked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,43 +71,75 @@ class MirrorRun:
     done: Mirrored = Mirrored()
     refused: Frame = ()
     """What the store refused last: it may come again where a cursor cannot point behind it."""
+    step: threading.RLock = field(default_factory=threading.RLock)
+    """Held from before an entry or a snapshot is applied until its callback has returned."""
+    is_stopped: bool = False
+    """True when nothing more is applied, except by a step that has begun."""
+    is_applying: bool = False
+    """True inside of a step, and for good after one that failed."""
+
+    def stop(self) -> None:
+        """Apply nothing more, and close the feed, if it can be closed. From any thread; it waits for nothing.
+
+        A feed that can be closed comes to its end then. Any other goes on until it gives something; the graph
+        stands still when `step` can be taken.
+        """
+        self.is_stopped = True
+        close = getattr(self.feed, "close", None)
+        if close is not None:
+            close()
 
     def run(self, cursor: str | None) -> Mirrored:
         """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
-        with self._alone():
-            if cursor is None and self.name is not None:
-                cursor = self.target.kept(self.name).get(_CURSOR)
-            self.done = replace(self.done, cursor=cursor)
-            if cursor is None and self.snapshot is not None:
-                self._resync(self.snapshot())
-            barren = 0
-            while True:
-                entries = self.done.entries
-                need = self._follow()
-                if need is None:
-                    return self.done
-                barren = 0 if self.done.entries > entries else barren + 1
-                snapshot = self._snapshot()
-                if snapshot is None or barren == _PATIENCE:
-                    raise need
-                self._resync(snapshot)
+        if cursor is None and self.name is not None:
+            cursor = self.target.kept(self.name).get(_CURSOR)
+        self.done = replace(self.done, cursor=cursor)
+        if cursor is None and self.snapshot is not None:
+            self._resync(self._asked(self.snapshot))
+        barren = 0
+        while not self.is_stopped:
+            entries = self.done.entries
+            need = self._follow()
+            if need is None:
+                break
+            barren = 0 if self.done.entries > entries else barren + 1
+            snapshot = self._asked(self._snapshot)
+            if self.is_stopped:
+                break
+            if snapshot is None or barren == _PATIENCE:
+                raise need
+            self._resync(snapshot)
+        return self.done
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Refuse a second mirror of the name: each would move the other's cursor."""
         if self.name is None:
             yield
             return
         key = self.target.identity, self.name
-        if key in _running:
-            raise RdfliveError(
-                f"a mirror named {self.name!r} is at work on this store; give this one another name"
-            )
-        _running.add(key)
         try:
+            before: MirrorRun | None = None
+            while True:
+                with _mutex:
+                    other = _running.get(key)
+                    if other is before:
+                        _running[key] = self
+                        break
+                if other is not None:
+                    if not other.is_stopped:
+                        raise RdfliveError(
+                            f"a mirror named {self.name!r} is at work on this store; give this one another "
+                            "name"
+                        )
+                    with other.step:  # its feed may keep it, but its cursor stands still from here on
+                        pass
+                before = other
             yield
         finally:
-            _running.discard(key)
+            with _mutex:
+                if _running.get(key) is self:
+                    del _running[key]
 
     def _follow(self) -> ResyncNeeded | None:
         """Apply what comes, to the end of the feed or to where it needs a resync."""
@@ -108,7 +154,16 @@ class MirrorRun:
                         return None
                     except ResyncNeeded as need:
                         return need
-                    begins_anew = self._apply(entry)
+                    except Exception:
+                        if self.is_stopped:  # a feed that is closed may say so in its own way
+                            return None
+                        raise
+                    with self.step:
+                        if self.is_stopped:
+                            return None
+                        self.is_applying = True
+                        begins_anew = self._apply(entry)
+                        self.is_applying = False
             finally:
                 close = getattr(entries, "close", None)  # a generator may hold a file or a connection
                 if close is not None:
@@ -171,11 +226,27 @@ class MirrorRun:
         error.__cause__ = cause
         return error
 
+    def _asked(self, read: Callable[[], Snapshot | None]) -> Snapshot | None:
+        """Read a snapshot; None where there is none, and where the mirror is stopped meanwhile."""
+        try:
+            return read()
+        except Exception:
+            if self.is_stopped:
+                return None
+            raise
+
     def _snapshot(self) -> Snapshot | None:
         return self.feed.snapshot(self.target) if self.snapshot is None else self.snapshot()
 
-    def _resync(self, snapshot: Snapshot) -> None:
+    def _resync(self, snapshot: Snapshot | None) -> None:
         """Replace what the graph holds in one commit."""
+        with self.step:
+            if snapshot is not None and not self.is_stopped:
+                self.is_applying = True
+                self._replace(snapshot)
+                self.is_applying = False
+
+    def _replace(self, snapshot: Snapshot) -> None:
         old = {} if self.name is None else self.target.kept(self.name)
         new = {_OWN + key: text for key, text in snapshot.kept.items()}
         # None forgets a key: what the feed kept goes with the state that it was about

@@ -17,6 +17,7 @@ from rdflive.model import Batch, Change, Quad, Term
 from rdflive.plugins import manager
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.store import NAMED, UNION, Adapter, GraphKey, GraphLike, QuadTerms, Transaction, Writable
+from rdflive.store.capture import thread
 
 __all__ = ["GraphTarget", "to_feed", "to_quad"]
 
@@ -48,6 +49,15 @@ class GraphTarget:
         """True while this thread has a batch of the store open."""
         with self._locked() as adapter:
             return adapter.capture.is_open
+
+    @property
+    def waits_for_me(self) -> bool:
+        """True while writes of other threads wait for this one: in a batch of the store, and in a callback.
+
+        It takes no lock.
+        """
+        capture = None if self._adapter is None else self._adapter.capture
+        return capture is not None and (capture in thread.batches or capture.deliveries.is_mine)
 
     def kept(self, name: str) -> dict[str, str]:
         """Give what `write` kept under a name."""

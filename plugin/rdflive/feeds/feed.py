@@ -51,7 +51,11 @@ class Target(Protocol):
 
 @runtime_checkable
 class Feed(Protocol):
-    """A source of changes with a place to go on from."""
+    """A source of changes with a place to go on from.
+
+    A feed may also have `seen_until`, for `rdflive.BackgroundMirror.lag`: the `time.monotonic()` of its last
+    look at the source of which all that was there has been given, and taken; None before the first.
+    """
 
     source: str
     """What messages call it, and the name under which its cursor is kept by default."""
@@ -71,7 +75,8 @@ class Feed(Protocol):
     def close(self) -> None:
         """End `entries`, from any thread, and let later ones have nothing. May be repeated.
 
-        A wait for more ends at once. Whoever made the feed closes it; a mirror does not.
+        A wait for more ends at once. Whoever made the feed closes it; a mirror does
+        when it is stopped in the background, or cancelled, and not at its end.
         """
         ...
 

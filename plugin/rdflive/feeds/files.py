@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import BinaryIO
 
 from rdflive.errors import RdfliveError, ResyncNeeded
@@ -39,7 +42,9 @@ class FileFeed:
     def __init__(
         self, source: str | os.PathLike[str] | BinaryIO, form: FeedFormat, *, follow: float | None = None
     ) -> None:
-        self._given = os.fspath(source) if isinstance(source, str | os.PathLike) else source
+        is_stdin = source is getattr(sys.stdin, "buffer", STDIN)
+        given = STDIN if is_stdin else source
+        self._given = os.fspath(given) if isinstance(given, str | os.PathLike) else given
         self._form = form
         self.source = _name(self._given)
         self.is_stream = not isinstance(self._given, str) or _is_pipe(self._given)
@@ -50,6 +55,14 @@ class FileFeed:
             raise ValueError(f"follow must be a number of seconds above 0, got {follow!r}")
         self._follow = follow
         self._closed = threading.Event()
+        self._log: RotatedLog | None = None
+        self._end: float | None = None
+        self._seen_until: float | None = None
+
+    @property
+    def seen_until(self) -> float | None:
+        """See `Feed`. What is not followed has been seen when it has been read to its end."""
+        return self._seen_until if self._log is None else self._log.seen_until
 
     def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:  # noqa: ARG002 - a file asks nothing of it
         """Decode what is behind the cursor, up to the end, or until the feed is closed."""
@@ -60,6 +73,7 @@ class FileFeed:
                 if self._closed.is_set():  # while it was read
                     return
                 yield entry
+            self._seen_until = self._end
         except _Closed:
             return
 
@@ -72,6 +86,7 @@ class FileFeed:
         if self._follow is not None:
             # a file that is followed may have been rotated since, so its place is looked for in others too
             log = RotatedLog(self.source, self._follow, self._wait, replayable=self._form.replayable)
+            self._log = log
             yield from read_entries(self._form, log.lines(begin), self.source, kept=kept)
             return
         with self._open() as stream:
@@ -106,8 +121,13 @@ class FileFeed:
 
     def _lines(self, stream: BinaryIO, last: Line) -> Iterator[Line]:
         """Decode what comes behind a line."""
-        pieces = to_pieces(stream)
+        pieces = chain(to_pieces(stream), self._at_end())
         return to_lines(pieces, self.source, number=last.number, end=last.end, check=last.check)
+
+    def _at_end(self) -> Iterator[bytes]:
+        """Note when the end is reached, and give nothing."""
+        self._end = time.monotonic()
+        yield from ()
 
     def _skip(self, stream: BinaryIO, begin: Line) -> Iterator[Line] | None:
         """Pass over what was read before; None where it is gone and the format can do without."""

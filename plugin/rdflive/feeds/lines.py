@@ -6,9 +6,10 @@ import errno
 import gzip
 import re
 import sys
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import BinaryIO, Final, NamedTuple, cast
 
@@ -48,11 +49,23 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
     if path == STDIN:
         if sys.stdin is None:  # as Python has it where the process began with it closed
             raise OSError(errno.EBADF, "it is closed; pipe the feed in, or give a file", "standard input")
-        yield sys.stdin.buffer
+        yield _stdin()
         return
     with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as stream:
         # a GzipFile is a binary stream, though typeshed does not call it one
         yield cast(BinaryIO, stream)
+
+
+def _stdin() -> BinaryIO:
+    """Give standard input, to threads with a buffer of their own.
+
+    When the process ends, Python needs the lock of `sys.stdin.buffer`, and aborts if a thread that is left
+    behind in a read has it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        with suppress(OSError, AttributeError):  # a stand-in may have no descriptor
+            return open(sys.stdin.fileno(), "rb", closefd=False)
+    return sys.stdin.buffer
 
 
 @contextmanager

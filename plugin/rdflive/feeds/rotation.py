@@ -11,6 +11,7 @@ import gzip
 import io
 import os
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -130,6 +131,10 @@ class RotatedLog:
         self._path = path
         self._every = every
         self._wait = wait
+        self.seen_until: float | None = None
+        """See `Feed`."""
+        self._has_later = False
+        """True while a later file has something in it, and this one cannot be left yet."""
         self._replayable = replayable
         folder, self._base = os.path.split(path)
         self._folder = folder or os.curdir
@@ -177,6 +182,7 @@ class RotatedLog:
     def _pieces(self, file: _File) -> Iterator[bytes]:
         """Read a file to its end, which is there when its successor has begun."""
         while True:
+            look = time.monotonic()
             # looked for before the last reading: what was written until it had begun is read then
             successor = self._successor(file)
             while block := file.read():
@@ -184,10 +190,13 @@ class RotatedLog:
             if successor is not None:
                 file.successor = successor
                 return
+            if not self._has_later:
+                self.seen_until = look
             self._wait(self._every)
 
     def _successor(self, file: _File) -> _File | None:
         """Open the file behind one, when there is something in it or in a later one."""
+        self._has_later = False
         new = _find(self._path)
         if new is not None and new.place == file.place:
             return None
@@ -198,6 +207,7 @@ class RotatedLog:
         found = next((other for other in between if other.size), new if has_begun else None)
         if found is None:
             return None
+        self._has_later = True
         if self._former() != former or _find(found.path) is None:
             return None  # it is being rotated at this moment
         if doubt:

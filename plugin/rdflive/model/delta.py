@@ -45,8 +45,8 @@ class Delta:
 
     _added: Rows[Solution] | None
     """The rows once they have been asked for."""
-    _changed: dict[Terms, Terms] | None
-    """By each row that went and is paired, the row that came in its place."""
+    _changed: dict[Terms, Terms]
+    """By each row that went and is paired, the row that came in its place; set when it is asked for."""
     _ends: Mapping[Terms, Any]
     _expired: Mapping[Terms, int]
     _header: Header
@@ -80,7 +80,6 @@ class Delta:
         fill(self, "_expired", expired or _NOTHING)
         fill(self, "_ends", ends or _NOTHING)
         fill(self, "_added", None)
-        fill(self, "_changed", None)
         fill(self, "_removed", None)
         fill(self, "time", time)
         fill(self, "sequence", sequence)
@@ -183,15 +182,16 @@ class Delta:
         return solution
 
     def _repeat(self, sign: int) -> Rows[Solution]:
-        pairs = self._pairs
-        if not pairs:
-            return self._shown((terms, weight * sign) for terms, weight in self._weights.items())
-        paired = set(pairs) if sign < 0 else set(pairs.values())
-        rest = ((terms, weight * sign) for terms, weight in self._weights.items() if terms not in paired)
-        return self._shown(rest)
+        weights: Iterable[tuple[Terms, int]] = self._weights.items()
+        if self._header.key:
+            pairs = self._pairs
+            paired = set(pairs) if sign < 0 else set(pairs.values())
+            weights = [(terms, weight) for terms, weight in weights if terms not in paired]
+        return self._shown(weights, sign)
 
-    def _shown(self, counted: Iterable[tuple[Terms, int]]) -> Rows[Solution]:
-        terms = chain.from_iterable(repeat(terms, count) for terms, count in counted if count > 0)
+    def _shown(self, weights: Iterable[tuple[Terms, int]], sign: int = 1) -> Rows[Solution]:
+        """List the rows of this sign, each as often as its weight says."""
+        terms = [terms for terms, weight in weights for _ in range(weight * sign)]
         return Rows(self._header, terms, origins=self._origins, ends=self._ends)
 
     @property
@@ -200,7 +200,7 @@ class Delta:
         header = self._header
         if not header.key:
             return {}
-        if self._changed is None:
+        if not hasattr(self, "_changed"):
             places = [header.names.index(name) for name in header.key]
             # by key and sign: the only row, or None where there are several
             only: tuple[dict[Terms, Terms | None], dict[Terms, Terms | None]] = ({}, {})

@@ -130,8 +130,8 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         # pandas and polars are the user's choice, pyarrow is what the extra brings
-        how = install_command("frames") if name == "pyarrow" else f"install {name}"
-        raise RdfliveError(f"tables need {name}: {how}") from error
+        own = "" if name == "pyarrow" else f" {name}"
+        raise RdfliveError(f"tables need {name}: {install_command('frames')}{own}") from error
 
 
 def _column(terms: Iterable[Any]) -> Column:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 
 from rdflive.model.frames import Framed
+from rdflive.model.python_values import python_value
 from rdflive.model.solution import Header, Origin, Terms
 
 __all__ = ["Rows"]
@@ -43,7 +44,7 @@ class Rows(Framed, Generic[Row]):
         ends: Mapping[Terms, Any] = _NOTHING,
     ) -> None:
         self._header = header
-        self._terms: Sequence[Terms] = list(terms)
+        self._terms: Sequence[Terms] = terms if type(terms) is list else list(terms)
         self._origins = origins
         self._ends = ends
         self._made = None
@@ -75,6 +76,17 @@ class Rows(Framed, Generic[Row]):
         if number not in self._some:
             self._some[number] = self._make(terms)
         return self._some[number]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """List the rows as dictionaries with values of Python, as `Solution.python` gives them: for JSON.
+
+        An unbound variable is None. Triples have the keys "subject", "predicate" and "object".
+
+        >>> Rows(Header("SELECT", ("train", "delay")), [("IC5", None)]).to_dicts()
+        [{'train': 'IC5', 'delay': None}]
+        """
+        names = self._header.columns
+        return [dict(zip(names, map(python_value, row), strict=True)) for row in self._all()]
 
     def __contains__(self, row: object) -> bool:
         return row in self._all()
@@ -113,16 +125,10 @@ class Rows(Framed, Generic[Row]):
 
     def _all(self) -> list[Any]:
         if self._made is None:
-            made: list[Any] = []
-            before = row = None
-            for number, terms in enumerate(self._terms):
-                if number in self._some:
-                    before, row = terms, self._some[number]
-                # a row that occurs several times is made once
-                elif terms is not before:
-                    before, row = terms, self._make(terms)
-                made.append(row)
-            self._made = made
+            if self._some or self._origins or self._ends:
+                self._made = [self[number] for number in range(len(self._terms))]
+            else:
+                self._made = self._header.solutions(self._terms)
         return self._made
 
     def _make(self, terms: Terms) -> Any:

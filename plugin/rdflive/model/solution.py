@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -50,7 +50,8 @@ class Solution(tuple[Any, ...]):
     labels: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """The place of each variable, by its name."""
     _names: ClassVar[tuple[str, ...]] = ()
-    _places: ClassVar[dict[str, int]] = {}  # behind labels, and quicker
+    _places: ClassVar[dict[Any, int]] = {}
+    """The place of each variable by its name, and of each place: the quick way of reading one."""
 
     origin: Origin | None = None
     """Where the solution came from when it appeared; None unless `provenance=True` asked for it."""
@@ -71,18 +72,25 @@ class Solution(tuple[Any, ...]):
 
         A name may be a string, or a `Variable` of rdflib.
         """
-        if type(key) is str:
-            place = self._places.get(key)
-        elif isinstance(key, str):  # a Variable of rdflib has not the hash of its text
-            place = self._places.get(str(key))
-        else:
+        try:
+            place = self._places[key]
+        except (KeyError, TypeError):
+            place = None
+        return _item(self, self._place(key) if place is None else place)
+
+    def _place(self, key: Any) -> Any:
+        """Give the place of what is not among the plain names and places, or the slice that it is."""
+        if not isinstance(key, str):
             try:
-                return _item(self, key)
+                _item(self, key)
             except TypeError:  # neither place nor slice
-                place = self._places.get(str(key))
+                pass
+            else:
+                return key
+        place = self.labels.get(str(key))  # a Variable of rdflib has not the hash of its text
         if place is None:
             raise KeyError(self._unknown(str(key)))
-        return _item(self, place)
+        return place
 
     def get(self, name: str, default: Any = None) -> Any:
         """Give the term of a variable (None where it is unbound), or `default` for another name."""
@@ -116,6 +124,9 @@ class Solution(tuple[Any, ...]):
         return _restored(self._names, tuple(map(python_value, self)), self.origin, self.expires)
 
     def _unknown(self, name: str) -> str:
+        if name.startswith(("?", "$")):
+            return f"a variable is read without its {name[0]}: {name[1:]!r} in place of {name!r}"
+
         def closeness(other: str) -> float:
             return SequenceMatcher(None, other, name).ratio()
 
@@ -165,11 +176,12 @@ def _is_own(name: str) -> bool:
 def _row_type(names: tuple[str, ...]) -> type[Solution]:
     """Make the type of rows with these variables: reading one as an attribute then costs no search."""
     labels = {name: place for place, name in enumerate(names)}
+    places: dict[Any, int] = {place: place for place in range(len(names))} | labels
     getters = _getters(len(names))
     # Python normalises the names in a program: row.é is composed also where the query has it decomposed
     spelled = {normalize("NFKC", name): place for name, place in labels.items()} | labels
     members = {name: getters[place] for name, place in spelled.items() if not _is_own(name)}
-    own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names, "_places": labels}
+    own = {"__slots__": (), "labels": MappingProxyType(labels), "_names": names, "_places": places}
     return type("Solution", (Solution,), members | own)
 
 
@@ -266,6 +278,18 @@ class Header:
         if origin is None and expires is None:  # nearly always
             return _new(self.row, terms)
         return _marked(self.row, terms, origin, expires)
+
+    def solutions(self, rows: Iterable[Terms]) -> list[Any]:
+        """Show rows, as `solution` does each; one that occurs several times in a row is made once."""
+        if self.convert is None:
+            return list(rows) if self.form == "CONSTRUCT" else [_new(self.row, terms) for terms in rows]
+        shown: list[Any] = []
+        before = made = None
+        for terms in rows:
+            if terms is not before:
+                before, made = terms, self.solution(terms)
+            shown.append(made)
+        return shown
 
 
 def _header(form: Any, names: tuple[str, ...], convert: Any, key: tuple[str, ...]) -> Header:

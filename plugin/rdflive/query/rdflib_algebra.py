@@ -63,8 +63,9 @@ def algebra_of(text: str, init_ns: Mapping[str, Any], tokens: list[Token]) -> Qu
     # neither says that the text is no SPARQL; `depth_limited` makes a refusal of the first
     except (RecursionError, MemoryError):
         raise
-    except Exception as error:  # rdflib reports unknown prefixes and scope errors as plain Exception
-        raise _explained(error, text, tokens, init_ns) from error
+    except Exception as error:  # noqa: BLE001 - rdflib reports unknown prefixes and scope errors like that
+        # without rdflib's own error, whose traceback would stand above and say less
+        raise _explained(error, text, tokens, init_ns) from None
 
 
 def _explained(

@@ -100,6 +100,11 @@ class Deliveries(deque[_Queued]):
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
 
+    @property
+    def is_mine(self) -> bool:
+        """True inside of a delivery that this thread runs: those of later commits wait for it."""
+        return self._delivering == threading.get_ident()
+
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
         with self._mutex:

@@ -1,0 +1,225 @@
+"""A mirror in a thread of its own: the handle that stops it, waits for it, and says how it goes."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import logging
+import os
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, suppress
+from types import TracebackType
+from typing import Final, Self
+
+from rdflive.api.mirror_run import Mirrored, MirrorRun
+from rdflive.errors import RdfliveError, WaitError
+
+__all__ = ["BackgroundMirror"]
+
+log = logging.getLogger("rdflive")
+
+_GRACE: Final = 1.0
+"""Seconds that a stopped mirror has to come back from its feed; then it is left behind there."""
+_AT_EXIT: Final = 5.0
+"""Seconds that the end of the process waits for what is being applied."""
+
+
+class BackgroundMirror:
+    """A mirror that runs in a thread of its own; `mirror(..., background=True)` makes it.
+
+    As a context manager it is stopped at the end of the block and waited for, and what has ended it is
+    raised. It runs on without its handle. An error that ends it is logged as well.
+
+    Ctrl-C is for the main thread alone. When the process ends, the entry that is being applied is finished,
+    within 5 seconds.
+
+    >>> import io, rdflib, rdflive
+    >>> graph = rdflib.Graph()
+    >>> feed = io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> .")
+    >>> with rdflive.mirror(graph, feed, "nquads", background=True) as running:
+    ...     done = running.wait(timeout=10)
+    >>> done.entries, len(graph), running.error
+    (1, 1, None)
+    """
+
+    def __init__(
+        self, opened: AbstractContextManager[MirrorRun], cursor: str | None, *, logs: bool = True
+    ) -> None:
+        self._outcome: Future[Mirrored] = Future()
+        # or a task that waits for it could cancel it
+        self._outcome.set_running_or_notify_cancel()
+        self._opened = opened
+        self._cursor = cursor
+        self._logs = logs
+        self._lock = threading.RLock()
+        self._run: MirrorRun | None = None
+        self._is_stopped = False
+        self._timer: threading.Timer | None = None
+        self._began = time.monotonic()
+        # daemonic, because nothing can end a read of standard input
+        self._thread = threading.Thread(
+            target=contextvars.copy_context().run, args=[self._work], name="rdflive-mirror", daemon=True
+        )
+        _alive.add(self)
+        try:
+            self._thread.start()
+        except BaseException as error:
+            self._halt()
+            self._end(error)
+            raise
+
+    def __repr__(self) -> str:
+        run = self._run
+        state = "running" if not self._outcome.done() else "ended" if self.error is None else "failed"
+        done = "" if run is None else f" of {run.feed.source!r}, {run.done.entries:,} entries applied"
+        return f"<{type(self).__name__}{done}, {state}>"
+
+    def stop(self) -> None:
+        """Apply no further entry, and end the wait for one. Returns at once; may be repeated.
+
+        An entry that is being applied is finished, so the graph stays at a commit, with the cursor of that
+        commit in it; `wait` tells when that is so. The feed is closed. Where it cannot be closed and does not
+        come back within a second, as a read of standard input, the mirror ends without it.
+        """
+        self._halt()
+        with self._lock:
+            if self._timer is None and not self._outcome.done():
+                self._timer = threading.Timer(_GRACE, self._leave)
+                self._timer.daemon = True
+                with suppress(RuntimeError):  # the process ends, and begins no threads
+                    self._timer.start()
+
+    def wait(self, timeout: float | None = None) -> Mirrored:
+        """Wait until the feed has ended or the mirror was stopped, and tell what was done.
+
+        Raises what has ended the mirror, such as `FeedError`; `TimeoutError` after `timeout` seconds; and
+        `WaitError` where the mirror waits for the caller: in callbacks, and in a batch of the store.
+        """
+        run = self._run
+        if not self._outcome.done() and (
+            threading.current_thread() is self._thread or (run is not None and run.target.waits_for_me)
+        ):
+            raise WaitError(
+                "the mirror waits for this thread: call wait outside of callbacks and batches of the store; "
+                "stop() can be called there"
+            )
+        try:
+            return self._outcome.result(timeout)
+        except TimeoutError:
+            # what has ended the mirror may be one too
+            if self._outcome.done():
+                raise
+            raise TimeoutError(f"the mirror has not ended within {timeout} s") from None
+
+    @property
+    def error(self) -> BaseException | None:
+        """What has ended the mirror; None while it runs, and when the feed ended or `stop` was called."""
+        return self._outcome.exception() if self._outcome.done() else None
+
+    @property
+    def lag(self) -> float | None:
+        """The seconds since the graph was up to date with the feed, as far as the mirror could see.
+
+        That is since the last look at the source of which all that it showed has been applied: at a file
+        that is followed, an endpoint that is polled, or a log of RDF Patch behind one. A mirror that keeps up
+        has a lag of no more than `follow` or `every` and the time of a request. Of any other file, pipe or
+        stream it is since its end was read. None before the first such look, and for feeds that cannot tell:
+        server-sent events, and feeds without `seen_until`.
+        """
+        seen: float | None = None if self._run is None else getattr(self._run.feed, "seen_until", None)
+        # a feed may have been followed before, into another graph
+        return None if seen is None or seen < self._began else time.monotonic() - seen
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+        # what the block raises goes before what has ended the mirror, which is logged
+        with suppress(*([] if kind is None else [Exception])):
+            self.wait()
+
+    def _work(self) -> None:
+        failure: BaseException | None = None
+        try:
+            with self._opened as run:
+                self._run = run
+                # `stop` may have come before that line
+                if self._is_stopped:
+                    run.stop()
+                run.run(self._cursor)
+        except BaseException as error:  # raised by `wait`
+            failure = error
+            if self._logs:
+                trace = None if isinstance(error, RdfliveError | OSError) else error
+                source = "a feed" if self._run is None else self._run.feed.source
+                log.error("the mirror of %s has ended: %s", source, error, exc_info=trace)
+        self._end(failure)
+
+    def _halt(self) -> None:
+        self._is_stopped = True
+        if self._run is not None:
+            try:
+                self._run.stop()
+            except Exception:
+                log.exception("the feed of a mirror that was stopped cannot be closed")
+
+    def _leave(self) -> None:
+        """End without the thread, as soon as it applies nothing."""
+        if self._run is not None:
+            with self._run.step:
+                # else a step has failed, and the thread is about to say so
+                if not self._run.is_applying:
+                    self._end(None)
+        else:
+            self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        run = self._run
+        with self._lock:
+            if self._outcome.done():
+                return
+            _alive.discard(self)
+            if self._timer is not None:
+                self._timer.cancel()
+            if error is not None:
+                self._outcome.set_exception(error)
+            else:
+                self._outcome.set_result(Mirrored() if run is None else run.done)
+
+    def _settle(self, deadline: float) -> None:
+        """Wait until nothing is being applied; called when the process ends."""
+        self._thread.join(min(_GRACE, max(0.0, deadline - time.monotonic())))
+        if self._run is not None and self._thread.is_alive():
+            # not released: nothing may begin any more
+            self._run.step.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+
+_alive: Final[set[BackgroundMirror]] = set()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Stop at a commit: a thread that Python ends inside of a store's own code may take the process down."""
+    running = tuple(_alive)
+    for mirror in running:
+        mirror._halt()
+    deadline = time.monotonic() + _AT_EXIT
+    for mirror in running:
+        mirror._settle(deadline)
+
+
+def _forked() -> None:
+    """Say in a child that its mirrors are not there: a fork has no thread but its own."""
+    for mirror in tuple(_alive):
+        mirror._outcome = Future()
+        mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
+    _alive.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,927 @@
+"""A mirror beside the program: in the background, or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import io
+import itertools
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+
+import rdflive
+from rdflive.api import background
+from rdflive.api.target import GraphTarget
+from rdflive.feeds import Entry, Feed, Snapshot, Target
+from support.effort import drawn_from
+from support.mirrors import DATASETS, Deltas, append, literal, objects, patch, row
+from support.misbehaving import Asked, Reply, Server, rows, serve
+from support.set_target import EVERYTHING, line
+
+PATIENCE = 20.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serve() as server:
+        yield server
+
+
+@pytest.fixture(params=DATASETS)
+def dataset(request: pytest.FixtureRequest) -> Any:
+    return DATASETS[request.param]()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    append(tmp_path / "log.nq", f"+ {row('1')}\n", f"+ {row('2')}\n")
+    return tmp_path / "log.nq"
+
+
+class Silent:
+    """A feed that gives one entry, then nothing for ever, and does not end when it is closed."""
+
+    source = "silent"
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+        self.waits = threading.Event()
+
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
+        for number in itertools.count(int(cursor or 0) + 1):
+            yield Entry(rdflive.Batch((literal(1, str(number)),), number), str(number))
+            self.waits.set()
+            self.goes_on.wait()
+
+    def snapshot(self, target: Target) -> Snapshot | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class Closable(Silent):
+    """The same, which ends when it is closed, and says so in its own way."""
+
+    def close(self) -> None:
+        self.goes_on.set()
+
+    def entries(self, cursor: str | None, kept: Mapping[str, str], target: Target) -> Iterator[Entry]:
+        yield next(super().entries(cursor, kept, target))
+        self.waits.set()
+        self.goes_on.wait()
+        raise OSError("bad file descriptor")
+
+
+# --- the handle
+
+
+def test_a_mirror_in_the_background_does_what_one_in_the_foreground_does(
+    tmp_path: Path, dataset: Any
+) -> None:
+    """Random entries, stopped and started again several times: the same graph, each entry once."""
+    choose = drawn_from("background")
+    path = append(
+        tmp_path / "log.rdfp",
+        *(
+            patch(*(f"{choose.choice('AD')} {row(str(choose.randrange(8)))}" for _ in range(3)))
+            for _ in range(200)
+        ),
+    )
+    expected = type(dataset)()
+    told = Deltas(expected)
+    assert rdflive.mirror(expected, path).entries == 200
+    applied, deltas = 0, Deltas(dataset)
+    while applied < 200:
+        turn = threading.Event()
+        running = rdflive.mirror(dataset, path, background=True, on_entry=lambda _: turn.set())  # noqa: B023
+        turn.wait(PATIENCE)
+        running.stop()
+        applied += running.wait(PATIENCE).entries
+    assert applied == 200
+    assert objects(dataset) == objects(expected)
+    assert deltas.take() == told.take()
+
+
+def test_the_call_returns_while_the_feed_goes_on(log: Path, dataset: Any) -> None:
+    """What is appended is applied beside the program, and a subscription is told."""
+    subscription = rdflive.subscribe(dataset, "SELECT * { ?s ?p ?o }", initial=False)
+    with rdflive.mirror(dataset, log, follow=0.001, background=True):
+        for number in range(3, 6):
+            append(log, f"+ {row(str(number))}\n")
+        told = [len(subscription.next(timeout=PATIENCE).added) for _ in range(5)]
+    assert told == [1] * 5
+    append(log, f"+ {row('6')}\n")
+    assert objects(dataset) == {"1", "2", "3", "4", "5"}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"source": "log.unknown"}, rdflive.RdfliveError, "log.unknown"),
+        ({"on_bad": "skip"}, ValueError, "dead_letters"),
+        ({"graph": 7}, rdflive.UnsupportedStoreError, "no adapter"),
+        ({"on_entry": asyncio.sleep}, TypeError, r"rdflive\.amirror"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_the_call(
+    log: Path, given: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    """They are not what ends a mirror later."""
+    with pytest.raises(error, match=words):
+        rdflive.mirror(**{"graph": rdflib.Graph(), "source": log, "background": True, **given})
+
+
+def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
+    """As in the foreground; when the first has ended, its name is free."""
+    graph = rdflib.Dataset()
+    with rdflive.mirror(graph, log, follow=0.01, background=True):
+        with pytest.raises(rdflive.RdfliveError, match="is at work on this store"):
+            rdflive.mirror(graph, log, background=True)
+        with rdflive.mirror(graph, log, name="other", background=True) as other:
+            assert other.wait(PATIENCE).entries == 2
+    assert rdflive.mirror(graph, log).entries == 0
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_call_that_fails_leaves_nothing(
+    log: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, begins: bool
+) -> None:
+    """Whether the thread has begun or not, there is no mirror, and its name is free."""
+    graph, start = rdflib.Dataset(), threading.Thread.start
+    kind = type(graph.store)
+
+    def fail(thread: threading.Thread) -> None:
+        if begins:
+            start(thread)
+        raise error
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(type(error)):
+        rdflive.mirror(graph, log, follow=3600, background=True)
+    with pytest.raises(type(error)):
+        asyncio.run(rdflive.amirror(graph, log, follow=3600))
+    monkeypatch.undo()
+    until(lambda: all(thread.name != "rdflive-mirror" for thread in threading.enumerate()))
+    rdflive.mirror(graph, log)
+    assert objects(graph) == {"1", "2"}
+    assert type(graph.store) is kind
+
+
+def test_a_mirror_runs_on_without_its_handle(log: Path) -> None:
+    """Nobody needs to keep it."""
+    graph = rdflib.Dataset()
+    rdflive.mirror(graph, log, background=True)
+    until(lambda: len(graph) == 2)
+
+
+def test_callbacks_see_the_context_of_the_call(log: Path) -> None:
+    """A variable of `contextvars` has the value that it had there."""
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
+    variable.set("mine")
+    seen: list[str] = []
+    rdflive.mirror(
+        rdflib.Dataset(), log, background=True, on_entry=lambda _: seen.append(variable.get())
+    ).wait(PATIENCE)
+    assert seen == ["mine", "mine"]
+
+
+# --- stop()
+
+
+def closes_quickly(running: rdflive.BackgroundMirror) -> rdflive.Mirrored:
+    begin = time.monotonic()
+    running.stop()
+    done = running.wait(PATIENCE)
+    assert time.monotonic() - begin < 0.9, "it was left behind, not ended"
+    running._thread.join(PATIENCE)
+    return done
+
+
+def test_stop_ends_the_wait_at_a_file_at_once(log: Path) -> None:
+    """However seldom it is looked at."""
+    graph = rdflib.Dataset()
+    running = rdflive.mirror(graph, log, follow=3600, background=True)
+    until(lambda: running.lag is not None)
+    assert closes_quickly(running) == rdflive.Mirrored(2, 2, cursor=rdflive.mirror(graph, log).cursor)
+
+
+@pytest.mark.parametrize("wait", ["between polls", "for an answer", "for an event"])
+def test_stop_ends_what_an_endpoint_is_waited_for(server: Server, wait: str) -> None:
+    """The pause between polls, a server that does not answer, and a log that says nothing."""
+    silence = threading.Event()
+
+    def hang() -> Iterator[bytes]:
+        yield b"id: 1\n\n"
+        silence.wait(PATIENCE)
+
+    events = Reply(200, hang(), {"Content-Type": "text/event-stream"})
+    answers: dict[str, Callable[[Asked], Reply]] = {
+        "between polls": rows([line(1)]),
+        "for an answer": lambda asked: Reply(200, hang(), {"Content-Type": "application/n-triples"}),
+        "for an event": lambda asked: events if asked.path == "/log" else rows([line(1)])(asked),
+    }
+    server.answer(answers[wait])
+    log = server.url.replace("/sparql", "/log") if wait == "for an event" else None
+    feed = rdflive.endpoint(server.url, queries=["SELECT * { ?s ?p ?o }"], every=3600, log=log)
+    graph = rdflib.Graph()
+    running = rdflive.mirror(graph, feed, background=True)
+    until(lambda: len(graph) == 1 if wait == "between polls" else server.asked)
+    time.sleep(0.05)
+    closes_quickly(running)
+    silence.set()
+    assert running.error is None
+
+
+def test_stop_finishes_the_entry_that_is_being_applied(log: Path) -> None:
+    """It returns at once; `wait` returns when the entry and its callback are done. Nothing comes after."""
+    graph, began, goes_on = rdflib.Dataset(), threading.Event(), threading.Event()
+
+    def applied(entry: Entry) -> None:
+        began.set()
+        goes_on.wait(PATIENCE)
+
+    running = rdflive.mirror(graph, log, background=True, on_entry=applied)
+    began.wait(PATIENCE)
+    running.stop()
+    running.stop()
+    with pytest.raises(TimeoutError, match=r"has not ended within 1\.2 s"):
+        running.wait(1.2)
+    goes_on.set()
+    assert running.wait(PATIENCE).entries == len(graph) == 1
+    assert rdflive.mirror(graph, log).entries == 1
+
+
+def test_a_callback_can_stop_its_mirror_and_does_not_wait_for_it(log: Path) -> None:
+    """A wait there, and in a batch of the graph, would never end: it is refused."""
+    graph = rdflib.Dataset()
+    failed: list[Exception] = []
+    handle: list[rdflive.BackgroundMirror] = []
+    given = threading.Event()
+
+    def applied(entry: Entry) -> None:
+        given.wait(PATIENCE)
+        handle[0].stop()
+        try:
+            handle[0].wait()
+        except rdflive.WaitError as error:
+            failed.append(error)
+
+    handle.append(rdflive.mirror(graph, log, background=True, on_entry=applied))
+    with rdflive.batch(graph), pytest.raises(rdflive.WaitError, match="outside of callbacks"):
+        handle[0].wait(PATIENCE)
+    given.set()
+    assert handle[0].wait(PATIENCE).entries == len(failed) == 1
+
+
+def test_a_callback_of_another_write_does_not_wait_either(log: Path) -> None:
+    """Deltas are delivered in the order of commits: those of the mirror come behind this one."""
+    dataset = rdflib.Dataset()
+    handle: list[rdflive.BackgroundMirror] = []
+    failed: list[Exception] = []
+
+    def stop(delta: rdflive.Delta) -> None:
+        handle[0].stop()
+        try:
+            handle[0].wait()
+        except rdflive.WaitError as error:
+            failed.append(error)
+
+    other = dataset.graph(rdflib.URIRef("urn:other"))
+    rdflive.subscribe(other, "ASK { ?s ?p ?o }", stop, initial=False)
+    handle.append(rdflive.mirror(dataset.default_graph, log, follow=0.01, background=True))
+    other.add((rdflib.RDF.type, rdflib.RDF.type, rdflib.RDF.type))
+    handle[0].wait(PATIENCE)
+    assert len(failed) == 1
+
+
+def test_a_feed_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it gives later is not applied, and the next mirror of the name goes on from the cursor."""
+    monkeypatch.setattr(background, "_GRACE", 0.01)
+    graph, feed = rdflib.Dataset(), Silent()
+    running = rdflive.mirror(graph, feed, background=True)
+    assert feed.waits.wait(PATIENCE)
+    running.stop()
+    assert running.wait(PATIENCE) == rdflive.Mirrored(1, 1, cursor="1")
+    again = Silent()
+    with rdflive.mirror(graph, again, background=True) as second:
+        assert again.waits.wait(PATIENCE)
+        feed.goes_on.set()
+        running._thread.join(PATIENCE)
+        # who comes back late does not take the name with it
+        with pytest.raises(rdflive.RdfliveError, match="is at work"):
+            rdflive.mirror(graph, Silent())
+    again.goes_on.set()
+    second._thread.join(PATIENCE)
+    assert objects(graph) == {"1", "2"}
+
+
+def test_what_a_closed_feed_says_is_no_error() -> None:
+    """It was asked to end."""
+    running = rdflive.mirror(rdflib.Dataset(), feed := Closable(), background=True)
+    assert feed.waits.wait(PATIENCE)
+    assert closes_quickly(running).entries == 1
+    assert running.error is None
+
+
+def test_a_snapshot_that_is_read_when_it_is_stopped_is_not_applied(log: Path) -> None:
+    """The graph stays as it was."""
+    graph, reads, goes_on = rdflib.Dataset(), threading.Event(), threading.Event()
+
+    def snapshot() -> list[rdflive.Quad]:
+        reads.set()
+        goes_on.wait(PATIENCE)
+        return [literal(1, "0").quad]
+
+    running = rdflive.mirror(graph, log, snapshot=snapshot, background=True)
+    assert reads.wait(PATIENCE)
+    running.stop()
+    goes_on.set()
+    assert running.wait(PATIENCE) == rdflive.Mirrored()
+    assert len(graph) == 0
+
+
+def test_a_mirror_that_has_ended_can_be_stopped(log: Path) -> None:
+    """Nothing happens, and its result stays."""
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    done = running.wait(PATIENCE)
+    running.stop()
+    assert running.wait(0) == done
+    assert done.entries == 2
+
+
+# --- wait() and error
+
+
+def test_wait_gives_what_was_done_when_the_feed_ends(log: Path) -> None:
+    """The same as the call in the foreground."""
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    assert running.wait(PATIENCE) == rdflive.mirror(rdflib.Dataset(), log)
+    assert running.error is None
+    assert repr(running) == f"<BackgroundMirror of {str(log)!r}, 2 entries applied, ended>"
+
+
+def test_wait_raises_what_has_ended_the_mirror(
+    log: Path, dataset: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was applied stays; `error` has it, and the log too, for whoever does not ask."""
+    append(log, "+ nonsense\n", f"+ {row('3')}\n")
+    running = rdflive.mirror(dataset, log, background=True)
+    for _ in range(2):
+        with pytest.raises(rdflive.FeedError, match="line 3") as raised:
+            running.wait(PATIENCE)
+    assert running.error is raised.value
+    assert objects(dataset) == {"1", "2"}
+    (record,) = caplog.records
+    assert (record.levelno, "has ended: " in record.getMessage()) == (logging.ERROR, True)
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), TimeoutError("mine"), SystemExit(3)])
+def test_wait_raises_what_a_callback_raises(log: Path, error: BaseException) -> None:
+    """Of any kind; the entry that it was told of stays."""
+
+    def fail(entry: Entry) -> None:
+        raise error
+
+    graph = rdflib.Dataset()
+    running = rdflive.mirror(graph, log, background=True, on_entry=fail)
+    with pytest.raises(type(error)) as raised:
+        running.wait(PATIENCE)
+    assert raised.value is running.error is error
+    assert len(graph) == 1
+
+
+def test_an_entry_that_fails_after_stop_is_told(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the mirror would have been left behind meanwhile."""
+    monkeypatch.setattr(background, "_GRACE", 0.01)
+    began = threading.Event()
+
+    def fail(entry: Entry) -> None:
+        began.set()
+        time.sleep(0.1)
+        raise KeyError("mine")
+
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True, on_entry=fail)
+    assert began.wait(PATIENCE)
+    running.stop()
+    with pytest.raises(KeyError, match="mine"):
+        running.wait(PATIENCE)
+
+
+def test_wait_ends_after_its_timeout(log: Path) -> None:
+    """The mirror goes on, and there is no error."""
+    with rdflive.mirror(rdflib.Dataset(), log, follow=0.01, background=True) as running:
+        with pytest.raises(TimeoutError, match="has not ended within 0 s"):
+            running.wait(0)
+        assert running.error is None
+
+
+def test_the_block_raises_what_has_ended_the_mirror(log: Path) -> None:
+    """Unless it raises something itself."""
+    append(log, "+ nonsense\n")
+    with pytest.raises(rdflive.FeedError), rdflive.mirror(rdflib.Dataset(), log, background=True) as running:
+        until(lambda: running.error)
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    until(lambda: running.error)
+    with pytest.raises(KeyError, match="mine"), running:
+        raise KeyError("mine")
+    assert isinstance(running.error, rdflive.FeedError)
+
+
+# --- lag
+
+
+def test_the_lag_of_a_followed_file_is_the_time_since_the_last_look(log: Path) -> None:
+    """It is small while the mirror keeps up, and grows while it does not; None before the first look."""
+    goes_on = threading.Event()
+    goes_on.set()
+
+    def applied(entry: Entry) -> None:
+        goes_on.wait(PATIENCE)
+
+    with rdflive.mirror(rdflib.Dataset(), log, follow=0.001, background=True, on_entry=applied) as running:
+        until(lambda: running.lag is not None)
+        until(lambda: (running.lag or 0) < 0.1)
+        goes_on.clear()
+        append(log, f"+ {row('3')}\n")
+        until(lambda: (running.lag or 0) > 0.3)
+        goes_on.set()
+        until(lambda: (running.lag or 0) < 0.1)
+
+
+def test_the_lag_counts_from_a_look_that_has_been_applied(log: Path) -> None:
+    """While the first entries are applied nobody knows one."""
+    began, goes_on = threading.Event(), threading.Event()
+
+    def applied(entry: Entry) -> None:
+        began.set()
+        goes_on.wait(PATIENCE)
+
+    with rdflive.mirror(rdflib.Dataset(), log, follow=3600, background=True, on_entry=applied) as running:
+        assert began.wait(PATIENCE)
+        assert running.lag is None
+        goes_on.set()
+        until(lambda: running.lag is not None)
+
+
+@pytest.mark.posix("renames a file that is open")
+def test_the_lag_grows_while_a_rotated_file_is_waited_for(tmp_path: Path) -> None:
+    """Between the file that was read and the one at the path a number is missing: more is known to wait."""
+    log = tmp_path / "log.nq"
+    append(log, f"+ {row('1')}\n")
+    with rdflive.mirror(rdflib.Dataset(), log, follow=0.01, background=True) as running:
+        until(lambda: running.lag is not None)
+        log.rename(tmp_path / "log.nq.3")
+        append(tmp_path / "log.nq.1", f"+ {row('3')}\n")
+        append(log, f"+ {row('4')}\n")
+        until(lambda: (running.lag or 0) > 0.5)
+        (tmp_path / "log.nq.2").write_text(f"+ {row('2')}\n", encoding="utf-8")
+        until(lambda: (running.lag or 0) < 0.1)
+        running.stop()
+        assert running.wait(PATIENCE).entries == 4
+
+
+@pytest.mark.parametrize("way", ["polled", "log"])
+def test_the_lag_of_an_endpoint_is_the_time_since_the_last_poll(server: Server, way: str) -> None:
+    """Also behind a log of RDF Patch; another mirror of the feed does not count."""
+    answering = threading.Event()
+    answering.set()
+
+    def answer(asked: Asked) -> Reply:
+        answering.wait(PATIENCE)
+        if asked.path == "/log":
+            return Reply(200, b"", {"Content-Type": "application/rdf-patch"})
+        return rows([line(1)])(asked)
+
+    server.answer(answer)
+    log = server.url.replace("/sparql", "/log") if way == "log" else None
+    feed = rdflive.endpoint(server.url, patterns=EVERYTHING, every=0.001, log=log)
+    graph = rdflib.Graph()
+    running = rdflive.mirror(graph, feed, background=True)
+    until(lambda: running.lag is not None)
+    assert len(graph) == 1
+    until(lambda: (running.lag or 0) < 0.1)
+    answering.clear()
+    until(lambda: (running.lag or 0) > 0.3)
+    later = rdflive.mirror(rdflib.Graph(), feed, background=True, name="later")
+    assert later.lag is None
+    for mirror in (later, running):
+        mirror.stop()
+    answering.set()
+    for mirror in (later, running):
+        mirror.wait(PATIENCE)
+
+
+def test_the_lag_of_a_feed_that_cannot_tell_is_none() -> None:
+    """A stream can tell at its end; another feed never."""
+    running = rdflive.mirror(rdflib.Dataset(), feed := Closable(), background=True)
+    assert feed.waits.wait(PATIENCE)
+    assert running.lag is None
+    closes_quickly(running)
+    assert running.lag is None
+    ended = rdflive.mirror(rdflib.Dataset(), io.BytesIO(b""), "nquads", background=True)
+    ended.wait(PATIENCE)
+    assert ended.lag is not None
+    assert 0 <= ended.lag < PATIENCE
+
+
+# --- Ctrl-C, forks, and the end of the process
+
+
+def program(text: str, *arguments: object, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    text = f"import rdflive, rdflib, sys, time\n{text}"
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *map(str, arguments)],
+        stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+
+
+FOLLOWS = """
+graph = rdflib.Dataset(store=sys.argv[2])
+m = rdflive.mirror(graph, sys.argv[1], follow=3600, background=True)
+while m.lag is None: time.sleep(0.001)
+print(len(graph), flush=True)
+"""
+
+
+@pytest.mark.posix("sends SIGINT to a program")
+def test_ctrl_c_is_for_the_main_thread(log: Path) -> None:
+    """`wait` raises KeyboardInterrupt, the mirror goes on, and the program can stop it."""
+    text = f"""{FOLLOWS}
+try:
+    m.wait()
+except KeyboardInterrupt:
+    assert m.error is None
+    try:
+        m.wait(0)
+    except TimeoutError:
+        m.stop()
+        print(m.wait(20).entries)
+"""
+    running = program(text, log, "default")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "2\n"
+    time.sleep(0.2)  # so that it waits
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=PATIENCE)
+    assert (out, err, running.returncode) == ("2\n", "", 0)
+
+
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_the_process_ends_while_a_mirror_runs(log: Path, store: str) -> None:
+    """Nothing hangs, and nothing is said."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    begin = time.monotonic()
+    out, err = (running := program(FOLLOWS, log, store)).communicate(timeout=PATIENCE)
+    assert (out, err, running.returncode) == ("2\n", "", 0)
+    assert time.monotonic() - begin < PATIENCE
+
+
+def test_the_process_ends_at_a_commit(tmp_path: Path) -> None:
+    """The entry that is being applied is finished, with its callback, and the next one is not begun."""
+    log = tmp_path / "long.nq"
+    append(log, *(f"+ {row(str(number))}\n" for number in range(50)))
+    text = """
+def applied(entry):
+    print("began", flush=True)
+    time.sleep(0.3)
+    print("ended", flush=True)
+rdflive.mirror(rdflib.Dataset(), sys.argv[1], background=True, on_entry=applied)
+time.sleep(0.4)
+"""
+    out, err = (running := program(text, log)).communicate(timeout=PATIENCE)
+    assert (err, running.returncode) == ("", 0)
+    assert out.split() == ["began", "ended"] * (len(out.split()) // 2)
+    assert 1 <= len(out.split()) // 2 < 50
+
+
+def test_the_next_process_goes_on_where_one_has_ended(tmp_path: Path) -> None:
+    """A store on disk has the cursor of what was applied, wherever the mirror was."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    log = append(
+        tmp_path / "log.nq", *(f"{'+-'[n % 3 == 2]} {row(f'{n % 7} {n // 50}')}\n" for n in range(5_000))
+    )
+    folder = tmp_path / "store"
+    text = """
+graph = rdflib.Dataset(store="Oxigraph")
+graph.open(sys.argv[1], create=True)
+rdflive.mirror(graph, sys.argv[2], background=True)
+while len(graph) < 50: time.sleep(0.001)
+"""
+    out, err = (running := program(text, folder, log)).communicate(timeout=PATIENCE)
+    assert (out, err, running.returncode) == ("", "", 0)
+    graph, expected = rdflib.Dataset(store="Oxigraph"), rdflib.Dataset()
+    graph.open(str(folder))
+    try:
+        left = rdflive.mirror(graph, log, background=True).wait(PATIENCE).entries
+        rdflive.mirror(expected, log)
+        assert 0 < left < 5_000
+        assert objects(graph) == objects(expected)
+    finally:
+        graph.close()
+
+
+@pytest.mark.parametrize(("source", "stopped"), [("'-'", False), ("sys.stdin.buffer", True)])
+def test_the_process_ends_while_a_mirror_reads_standard_input(stopped: bool, source: str) -> None:
+    """Nobody can end the read: it is left behind."""
+    text = f"""
+graph = rdflib.Dataset()
+m = rdflive.mirror(graph, {source}, "nquads", background=True)
+while not len(graph): time.sleep(0.001)
+if sys.argv[1] == "True":
+    m.stop()
+    print(m.wait(20).entries, flush=True)
+"""
+    running = program(text, stopped, stdin=subprocess.PIPE)
+    assert running.stdin is not None
+    running.stdin.write(f"+ {row('1')}\n")
+    running.stdin.flush()
+    running.wait(PATIENCE)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    assert (running.stdout.read(), running.stderr.read(), running.returncode) == ("1\n" * stopped, "", 0)
+    for stream in (running.stdin, running.stdout, running.stderr):
+        stream.close()
+
+
+@pytest.mark.posix("forks")
+def test_a_forked_process_has_no_mirror(log: Path) -> None:
+    """Its handle says so, its name is free, and the process ends at once."""
+    text = f"""{FOLLOWS}
+import os
+if not os.fork():
+    print(m.error, flush=True)
+    print(rdflive.mirror(graph, sys.argv[1]).entries, flush=True)
+    sys.exit()
+os.wait()
+print(m.error)
+"""
+    out, err = (running := program(text, log, "default")).communicate(timeout=PATIENCE)
+    assert out == "2\nthe mirror runs in the process that began it\n0\nNone\n"
+    assert ("Traceback" in err, running.returncode) == (False, 0)
+
+
+# --- await
+
+
+class Ticking:
+    """Counts how often the event loop comes round."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def __aenter__(self) -> Ticking:
+        self._task = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _tick(self) -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0.001)
+            now = time.monotonic()
+            self.longest, last = max(self.longest, now - last), now
+
+
+async def soon(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def test_amirror_gives_what_mirror_gives(tmp_path: Path, dataset: Any) -> None:
+    """The graph and what was done are the same, whether it is cancelled half-way or not."""
+    path = append(tmp_path / "log.nq", *(f"{'+-'[n % 3 == 2]} {row(str(n % 7))}\n" for n in range(100)))
+    whole, expected = type(dataset)(), type(dataset)()
+    done = rdflive.mirror(expected, path)
+    entries = 0
+
+    def count(entry: Entry) -> None:
+        nonlocal entries
+        entries += 1
+
+    async def main() -> rdflive.Mirrored:
+        assert await rdflive.amirror(whole, path) == done
+        task = asyncio.create_task(rdflive.amirror(dataset, path, on_entry=count))
+        await soon(lambda: entries > 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await rdflive.amirror(dataset, path, on_entry=count)
+
+    assert asyncio.run(main()).cursor == done.cursor
+    assert entries == 100
+    assert objects(dataset) == objects(whole) == objects(expected)
+
+
+def test_the_event_loop_goes_on_while_the_store_is_locked(log: Path) -> None:
+    """Another thread holds the store's lock: the mirror waits, the loop does not."""
+    graph = rdflib.Dataset()
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with rdflive.batch(graph):
+            held.set()
+            free.wait(PATIENCE)
+
+    async def main() -> None:
+        thread = threading.Thread(target=hold)
+        thread.start()
+        await asyncio.to_thread(held.wait)
+        async with Ticking() as ticking:
+            task = asyncio.create_task(rdflive.amirror(graph, log))
+            await asyncio.sleep(0.5)
+            assert not task.done()
+        free.set()
+        assert (await task).entries == 2
+        assert ticking.longest < 0.3
+        thread.join()
+
+    asyncio.run(main())
+
+
+def test_cancelled_amirror_has_ended_when_it_is_left(log: Path) -> None:
+    """No thread is left, the feed is closed, and the cursor is in the graph."""
+    graph = rdflib.Dataset()
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await rdflive.amirror(graph, log, follow=3600)
+        append(log, f"+ {row('3')}\n")
+        assert (await rdflive.amirror(graph, log)).entries == 1
+
+    before = threading.active_count()
+    asyncio.run(main())
+    assert len(graph) == 3
+    until(lambda: threading.active_count() <= before)
+
+
+def test_cancelled_amirror_finishes_the_entry_that_is_being_applied(log: Path) -> None:
+    """The cancellation comes when the callback, which runs in the thread, has returned."""
+    graph, began, ended = rdflib.Dataset(), threading.Event(), threading.Event()
+
+    def applied(entry: Entry) -> None:
+        began.set()
+        time.sleep(0.3)
+        ended.set()
+
+    async def main() -> None:
+        task = asyncio.create_task(rdflive.amirror(graph, log, on_entry=applied))
+        await asyncio.to_thread(began.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+        assert len(graph) == 1
+
+    asyncio.run(main())
+    assert rdflive.mirror(graph, log).entries == 1
+
+
+def test_amirror_raises_what_is_wrong(log: Path) -> None:
+    """With the arguments, and with the feed."""
+    append(log, "+ nonsense\n")
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="dead_letters"):
+            await rdflive.amirror(rdflib.Graph(), log, on_bad="skip")
+        with pytest.raises(rdflive.FeedError, match="line 3"):
+            await rdflive.amirror(graph, log)
+
+    graph = rdflib.Dataset()
+    asyncio.run(main())
+    assert len(graph) == 2
+
+
+def test_callbacks_may_be_coroutine_functions(log: Path) -> None:
+    """They run in the loop, and the mirror goes on when they have returned."""
+    seen: list[tuple[int, str]] = []
+    graph = rdflib.Dataset()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def applied(entry: Entry) -> None:
+            assert asyncio.get_running_loop() is loop
+            await asyncio.sleep(0.01)
+            seen.append((len(graph), threading.current_thread().name))
+
+        async def replaced(snapshot: Snapshot) -> None:
+            seen.append((len(graph), threading.current_thread().name))
+
+        await rdflive.amirror(graph, log, snapshot=list, on_entry=applied, on_resync=replaced)
+
+    asyncio.run(main())
+    assert seen == [(number, threading.main_thread().name) for number in range(3)]
+
+
+def test_a_coroutine_that_is_under_way_is_cancelled_with_its_mirror(log: Path) -> None:
+    """So a full queue that nobody empties does not keep it; the entry that it was told of stays."""
+    graph = rdflib.Dataset()
+
+    async def main() -> None:
+        queue: asyncio.Queue[Entry] = asyncio.Queue(maxsize=1)
+        task = asyncio.create_task(rdflive.amirror(graph, log, on_entry=queue.put))
+        await soon(lambda: len(graph) == 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, PATIENCE)
+        assert queue.qsize() == 1
+
+    asyncio.run(main())
+    assert rdflive.mirror(graph, log).entries == 0
+
+
+def test_a_coroutine_that_raises_ends_its_mirror(log: Path) -> None:
+    """As a plain callback does."""
+
+    async def fail(entry: Entry) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        asyncio.run(rdflive.amirror(rdflib.Dataset(), log, on_entry=fail))
+
+
+def test_many_mirrors_are_awaited_together(tmp_path: Path) -> None:
+    """They take none of the threads that the event loop has for others."""
+    graphs = [rdflib.Dataset() for _ in range(60)]
+    log = append(tmp_path / "log.nq", f"+ {row('1')}\n")
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(rdflive.amirror(graph, log, follow=3600)) for graph in graphs]
+        await soon(lambda: all(len(graph) == 1 for graph in graphs))
+        assert await asyncio.wait_for(asyncio.to_thread(len, "free"), PATIENCE) == 4
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert all(task.cancelled() for task in tasks)
+
+    asyncio.run(main())
+
+
+def test_aendpoint_gives_what_endpoint_gives(server: Server) -> None:
+    """A feed, with the options checked, which amirror follows until it is cancelled."""
+    server.answer(rows([line(1)]))
+    graph = rdflib.Graph()
+
+    async def main() -> None:
+        with pytest.raises(TypeError, match="no option 'evry'"):
+            await rdflive.aendpoint(server.url, evry=1)
+        feed = await rdflive.aendpoint(server.url, queries=["SELECT * { ?s ?p ?o }"], every=0.01)
+        assert isinstance(feed, Feed)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(rdflive.amirror(graph, feed))
+            await soon(lambda: len(graph) == 1)
+            server.answer(rows([line(1), line(2)]))
+            await soon(lambda: len(graph) == 2)
+            task.cancel()
+
+    asyncio.run(main())
+    once = rdflive.endpoint(server.url, patterns=EVERYTHING, every=None)
+    assert rdflive.mirror(graph, once, background=True).wait(PATIENCE).entries == 0
+
+
+def test_a_loop_that_ends_ends_its_mirrors(log: Path) -> None:
+    """`asyncio.run` cancels what still runs, and returns when it has ended."""
+    graph = rdflib.Dataset()
+
+    async def main() -> None:
+        main.task = asyncio.create_task(rdflive.amirror(graph, log, follow=3600))  # type: ignore[attr-defined]
+        await soon(lambda: len(graph) == 2)
+
+    asyncio.run(main())
+    assert rdflive.mirror(graph, log).entries == 0
+
+
+def test_targets_are_not_held_when_all_has_ended(log: Path) -> None:
+    """The store is its own again."""
+    graph = rdflib.Dataset()
+    kind = type(graph.store)
+    rdflive.mirror(graph, log, background=True).wait(PATIENCE)
+    assert type(graph.store) is kind
+    assert len(list(GraphTarget(graph).quads())) == 2
