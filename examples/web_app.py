@@ -127,7 +127,7 @@ def delay(train: Annotated[str, Query(pattern=r"^\w+$")], minutes: int):
 @app.get("/late")
 def late():
     """List the trains that are late now."""
-    return [row.python().asdict() for row in app.state.late.answers()]
+    return app.state.late.answers().to_dicts()
 
 
 @app.get("/live")

@@ -19,12 +19,42 @@ RECONNECTING = ("client/test_reconnecting.py",)
 SHOWN = ("first_contact/test_shown.py",)
 PREFIXES = ("first_contact/test_prefixes.py",)
 COMMAND_LINE = ("first_contact/test_command_line.py",)
+WEB = ("first_contact/test_web.py",)
 BAD_INPUT = ("cli/test_watch_bad_input.py",)
 STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "a mounted application that was not started fails somewhere",
+        "rdflive/server/gate.py",
+        "if not self._service.is_running:",
+        "if False:",
+        WEB,
+    ),
+    Fault(
+        "a mounted application takes the place where it is mounted for a path of its own",
+        "rdflive/server/gate.py",
+        'return path.removeprefix(root) if path.startswith(f"{root}/") else path',
+        "return path",
+        WEB,
+    ),
+    Fault(
+        "an application that is run again shows the subscriptions of the run before",
+        "rdflive/server/metrics.py",
+        "self.registry.unregister(self._open)",
+        "pass",
+        WEB,
+    ),
+    Fault(
+        "leaving `async with` leaves the subscription open",
+        "rdflive/delivery/base.py",
+        "self.close()",
+        "pass",
+        WEB,
+        after="async def __aexit__(",
+    ),
     Fault(
         "the prefixes of the graph come before those of the query",
         "rdflive/syntax/prefixes.py",

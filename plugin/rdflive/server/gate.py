@@ -98,9 +98,9 @@ def _path(scope: Scope) -> str:
 
 def _not_running() -> Problem:
     log.error(
-        "a request came to the application of rdflive.server.make_app, whose lifespan does not run: no server "
-        "runs that of an application which it mounts, so run it in your own lifespan, by `async with "
-        "live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
+        "a request came to the application of rdflive.server.make_app, but its lifespan does not run: no "
+        "server runs that of an application which another one mounts; run it in your own lifespan, by `async "
+        "with live.router.lifespan_context(live): yield` (docs/server.md, In another server)"
     )
     return Problem(503, "this application has not been started; the log of its server says how that is done")
 

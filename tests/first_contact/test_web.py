@@ -1,0 +1,516 @@
+"""A web application: the example and its page, `make_app` in another server, and what each says where it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import Literal, Namespace
+
+import rdflive
+from support.pages import DOCS, blocks
+from support.shared import ROOT
+
+E = Namespace("http://example.org/railway/")
+SELECT = "SELECT ?train ?minutes { ?train <http://example.org/railway/delay> ?minutes }"
+PATIENCE = 30.0
+FORKS = pytest.mark.posix("the server forks")
+NEEDS_FASTAPI = "needs fastapi, which tox installs"
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait for what another thread or process does."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.01)
+    return found
+
+
+# the example
+
+
+class Running:
+    """A web application in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self.process = process
+        self._log = log
+        found = until(lambda: process.poll() is not None or re.search(r"127\.0\.0\.1:(\d+)", self.log))
+        assert isinstance(found, re.Match), self.log
+        self.port = int(found[1])
+
+    @property
+    def log(self) -> str:
+        """What it has printed."""
+        return self._log.read_text(encoding="utf-8")
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """Request something, and read the JSON of its answer."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            text = response.read().decode()
+        return json.loads(text) if "json" in response.headers["Content-Type"] else text
+
+    def delay(self, train: str, minutes: int) -> None:
+        """Say how late a train is."""
+        self.ask(f"/delay?train={train}&minutes={minutes}", "POST")
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> str:
+        """Send a signal as a terminal does, wait for the end, and give what was printed."""
+        self.process.send_signal(number)
+        self.process.wait(PATIENCE)
+        return self.log
+
+
+class Following:
+    """A client of a stream of events."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._connection.request("GET", "/live")
+        self._response: HTTPResponse = self._connection.getresponse()
+        assert self._response.headers["Content-Type"].startswith("text/event-stream")
+
+    def next(self) -> Any:
+        """Give the next event: which trains went, and which came, with their minutes; None at the end."""
+        line = self._response.readline().decode()
+        if not line:
+            self.leave()
+            return None
+        assert self._response.readline() == b"\n"
+        delta = json.loads(line.removeprefix("data: "))
+        return [
+            (sign, row["train"]["value"].removeprefix(str(E)), int(row["minutes"]["value"]))
+            for sign, rows in (("-", delta["removed"]), ("+", delta["added"]))
+            for row in rows
+        ]
+
+    def leave(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+@contextmanager
+def example(folder: Path) -> Iterator[Running]:
+    """Run the example as its users do."""
+    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+    log = folder / "log"
+    command = [sys.executable, "-W", "error", "-m", "uvicorn", "--port", "0", "--app-dir", "examples"]
+    with (
+        log.open("w") as out,
+        subprocess.Popen([*command, "web_app:app"], cwd=ROOT, stdout=out, stderr=out, text=True) as process,
+    ):
+        try:
+            yield Running(process, log)
+        finally:
+            process.kill()
+
+
+def test_the_page_shows_the_example() -> None:
+    """What a reader copies is what the tests run."""
+    shown = next(block.code for block in blocks(DOCS / "web.md") if block.language == "python")
+    assert shown == (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.posix("Windows has no SIGINT for one process")
+def test_the_example_answers_streams_to_its_clients_and_ends_at_ctrl_c(tmp_path: Path) -> None:
+    """Each post is one delta for each client; one leaves, one is connected at Ctrl-C; no traceback."""
+    with example(tmp_path) as served:
+        first, second = Following(served.port), Following(served.port)
+        assert first.next() == second.next() == []
+        served.delay("T101", 7)
+        served.delay("T101", 9)
+        served.delay("T102", 3)
+        assert served.ask("/late") == [{"train": str(E.T101), "minutes": 9}]
+        assert first.next() == second.next() == [("+", "T101", 7)]
+        assert first.next() == second.next() == [("-", "T101", 7), ("+", "T101", 9)]
+        second.leave()
+        served.delay("T102", 6)
+        assert first.next() == [("+", "T102", 6)]
+        assert "EventSource" in served.ask("/")
+        log = served.end()
+        assert first.next() is None
+        assert "T102 is 6 minutes late" in log
+        assert "Traceback" not in log
+        assert "Finished server process" in log
+        assert served.process.returncode in (0, -signal.SIGINT)
+
+
+@pytest.mark.posix("Windows has no SIGTERM for one process")
+def test_the_example_ends_at_sigterm_likewise(tmp_path: Path) -> None:
+    """As containers and service managers end it."""
+    with example(tmp_path) as served:
+        client = Following(served.port)
+        assert client.next() == []
+        assert "Traceback" not in served.end(signal.SIGTERM)
+        assert client.next() is None
+
+
+@pytest.fixture
+def web_app() -> Iterator[SimpleNamespace]:
+    """The names of the example, in this process."""
+    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+    names: dict[str, Any] = {"__name__": "web_app"}
+    exec(compile((ROOT / "examples" / "web_app.py").read_text(encoding="utf-8"), "web_app.py", "exec"), names)
+    yield SimpleNamespace(**names)
+
+
+def test_a_stream_that_is_left_closes_its_subscription(web_app: SimpleNamespace) -> None:
+    """Also when the client leaves while it waits; what the application has open itself goes on."""
+
+    async def program() -> None:
+        async with web_app.lifespan(web_app.app):
+            streams = web_app.app.state.streams
+            events = streams.follow(SELECT)
+            assert '"initial": true' in await anext(events)
+            (subscription,) = streams.open
+            waiting = asyncio.create_task(anext(events))
+            await asyncio.sleep(0.01)
+            waiting.cancel()  # as Starlette does when the client has gone
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert subscription.closed
+            assert not streams.open
+            assert not web_app.app.state.late.closed
+        assert web_app.app.state.late.closed
+
+    asyncio.run(program())
+
+
+def test_a_stream_that_begins_at_the_end_ends_at_once(web_app: SimpleNamespace) -> None:
+    """A client that comes between Ctrl-C and the end holds nothing up."""
+
+    async def program() -> None:
+        async with web_app.lifespan(web_app.app):
+            web_app.app.state.streams.end()
+            web_app.app.state.streams.end()
+            assert [event async for event in web_app.app.state.streams.follow(SELECT)] == []
+
+    asyncio.run(program())
+
+
+def test_the_example_leaves_the_signals_as_it_found_them(web_app: SimpleNamespace) -> None:
+    """And the server's handler is called as well."""
+    called: list[object] = []
+    before = signal.signal(signal.SIGINT, lambda *_: called.append("server"))
+    try:
+
+        async def program() -> None:
+            with web_app.on_signals(lambda: called.append("streams")):
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(0.01)
+
+        server = signal.getsignal(signal.SIGINT)
+        asyncio.run(program())
+        assert called == ["server", "streams"]
+        assert signal.getsignal(signal.SIGINT) is server
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_example_refuses_a_name_that_is_no_name(tmp_path: Path) -> None:
+    """What users send does not become an IRI as it is."""
+    with example(tmp_path) as served, pytest.raises(urllib.error.HTTPError, match="422"):
+        served.delay("%3Ex%20", 7)
+
+
+# its page
+
+
+def snippet(words: str) -> dict[str, Any]:
+    """Run the snippet of the page that has some words, and give its names."""
+    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+    (code,) = (b.code for b in blocks(DOCS / "web.md") if b.language == "python" and words in b.code)
+    names: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(code, "web.md", "exec"), names)
+    return names
+
+
+def minutes(event: str) -> list[tuple[str, str]]:
+    delta = json.loads(event.removeprefix("data: "))
+    signs = (("-", delta["removed"]), ("+", delta["added"]))
+    return [(sign, row["minutes"]["value"]) for sign, rows in signs for row in rows]
+
+
+def test_clients_of_one_query_share_a_subscription() -> None:
+    """Each is told the answer, then each change once, whenever it comes; at the end each stream ends."""
+    page = snippet("def share")
+    graph, follow, queues = page["graph"], page["follow"], page["queues"]
+
+    def late(amount: int) -> None:
+        with rdflive.batch(graph):
+            graph.set((E.T1, rdflib.URIRef("urn:delay"), Literal(amount)))
+
+    async def program() -> None:
+        async with rdflive.subscribe(graph, page["LATE"], page["share"]):
+            late(7)
+            clients = [follow(), follow()]
+            assert [minutes(await anext(client)) for client in clients] == [[("+", "7")]] * 2
+            await asyncio.sleep(0.01)  # the callback is told of 7 after the clients have come
+            late(8)
+            assert [minutes(await anext(client)) for client in clients] == [[("-", "7"), ("+", "8")]] * 2
+            await clients.pop().aclose()
+            assert len(queues) == 1
+            waiting = asyncio.create_task(anext(clients[0], None))
+            await asyncio.sleep(0.01)
+            page["end"]()
+            assert await waiting is None
+
+    asyncio.run(program())
+
+
+def test_a_client_that_takes_nothing_is_let_go() -> None:
+    """Its queue does not grow without bounds, and its stream ends."""
+    page = snippet("def share")
+    graph = page["graph"]
+
+    async def program() -> None:
+        async with rdflive.subscribe(graph, page["LATE"], page["share"]):
+            await asyncio.sleep(0.01)  # the callback is told the answer
+            client = page["follow"]()
+            await anext(client)
+            for amount in range(6, 1100):
+                graph.add((E.T1, rdflib.URIRef("urn:delay"), Literal(amount)))
+                await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0.001)
+            assert not page["queues"]
+            assert len([event async for event in client]) == 1000
+
+    asyncio.run(program())
+
+
+def test_a_websocket_tells_the_same() -> None:
+    """And its subscription closes when the client leaves."""
+    import uvicorn
+    from websockets.sync.client import connect
+
+    page = snippet("socket: WebSocket")
+    server = uvicorn.Server(uvicorn.Config(page["app"], port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with connect(f"ws://127.0.0.1:{port}/live") as socket:
+            assert json.loads(socket.recv(PATIENCE))["initial"]
+            page["graph"].add((E.T1, rdflib.URIRef("urn:delay"), Literal(7)))
+            assert json.loads(socket.recv(PATIENCE))["added"][0]["o"]["value"] == "7"
+            (opened,) = (s for s in gc.get_objects() if type(s) is rdflive.Subscription and not s.closed)
+        until(lambda: opened.closed)
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_a_user_is_told_what_the_data_do_not_hold_and_what_is_refused() -> None:
+    """`explain().notes` come with the rows, and errors are those of the request."""
+    page = snippet('@app.get("/ask")')
+    assert page["ask"]("SELECT ?x { ?x :delay 7 }") == {
+        "rows": [{"x": "http://example.org/T101"}],
+        "notes": (),
+    }
+    with pytest.raises(page["HTTPException"], match="SERVICE") as refused:
+        page["ask"]("ASK { SERVICE <http://e/> { ?s ?p ?o } }")
+    assert refused.value.status_code == 400
+
+
+def test_set_is_two_commits_and_in_a_batch_one() -> None:
+    """The removal, and the addition."""
+    graph = rdflib.Graph()
+    graph.add((E.T1, E.delay, Literal(1)))
+    with rdflive.subscribe(graph, SELECT, initial=False) as late:
+        graph.set((E.T1, E.delay, Literal(2)))
+        assert [len(late.next(timeout=0).removed), len(late.next(timeout=0).added)] == [1, 1]
+        with rdflive.batch(graph):
+            graph.set((E.T1, E.delay, Literal(3)))
+        delta = late.next(timeout=0)
+        assert [len(delta.removed), len(delta.added)] == [1, 1]
+
+
+def test_what_other_tasks_write_joins_a_batch_that_awaits() -> None:
+    """Why nobody should await there."""
+    graph = rdflib.Graph()
+
+    async def write() -> None:
+        graph.add((E.T2, E.delay, Literal(2)))
+
+    async def program() -> None:
+        with rdflive.subscribe(graph, SELECT, initial=False) as late:
+            with rdflive.batch(graph):
+                graph.add((E.T1, E.delay, Literal(1)))
+                await asyncio.create_task(write())
+            assert len(late.next(timeout=0).added) == 2
+
+    asyncio.run(program())
+
+
+def test_a_subscription_lives_until_it_is_closed() -> None:
+    """Also when nobody holds it."""
+    graph, told = rdflib.Graph(), []
+    rdflive.subscribe(graph, SELECT, told.append, initial=False)
+    gc.collect()
+    graph.add((E.T1, E.delay, Literal(1)))
+    assert len(told) == 1
+
+
+def test_async_with_closes_a_subscription() -> None:
+    """Likewise when the block raises."""
+    graph = rdflib.Graph()
+
+    async def program() -> rdflive.Subscription:
+        async with rdflive.subscribe(graph, SELECT) as late:
+            async for delta in late:
+                assert delta.initial
+                break
+        assert late.closed
+        with pytest.raises(KeyError):
+            async with rdflive.subscribe(graph, SELECT) as late:
+                raise KeyError
+        return late
+
+    assert asyncio.run(program()).closed
+
+
+# make_app in another server
+
+
+async def request(app: Any, path: str, *, kind: str = "http", host: str = "localhost") -> tuple[int, bytes]:
+    """Ask an application as a server does; gives the status and the body."""
+    told: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request" if kind == "http" else "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    scope = {"type": kind, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"scheme": "http" if kind == "http" else "ws", "headers": [(b"host", host.encode())]}
+    await app({**scope, "extensions": {"websocket.http.response": {}}, "http_version": "1.1"}, receive, send)
+    return told[0]["status"], b"".join(message.get("body", b"") for message in told)
+
+
+@FORKS
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_an_application_whose_lifespan_was_not_run_says_so(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every request is answered 503, and the log names what to write."""
+    from starlette.applications import Starlette
+
+    from rdflive.server import make_app
+
+    app = Starlette()
+    app.mount("/sparql", make_app(rdflib.Dataset()))
+    for path in ("/sparql/subscribe",) if kind == "websocket" else ("/sparql/health", "/sparql/query"):
+        status, body = asyncio.run(request(app, path, kind=kind))
+        assert status == 503
+        assert json.loads(body)["detail"].startswith("this application has not been started")
+        assert "async with live.router.lifespan_context(live): yield" in caplog.text
+        caplog.clear()
+
+
+@FORKS
+def test_the_recipe_serves_what_is_mounted(caplog: pytest.LogCaptureFixture) -> None:
+    """Twice, as the tests of a program do; then its requests are refused again."""
+    pytest.importorskip("fastapi", reason=NEEDS_FASTAPI)
+    (code,) = (b.code for b in blocks(DOCS / "server.md") if "lifespan_context" in b.code)
+    names: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(code, "server.md", "exec"), names)
+    app = names["app"]
+
+    async def program() -> None:
+        async with app.router.lifespan_context(app):
+            assert await request(app, "/sparql/health") == (200, b'{"status":"ok"}')
+            status, metrics = await request(app, "/sparql/metrics")
+            assert status == 200
+            assert b'rdflive_requests_total{path="/health",status="200"}' in metrics
+            assert metrics.count(b"\nrdflive_subscriptions 0") == 1
+            status, page = await request(app, "/sparql/")
+            assert status == 200
+            assert b"<html" in page
+
+    for _ in range(2):
+        asyncio.run(program())
+    assert not caplog.records
+    assert asyncio.run(request(app, "/sparql/health"))[0] == 503
+
+
+@FORKS
+def test_a_mounted_server_asks_for_tokens_where_it_is_mounted() -> None:
+    """`/health` needs none there either, and no other path passes for it."""
+    from starlette.applications import Starlette
+
+    from rdflive.server import Client, make_app
+    from rdflive.server.access import digest
+
+    live = make_app(rdflib.Dataset(), tokens={digest("t" * 16): Client("me", frozenset({"read"}))})
+    app = Starlette()
+    app.mount("/sparql", live)
+    app.mount("/health", live)
+
+    async def program() -> list[int]:
+        async with live.router.lifespan_context(live):
+            paths = (
+                "/sparql/health",
+                "/sparql/query",
+                "/sparql/sparql/health",
+                "/health/query",
+                "/health/health",
+            )
+            return [(await request(app, path))[0] for path in paths]
+
+    assert asyncio.run(program()) == [200, 401, 401, 401, 200]
+
+
+@pytest.mark.parametrize("given", [rdflib.Graph(), "trains.ttl", None], ids=repr)
+def test_make_app_refuses_what_is_no_dataset(given: Any) -> None:
+    """At once, and not when it starts."""
+    from rdflive.server import make_app
+
+    with pytest.raises(TypeError) as refused:
+        make_app(given)
+    assert str(refused.value) == f"dataset must be an rdflib.Dataset, got {type(given).__name__}"
+
+
+@pytest.mark.parametrize("missing", ["starlette", "prometheus_client", "re2"])
+@pytest.mark.parametrize("module", ["rdflive.server", "rdflive.server.app"])
+def test_importing_the_server_without_its_extra_names_the_command(missing: str, module: str) -> None:
+    """As an ImportError, which programs that do without it expect, and an error of rdflive."""
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+import rdflive
+try:
+    import {module}
+except ImportError as error:
+    assert isinstance(error, rdflive.MissingExtraError), error
+    assert isinstance(error, rdflive.RdfliveError)
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    if missing == "re2":  # a query needs it first
+        assert not done.stdout or "rdflive.server needs re2: " in done.stdout
+    else:
+        assert re.match(rf"rdflive\.server needs {missing}.*: .*pip install .*server", done.stdout)
