@@ -193,7 +193,8 @@ class RemoteSubscription(BaseSubscription):
         # taken before the thread follows, which changes the answer from then on
         first = self._answer.whole() if self._initial else None
         if self._callback is None:
-            self._since, self._queue = self._answer.sequence, Mailbox()
+            self._queue = Mailbox()
+            self._followers = ((self._queue, self._answer.sequence),)
             if first is not None:
                 self._delivered += 1
                 self._queue.put(first)
@@ -232,8 +233,9 @@ class RemoteSubscription(BaseSubscription):
         if made is not None:
             made.take(delta)
         # an iterator opened since began with an answer that has this delta in it
-        for mailbox in self._mailboxes(delta.sequence):
-            mailbox.put(delta)
+        for mailbox, since in self._followers:
+            if delta.sequence > since:
+                mailbox.put(delta)
         if self._callback is not None and not self._is_closed:
             self._hand(self._callback, delta)
 

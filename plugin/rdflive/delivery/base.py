@@ -54,12 +54,10 @@ class BaseSubscription(ABC):
         self._elsewhere = None if elsewhere is None else Relay(self, self._calling, callback, elsewhere)
         self._queue: Mailbox | None = None
         """What waits for the iterators, from the first on; without a callback, from the beginning."""
-        self._since = 0
-        """The number of the last commit that the queue does not need."""
         self._own: Source | None = None
         """What `next` takes from."""
-        self._displayed: tuple[Mailbox | None, int] = None, 0
-        """What waits for the display, with the number of the last commit that it does not need."""
+        self._followers: tuple[tuple[Mailbox, int], ...] = ()
+        """The queue, and what waits for the display, each with the last commit that it does not need."""
 
     @property
     def query(self) -> str:
@@ -92,7 +90,8 @@ class BaseSubscription(ABC):
             return
         mailbox = Mailbox(limit=0)
         with self._reading():
-            self._displayed = mailbox, self._now()
+            queue = [each for each in self._followers if each[0] is self._queue]
+            self._followers = (*queue, (mailbox, self._now()))
         display = Display(shower, mailbox, self._html)
         self._display, former = display, self._display
         if former is not None:
@@ -256,7 +255,7 @@ class BaseSubscription(ABC):
                 if whole is not None:
                     queue.put(whole)
                 # the deltas of commits up to `now`, which may still be on their way, are in `whole`
-                self._since, self._queue = now, queue
+                self._queue, self._followers = queue, (*self._followers, (queue, now))
             return self._queue
 
     def _own_source(self) -> Source:
@@ -265,17 +264,11 @@ class BaseSubscription(ABC):
             own = self._own = self._open_source()[0]
         return own
 
-    def _mailboxes(self, sequence: int) -> list[Mailbox]:
-        """List the mailboxes that need the delta of a commit, for they began before it."""
-        followed = (self._queue, self._since), self._displayed
-        return [mailbox for mailbox, since in followed if mailbox is not None and sequence > since]
-
     def _end_delivery(self) -> None:
         if self._elsewhere is not None:
             self._elsewhere.close()
-        for mailbox in (self._queue, self._displayed[0]):
-            if mailbox is not None:
-                mailbox.close()
+        for mailbox, _ in self._followers:
+            mailbox.close()
 
     def _ended(self) -> ClosedError:
         error = self._closed_error()

@@ -100,7 +100,8 @@ class Subscription(BaseSubscription):
                 self._elsewhere.inbox = self._outbox.consumer()
         elif callback is None:
             # it needs every delta: the number of the first may be 0
-            self._since, self._queue = -1, Mailbox()
+            self._queue = Mailbox()
+            self._followers = ((self._queue, -1),)
         self._taken: Delta | None = None
         """The last delta that the callback was called with; a repeated step must not call it again."""
         self._closed = False
@@ -273,7 +274,9 @@ class Subscription(BaseSubscription):
         if self._made is not None:
             steps.append(partial(self._made.take, delta))
         # `resync` gives an initial delta without a new commit
-        steps += (partial(mailbox.put, delta) for mailbox in self._mailboxes(delta.sequence + delta.initial))
+        for mailbox, since in self._followers:
+            if delta.sequence + delta.initial > since:
+                steps.append(partial(mailbox.put, delta))
         if self._outbox is not None:
             steps.append(partial(self._outbox_put, self._outbox, delta))
         elif self._elsewhere is not None:

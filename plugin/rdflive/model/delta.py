@@ -43,15 +43,15 @@ class Delta:
         "first_sequence", "initial", "sequence", "time",
     )  # fmt: skip
 
-    _added: Rows[Solution] | None
-    """The rows once they have been asked for."""
+    _added: Rows[Solution]
+    """The rows; set when they are asked for."""
     _changed: dict[Terms, Terms]
     """By each row that went and is paired, the row that came in its place; set when it is asked for."""
     _ends: Mapping[Terms, Any]
     _expired: Mapping[Terms, int]
     _header: Header
     _origins: Mapping[Terms, Origin]
-    _removed: Rows[Solution] | None
+    _removed: Rows[Solution]
     _weights: Mapping[Terms, int]
     first_sequence: int
     initial: bool
@@ -79,8 +79,6 @@ class Delta:
         fill(self, "_weights", weights)
         fill(self, "_expired", expired or _NOTHING)
         fill(self, "_ends", ends or _NOTHING)
-        fill(self, "_added", None)
-        fill(self, "_removed", None)
         fill(self, "time", time)
         fill(self, "sequence", sequence)
         fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
@@ -107,7 +105,7 @@ class Delta:
 
         With `key=` those that are not in `changed`.
         """
-        rows = self._added
+        rows: Rows[Solution] | None = getattr(self, "_added", None)
         if rows is None:
             rows = self._repeat(1)
             object.__setattr__(self, "_added", rows)
@@ -119,7 +117,7 @@ class Delta:
 
         With `key=` those that are not in `changed`.
         """
-        rows = self._removed
+        rows: Rows[Solution] | None = getattr(self, "_removed", None)
         if rows is None:
             rows = self._repeat(-1)
             object.__setattr__(self, "_removed", rows)
