@@ -265,8 +265,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a new iterator gets what its first delta has already",
         "rdflive/delivery/subscription.py",
-        "if self._queue is not None and delta.sequence + delta.initial > self._since:",
-        "if self._queue is not None and delta.sequence >= self._since:",
+        "if delta.sequence + delta.initial > since:",
+        "if delta.sequence >= since:",
         SUBSCRIPTION,
     ),
     Fault(

@@ -198,7 +198,7 @@ def test_a_recording_names_itself_where_plugins_are_listed(tmp_path: Path) -> No
     """Errors that list the plugins that were asked name a recording by its log."""
     with ChangeLog(rdflib.Graph(), tmp_path / "log.rdfp") as log:
         with pytest.raises(RdfliveError, match=re.escape(f"({log.path})")) as caught:
-            rdflive.subscribe(object(), "ASK { ?s ?p ?o }")
+            rdflive.subscribe(rdflib.Graph(rdflib.store.Store()), "ASK { ?s ?p ?o }")
         assert not re.search(r"\d{9}", str(caught.value).replace(log.path, ""))
 
 

@@ -212,7 +212,8 @@ class World:
         return open_subscription(
             self.live[0].graph, make_plan(parse_query(text), "auto"), windows=windows, callback=callback,
             initial=True, name=None, resume=None, on_error=on_error,
-            regime=None if entailing is None else entailing.regime, provenance=False, budget=None,
+            regime=None if entailing is None else entailing.regime, provenance=False, init_ns=None,
+            budget=None,
         )  # fmt: skip
 
     def _view(self, sources: Any, every: bool, entailing: Entailing | None) -> View:

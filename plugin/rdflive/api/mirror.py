@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, BinaryIO, Final, Literal, TypeAlias, Unpack, cast, overload
 
@@ -125,23 +125,22 @@ def mirror(
     >>> mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads").changes, len(graph)
     (1, 1)
     """
-    with ExitStack() as stack:
-        run = stack.enter_context(
-            opened(
-                graph, source, format,
-                name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
-                on_entry=on_entry, on_resync=on_resync,
-            )
-        )  # fmt: skip
-        if not background:
+    opening = opened(
+        graph, source, format,
+        name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
+        on_entry=on_entry, on_resync=on_resync,
+    )  # fmt: skip
+    # no ExitStack: after an error its frame is in a circle of references, which keeps the store hooked
+    if not background:
+        with opening as run:
             return run.run(cursor)
-        held = stack.pop_all()
-        try:
-            return BackgroundMirror(_handed_on(run, held), cursor)
-        except BaseException:  # no thread could be begun; or Ctrl-C came when it had, and it ends
-            with run.step:
-                held.close()
-            raise
+    run = opening.__enter__()
+    try:
+        return BackgroundMirror(_handed_on(run, opening), cursor)
+    except BaseException:  # no thread could be begun; or Ctrl-C came when it had, and it ends
+        with run.step:
+            opening.__exit__(None, None, None)
+        raise
 
 
 @contextmanager
@@ -179,10 +178,12 @@ def opened(
 
 
 @contextmanager
-def _handed_on(run: MirrorRun, opened: ExitStack) -> Iterator[MirrorRun]:
+def _handed_on(run: MirrorRun, opened: AbstractContextManager[MirrorRun]) -> Iterator[MirrorRun]:
     """Leave in one thread what was entered in another."""
-    with opened:
+    try:
         yield run
+    finally:
+        opened.__exit__(None, None, None)
 
 
 def endpoint(
