@@ -25,7 +25,9 @@ __all__ = ["BaseSubscription", "Callback"]
 
 _TITLE: Final = 60
 """Characters of the query that stand for a subscription without a name."""
-_PROLOGUE: Final = re.compile(r"(?:\s*(?:PREFIX\s+\S*:|BASE)\s*<[^<>]*>)*\s*", re.IGNORECASE)
+_PROLOGUE: Final = re.compile(
+    r"(?:\s*(?:#[^\n]*(?=\n)|(?:PREFIX\s+\S*:|BASE)\s*<[^<>]*>))*\s*", re.IGNORECASE
+)
 
 
 class BaseSubscription(ABC):

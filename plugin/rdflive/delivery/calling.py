@@ -92,8 +92,8 @@ def check_callback(callback: object, on_error: object) -> None:
     """Raise TypeError or ValueError for arguments that cannot be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {callback!r}")
-    if inspect.isasyncgenfunction(callback):
-        raise TypeError(f"callback must not be an async generator, which nobody would iterate: {callback!r}")
+    if inspect.isasyncgenfunction(callback) or inspect.isgeneratorfunction(callback):
+        raise TypeError(f"callback must not be a generator, which nobody would iterate: {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
     if is_async(on_error):

@@ -35,9 +35,9 @@ class Source(Protocol):
 class Mailbox:
     """The deltas that nobody has taken yet, in order: one per commit, up to a number of rows.
 
-    What comes when so many rows wait is added to the newest delta. So a slow consumer loses nothing, and what
-    waits is never more than these rows, the answer before and the answer after. With `limit=0` all that waits
-    is one delta.
+    What comes when so many rows wait, besides those of the oldest delta, is added to the newest. So a slow
+    consumer loses nothing, and what waits is never more than these rows, the answer before, the answer after,
+    and one delta. With `limit=0` all that waits is one delta.
     """
 
     def __init__(self, limit: int = QUEUED_ROWS) -> None:
@@ -62,7 +62,9 @@ class Mailbox:
         return bool(self._waiting)
 
     def put(self, delta: Delta) -> None:
-        """Queue a delta; an initial one replaces what waits. Putting the same delta again does nothing."""
+        """Queue a delta; one with a whole answer replaces what waits, but for reports of windows, each of which
+        is told. Putting the same delta again does nothing.
+        """
         with self._lock:
             if self._stopped:
                 return
@@ -92,6 +94,10 @@ class Mailbox:
 
     def wait(self, timeout: float | None = None, *, is_over: Callable[[], bool] = lambda: False) -> None:
         """Wait for a delta, the end, or a `wake` that finds `is_over`; `TimeoutError` after `timeout` s."""
+        if timeout is not None:
+            if isinstance(timeout, str) or timeout != timeout:
+                raise TypeError(f"timeout must be a number of seconds or None, got {timeout!r}")
+            timeout = min(timeout, threading.TIMEOUT_MAX)
         with self._lock:
             if not self._changed.wait_for(lambda: self.waits or self._closed or is_over(), timeout):
                 raise TimeoutError(f"no delta within {timeout} s")
@@ -124,15 +130,18 @@ class Mailbox:
     def _add(self, delta: Delta) -> None:
         waiting, size = self._waiting, len(delta._weights)
         newest = next(reversed(waiting), 0)
-        if delta.initial:
-            self._waiting, self._last, self._rows = {newest + 1: delta}, delta, size
-        elif not waiting or self._rows + size <= self._limit:
-            if delta:
-                rows = self._rows + size if waiting else size
+        # with a limit of 0 nothing waits beside the oldest; those rows are taken next, so they count for none
+        is_apart = not waiting or self._rows < self._limit
+        if delta.initial and not (is_apart and delta.time is not None):
+            self._waiting, self._last, self._rows = {newest + 1: delta}, delta, 0
+        elif is_apart:
+            if delta or delta.initial:
+                rows = self._rows + size if waiting else 0
                 waiting[newest + 1], self._last, self._rows = delta, delta, rows
         else:
             merged = waiting[newest] + delta
-            rows = self._rows - len(waiting[newest]._weights) + len(merged._weights)
+            is_oldest = len(waiting) == 1
+            rows = 0 if is_oldest else self._rows - len(waiting[newest]._weights) + len(merged._weights)
             # what cancels out is not told; an empty initial delta is, as it replaces the answer
             if merged or merged.initial:
                 waiting[newest], self._last, self._rows = merged, delta, rows
@@ -145,8 +154,10 @@ class Mailbox:
         if oldest is None:
             return None
         delta = self._waiting[oldest]
-        self._rows -= len(delta._weights)
         del self._waiting[oldest]
+        # the next one is the oldest then, and counts no more
+        following = next(iter(self._waiting), None)
+        self._rows -= 0 if following is None else len(self._waiting[following]._weights)
         return delta
 
     def _notify(self) -> None:

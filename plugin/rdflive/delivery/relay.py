@@ -48,7 +48,10 @@ def elsewhere(
             f"executor must run functions in this process, as a concurrent.futures.ThreadPoolExecutor does, "
             f"got {executor!r}"
         )
-    seconds = 0.0 if throttle is None else to_duration(throttle) / SECOND
+    try:
+        seconds = 0.0 if throttle is None else to_duration(throttle) / SECOND
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"throttle: {error}") from None
     if seconds > threading.TIMEOUT_MAX:
         raise ValueError(f"throttle must be {threading.TIMEOUT_MAX:.0f} seconds or less, got {throttle!r}")
     if callback is None:
@@ -147,7 +150,12 @@ class Relay:
             timer = threading.Timer(self._place.throttle, self._send, [ticket])
             timer.daemon = True
             self._timer = timer
-            timer.start()
+            try:
+                timer.start()
+            except RuntimeError as error:  # no thread can be begun now; the next delta tries again
+                self._withdraw(ticket)
+                self._calling.failed(error)
+                return
         else:
             self._send(ticket)
         with self._lock:
@@ -190,7 +198,15 @@ class Relay:
     def _start_task(self, loop: asyncio.AbstractEventLoop, ticket: object) -> None:
         self._task = loop.create_task(self._work_async(ticket))
         # a task that is cancelled before it begins runs nothing of it
-        self._task.add_done_callback(lambda _: self._withdraw(ticket))
+        self._task.add_done_callback(lambda _: self._end_task(ticket))
+
+    def _end_task(self, ticket: object) -> None:
+        if self._ticket is ticket:
+            self._withdraw(ticket)
+            why = (
+                "was cancelled before it began, as by the end of its event loop; what it was to be told waits"
+            )
+            self._calling.failed(RdfliveError(f"{self._named} {why} for the next delta"))
 
     def _work(self, ticket: object) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice, repeat
 from typing import Any, Final, Literal, NamedTuple
@@ -173,7 +173,7 @@ class Delta:
 
     def weights(self) -> dict[Solution, int]:
         """Give each solution its net weight: positive where it appeared, negative where it went."""
-        return {self._solution(terms): w for terms, w in self._weights.items()}
+        return _summed((self._solution(terms), weight) for terms, weight in self._weights.items())
 
     def _solution(self, terms: Terms) -> Solution:
         solution: Solution = self._header.solution(terms, self._origins.get(terms), self._ends.get(terms))
@@ -217,6 +217,9 @@ class Delta:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a delta is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a delta is immutable: cannot delete {name!r}")
 
     def __bool__(self) -> bool:
         return bool(self._weights)
@@ -341,22 +344,28 @@ class Delta:
         # in the user's terms and without `convert`, so that reading a pickle needs nothing of the store
         convert = self._header.convert or (lambda term: term)
 
-        def shown(by_terms: Mapping[Terms, Any]) -> dict[Terms, Any]:
-            return {
-                tuple(None if term is None else convert(term) for term in terms): value
-                for terms, value in by_terms.items()
-            }
+        def shown(by_terms: Mapping[Terms, Any]) -> Iterator[tuple[Terms, Any]]:
+            for terms, value in by_terms.items():
+                yield tuple(None if term is None else convert(term) for term in terms), value
 
         named = {
             "sequence": self.sequence,
             "first_sequence": self.first_sequence,
             "initial": self.initial,
-            "origins": shown(self._origins),
-            "expired": shown(self._expired),
-            "ends": shown(self._ends),
+            "origins": dict(shown(self._origins)),
+            "expired": _summed(shown(self._expired)),
+            "ends": dict(shown(self._ends)),
             "time": self.time,
         }
-        return _rebuild, (self._header.plain, shown(self._weights), named)
+        return _rebuild, (self._header.plain, _summed(shown(self._weights)), named)
+
+
+def _summed(weights: Iterable[tuple[Any, int]]) -> dict[Any, int]:
+    """Add up weights: two terms of a store may be one in the user's library, as 0A and 0a of hexBinary are."""
+    total: dict[Any, int] = {}
+    for row, weight in weights:
+        total[row] = total.get(row, 0) + weight
+    return {row: weight for row, weight in total.items() if weight}
 
 
 def _rebuild(header: Header, weights: Mapping[Terms, int], named: Mapping[str, Any]) -> Delta:

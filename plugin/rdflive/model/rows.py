@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 from rdflive.model.frames import Framed
 from rdflive.model.python_values import python_value
 from rdflive.model.solution import Header, Origin, Terms
+from rdflive.model.tables import SHOWN
 
 __all__ = ["Rows"]
 
@@ -114,7 +115,9 @@ class Rows(Framed, Generic[Row]):
         return hash(tuple(self._all()))
 
     def __repr__(self) -> str:
-        return repr(tuple(self._all()))
+        if len(self) <= SHOWN:
+            return repr(tuple(self._all()))
+        return f"{repr(tuple(self[:SHOWN]))[:-1]}, … and {len(self) - SHOWN:,} more)"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         # where prefixes are looked up, and what converts, cannot be pickled

@@ -25,6 +25,7 @@ def rdflive_batch(store: Any, batch: Batch) -> None:
 def rdflive_delta(subscription: Any, delta: Delta) -> None:
     """Print the size of a delta to standard error."""
     kind = "initial delta" if delta.initial else "delta"
+    delta = delta.unpaired
     print(
         f"rdflive: commit {delta.sequence}: {kind} +{len(delta.added)} -{len(delta.removed)} "
         f"for {subscription!r}",
