@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import rdflib
-from rdflib import Literal, Namespace
+from rdflib import Literal, Namespace, URIRef
 
 import rdflive
 from rdflive.delivery.mailbox import QUEUED_ROWS
@@ -85,16 +85,32 @@ def test_beside_a_callback_deltas_wait_from_the_first_iterator_on(graph: rdflib.
 
 
 def test_deltas_are_one_per_commit_until_so_many_rows_wait(graph: rdflib.Graph) -> None:
-    """What comes then is in one delta, and nothing is lost."""
-    sub = rdflive.subscribe(graph, QUERY, initial=False)
+    """What comes then is in one delta, and nothing is lost; the delta that is taken next does not count."""
+    late(graph, *(f"First{number}" for number in range(QUEUED_ROWS + 1)))
+    sub = rdflive.subscribe(graph, QUERY)
     late(graph, "IC1")
     with rdflive.batch(graph):
-        late(graph, *(f"R{number}" for number in range(QUEUED_ROWS - 1)))
+        late(graph, *(f"R{number}" for number in range(QUEUED_ROWS)))
     late(graph, "IC2", "IC3")
-    sizes = [(len(d.added), d.first_sequence, d.sequence) for d in (sub.next(0), sub.next(0))]
-    assert sizes == [(1, 1, 1), (QUEUED_ROWS + 1, 2, 4)]
+    found = [sub.next(0) for _ in range(3)]
+    sizes = [(len(d.added), d.sequence - d.first_sequence) for d in found]
+    assert sizes == [(QUEUED_ROWS + 1, 0), (1, 0), (QUEUED_ROWS + 2, 2)]
     late(graph, "IC4", "IC5")
     assert [names(sub.next(0)), names(sub.next(0))] == ["IC4", "IC5"]
+
+
+def test_each_report_of_a_window_waits() -> None:
+    """With RSTREAM each is a whole answer, and none replaces another."""
+    stream = rdflive.Stream()
+    told: list[int] = []
+    query = "SELECT ?s { ?s <urn:p> ?o }"
+    options: dict[str, Any] = {"window": rdflive.Tumbling(10), "output": "rstream"}
+    rdflive.subscribe(stream, query, lambda delta: told.append(delta.sequence), **options)
+    sub = rdflive.subscribe(stream, query, **options)
+    for number in range(1, 5):
+        stream.add((URIRef(f"urn:{number}"), URIRef("urn:p"), Literal(number)), at=number * 10)
+    assert len(told) == 3
+    assert [sub.next(0).sequence for _ in told] == told
 
 
 def test_the_whole_answer_replaces_what_waits(graph: rdflib.Graph) -> None:
@@ -291,7 +307,7 @@ def test_a_coroutine_that_nobody_would_await_is_told(graph: rdflib.Graph) -> Non
     async def failed(sub: object, error: Exception) -> None:
         pass
 
-    with pytest.raises(TypeError, match="async generator"):
+    with pytest.raises(TypeError, match="must not be a generator"):
         rdflive.subscribe(graph, QUERY, shown)
     with pytest.raises(TypeError, match="on_error must be a plain function"):
         rdflive.subscribe(graph, QUERY, print, on_error=failed)  # type: ignore[arg-type]  # what is refused
@@ -572,3 +588,43 @@ def test_an_async_callback_needs_no_executor(graph: rdflib.Graph) -> None:
     """Both at once would be two places."""
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="runs in the event loop"):
         rdflive.subscribe(graph, QUERY, Board(), executor=pool)
+
+
+def test_a_generator_is_no_callback(graph: rdflib.Graph) -> None:
+    """Calling it would run nothing of it."""
+
+    def callback(delta: rdflive.Delta) -> Iterator[None]:
+        yield
+
+    with pytest.raises(TypeError, match="callback must not be a generator, which nobody would iterate"):
+        rdflive.subscribe(graph, QUERY, callback)
+
+
+@pytest.mark.parametrize("timeout", ["1s", float("nan")])
+def test_a_timeout_is_a_number(graph: rdflib.Graph, timeout: Any) -> None:
+    """Or None; one that is longer than threads can wait is as long as that."""
+    sub = rdflive.subscribe(graph, QUERY)
+    assert sub.next(timeout=float("inf")).initial
+    with pytest.raises(TypeError, match="timeout must be a number of seconds or None, got"):
+        sub.next(timeout=timeout)
+    with pytest.raises(ValueError, match="throttle: 'quick' is no duration"):
+        rdflive.subscribe(graph, QUERY, print, throttle="quick")
+
+
+def test_a_callback_that_is_cancelled_before_it_begins_is_told_of(graph: rdflib.Graph) -> None:
+    """As when the loop ends: `on_error` hears of it."""
+    errors: list[Exception] = []
+
+    async def callback(delta: rdflive.Delta) -> None:
+        raise AssertionError
+
+    async def program() -> None:
+        loop = asyncio.get_running_loop()
+        rdflive.subscribe(graph, QUERY, callback, on_error=lambda _, error: errors.append(error))
+        # behind what makes the task, and before it begins
+        loop.call_soon(lambda: [t.cancel() for t in asyncio.all_tasks(loop) if t is not main])
+        main = asyncio.current_task()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(program())
+    assert ["was cancelled before it began" in str(error) for error in errors] == [True]
