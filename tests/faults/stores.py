@@ -185,9 +185,16 @@ FAULTS: tuple[Fault, ...] = (
         SUBSCRIPTION,
     ),
     Fault(
+        "a report of a window replaces those that wait",
+        "rdflive/delivery/mailbox.py",
+        "if delta.initial and not (is_apart and delta.time is not None):",
+        "if delta.initial:",
+        ("first_contact/test_queue.py",),
+    ),
+    Fault(
         "an initial delta is added to what waits",
         "rdflive/delivery/mailbox.py",
-        "if delta.initial:",
+        "if delta.initial and not (is_apart and delta.time is not None):",
         "if delta.initial and not waiting:",
         MAILBOX,
     ),

@@ -488,7 +488,7 @@ def test_a_mounted_server_asks_for_tokens_where_it_is_mounted() -> None:
     assert asyncio.run(program()) == [200, 401, 401, 401, 200]
 
 
-@pytest.mark.parametrize("given", [rdflib.Graph(), "trains.ttl", None], ids=repr)
+@pytest.mark.parametrize("given", [rdflib.Graph(), "trains.ttl", None], ids=["a graph", "a path", "nothing"])
 def test_make_app_refuses_what_is_no_dataset(given: Any) -> None:
     """At once, and not when it starts."""
     from rdflive.server import make_app
