@@ -79,8 +79,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "showing a subscription takes the deltas of its iterator",
         "rdflive/delivery/base.py",
-        "self._mailboxes[mailbox] = self._now()",
-        "mailbox = self._untaken.pop() if self._untaken else mailbox",
+        "mailbox = Mailbox(limit=0)",
+        "mailbox = self._open_queue()",
         SHOWN,
     ),
     Fault(
@@ -114,8 +114,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a row is not read by a Variable",
         "rdflive/model/solution.py",
-        "place = self._places.get(str(key))  # a Variable of rdflib has not the hash of its text",
-        "place = self._places.get(key)",
+        "place = self.labels.get(str(key))  # a Variable of rdflib has not the hash of its text",
+        "place = self.labels.get(key)",
         ROWS,
     ),
     Fault(
@@ -371,8 +371,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an iterator is told what it was told before",
         "rdflive/client/subscription.py",
-        "if self._queue is not None and delta.sequence > self._since:",
-        "if self._queue is not None and delta.sequence >= self._since:",
+        "if delta.sequence > since:",
+        "if delta.sequence >= since:",
         ("client/test_subscription.py",),
     ),
     Fault(
@@ -391,10 +391,11 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the outermost of unclosed braces is named",
-        "rdflive/cli/query.py",
-        "return opened[-1] if opened else None",
-        "return opened[0] if opened else None",
+        "rdflive/syntax/diagnosis.py",
+        "last = opened[-1]",
+        "last = opened[0]",
         BAD_INPUT,
+        after='if fault.token.kind == "end" and opened:',
     ),
     Fault(
         "a file may be written to under two names",

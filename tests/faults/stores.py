@@ -215,14 +215,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "deltas that wait are merged at once",
         "rdflive/delivery/mailbox.py",
-        "elif not waiting or self._rows + size <= self._limit:",
-        "elif not waiting:",
+        "is_apart = not waiting or self._rows < self._limit",
+        "is_apart = not waiting",
         QUEUE,
     ),
     Fault(
         "a mailbox that was emptied counts the rows that were taken",
         "rdflive/delivery/mailbox.py",
-        "self._rows -= len(delta._weights)",
+        "self._rows -= 0 if following is None else len(self._waiting[following]._weights)",
         "pass",
         MAILBOX,
     ),

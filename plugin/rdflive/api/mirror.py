@@ -247,7 +247,7 @@ def _lacks_close(source: object) -> bool:
         f"the feed {source!r} has no method close(): give it one that ends its entries; from rdflive 0.2 on "
         "a feed needs it",
         DeprecationWarning,
-        stacklevel=7,
+        stacklevel=6,
     )
     return True
 
