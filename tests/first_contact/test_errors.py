@@ -412,9 +412,3 @@ def test_the_command_line_shows_the_same_text(
     assert main(["explain", "late.rq"]) == 2
     assert main(["watch", "data.nt", "--query", "late.rq", "--changes", "c.rdfp"]) == 2
     assert capsys.readouterr().err == f"rdflive: error: {caught.value}\n" * 2
-
-
-def test_the_bracket_that_was_opened_last_is_named() -> None:
-    """Of two that are open at the end, the inner one comes first when they are closed."""
-    with pytest.raises(rdflive.QuerySyntaxError, match="the brace { of line 2, column 10 is never closed"):
-        rdflive.subscribe(rdflib.Graph(), "SELECT * { ?s ?p ?o\nOPTIONAL { ?s ?q ?r")
