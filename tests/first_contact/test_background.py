@@ -867,6 +867,26 @@ def test_a_coroutine_that_raises_ends_its_mirror(log: Path) -> None:
         asyncio.run(rdflive.amirror(rdflib.Dataset(), log, on_entry=fail))
 
 
+@pytest.mark.parametrize("given", ["on_entry", "on_resync", "snapshot"])
+@pytest.mark.parametrize("form", ["called", "in the background", "awaited"])
+def test_stop_iteration_ends_a_mirror_and_not_its_caller(log: Path, given: str, form: str) -> None:
+    """No future can carry it, and a loop around the call would take it for its own end."""
+    graph, names = rdflib.Dataset(), iter(())
+    options: dict[str, Any] = {"snapshot": list, given: lambda *_: next(names)}
+
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await rdflive.amirror(graph, log, **options)
+
+    with pytest.raises(RuntimeError, match="has raised StopIteration"):
+        if form == "awaited":
+            asyncio.run(main())
+        elif form == "called":
+            rdflive.mirror(graph, log, **options)
+        else:
+            rdflive.mirror(graph, log, background=True, **options).wait(PATIENCE)
+
+
 def test_many_mirrors_are_awaited_together(tmp_path: Path) -> None:
     """They take none of the threads that the event loop has for others."""
     graphs = [rdflib.Dataset() for _ in range(60)]

@@ -66,7 +66,7 @@ async def amirror(
         return await asyncio.shield(ended)
     except asyncio.CancelledError:
         running.stop()
-        while not ended.done():
+        while not running._outcome.done():
             callbacks.cancel()
             await asyncio.wait([ended], timeout=_LOOK)
         error = running.error
