@@ -683,6 +683,31 @@ print(m.error)
     assert ("Traceback" in err, running.returncode) == (False, 0)
 
 
+@pytest.mark.posix("forks")
+def test_a_forked_process_leaves_the_feed_alone(log: Path) -> None:
+    """A socket that is shut down there is so in the parent; the handle's block ends without it."""
+    text = f"""{FOLLOWS}
+import os
+feed, close = m._run.feed, m._run.feed.close
+feed.close = lambda: (print("closed", flush=True), close())
+if not os.fork():
+    print(m, m.lag, flush=True)
+    try:
+        with m: pass
+    except rdflive.RdfliveError as error:
+        print(error, flush=True)
+    sys.exit()
+os.wait()
+print("parent", flush=True)
+m.stop()
+m.wait()
+"""
+    out, err = (running := program(text, log, "default")).communicate(timeout=PATIENCE)
+    said = "<BackgroundMirror, failed> None\nthe mirror runs in the process that began it\n"
+    assert out == f"2\n{said}parent\nclosed\n"
+    assert ("Traceback" in err, running.returncode) == (False, 0)
+
+
 # --- await
 
 
@@ -885,6 +910,27 @@ def test_stop_iteration_ends_a_mirror_and_not_its_caller(log: Path, given: str, 
             rdflive.mirror(graph, log, **options)
         else:
             rdflive.mirror(graph, log, background=True, **options).wait(PATIENCE)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_loop_that_is_closed_leaves_no_callback_waiting(log: Path) -> None:
+    """Who closes it without cancelling its tasks leaves no thread behind: nothing will end the callback."""
+    graph = rdflib.Dataset()
+    kind = type(graph.store)
+    loop = asyncio.new_event_loop()
+    began = asyncio.Event()
+
+    async def applied(entry: Entry) -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    task = loop.create_task(rdflive.amirror(graph, log, on_entry=applied))
+    loop.run_until_complete(began.wait())
+    loop.close()
+    until(lambda: all(thread.name != "rdflive-mirror" for thread in threading.enumerate()))
+    assert type(graph.store) is kind
+    assert not task.done()
+    assert rdflive.mirror(graph, log).entries == 1
 
 
 def test_many_mirrors_are_awaited_together(tmp_path: Path) -> None:

@@ -216,6 +216,9 @@ def _stop_all() -> None:
 def _forked() -> None:
     """Say in a child that its mirrors are not there: a fork has no thread but its own."""
     for mirror in tuple(_alive):
+        # its feed is that of the parent: to shut a socket down here would end the stream there
+        mirror._run = None
+        mirror._lock = threading.RLock()
         mirror._outcome = Future()
         mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
     _alive.clear()
