@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,92 @@ def test_wrong_arguments_are_refused_by_the_call(
     """They are not what ends a mirror later."""
     with pytest.raises(error, match=words):
         rdflive.mirror(**{"graph": rdflib.Graph(), "source": log, "background": True, **given})
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"follow": "1s"}, "follow must be a number of seconds above 0 or None, got '1s'"),
+    ({"follow": True}, "follow must be a number of seconds above 0 or None, got True"),
+    ({"cursor": 3}, "cursor must be a cursor that mirror gave, .*got 3"),
+    ({"format": 3}, "format must be the name of a format, a FeedFormat or None, got 3"),
+    ({"name": 3}, "name must be a text or None, got 3"),
+    ({"snapshot": 3}, "snapshot must be the path .*, a function that gives quads or None, got 3"),
+    ({"dead_letters": 3, "on_bad": "skip"}, "dead_letters must be the path of a file or None, got 3"),
+    ({"on_entry": 3}, "on_entry must be a function of an Entry or None, got 3"),
+    ({"on_resync": "x"}, "on_resync must be a function of a Snapshot or None, got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_a_wrong_argument_names_itself(log: Path, given: dict[str, Any], said: str) -> None:
+    """Of every form, before an entry is applied."""
+    graph = rdflib.Dataset()
+    for form in (
+        rdflive.mirror,
+        partial(rdflive.mirror, background=True),
+        lambda *args, **options: asyncio.run(rdflive.amirror(*args, **options)),
+    ):
+        with pytest.raises(TypeError, match=said):
+            form(graph, log, **given)
+    assert len(graph) == 0
+
+
+def test_background_is_true_or_false(log: Path) -> None:
+    """A text would be taken for true, whatever it says."""
+    with pytest.raises(TypeError, match="background must be True or False, got 'no'"):
+        rdflive.mirror(rdflib.Dataset(), log, background="no")  # type: ignore[call-overload]  # the point
+
+
+@pytest.mark.parametrize("form", [None, "nquads"])
+def test_a_url_is_for_endpoint(form: str | None) -> None:
+    """It is no file."""
+    with pytest.raises(ValueError, match=r"give rdflive\.endpoint\(url\) .*got 'http://h/sparql'"):
+        rdflive.mirror(rdflib.Graph(), "http://h/sparql", form)
+
+
+def test_dead_letters_are_not_begun_for_a_feed_that_is_refused(tmp_path: Path) -> None:
+    """The call has left nothing behind."""
+    letters = tmp_path / "letters"
+    with pytest.raises(rdflive.RdfliveError, match="no change-feed format"):
+        rdflive.mirror(rdflib.Graph(), "log.unknown", on_bad="skip", dead_letters=letters)
+    assert not letters.exists()
+
+
+@pytest.mark.parametrize("follow", [0, -1, float("inf")])
+def test_follow_is_a_time_that_can_be_waited(log: Path, follow: float) -> None:
+    """Above 0, and not for ever."""
+    with pytest.raises(ValueError, match=rf"follow must be a number of seconds above 0, got {follow!r}"):
+        rdflive.mirror(rdflib.Graph(), log, follow=follow)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"url": 3}, TypeError, "url must be the http or https URL of a SPARQL endpoint, got 3"),
+        ({"every": "1s"}, TypeError, "every must be a number of seconds from 0, or None, got '1s'"),
+        ({"every": -1}, ValueError, "^every must be a number of seconds from 0, or None, got -1"),
+        ({"every": float("inf")}, ValueError, "every must be a number of seconds from 0, or None, got inf"),
+        ({"timeout": 0}, ValueError, "^timeout must be a number of seconds above 0, got 0"),
+        ({"timeout": None}, TypeError, "timeout must be a number of seconds above 0, got None"),
+        ({"page": 1.5}, ValueError, "page must be a whole number from 1, got 1.5"),
+        ({"tries": "6"}, TypeError, "tries must be a whole number from 1, got '6'"),
+        ({"backoff": -1}, ValueError, "backoff must be a number of seconds from 0, got -1"),
+    ],
+)
+def test_a_wrong_option_of_an_endpoint_names_itself(
+    given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """One option in one message."""
+    with pytest.raises(error, match=said):
+        rdflive.endpoint(**{"url": "http://127.0.0.1:9/sparql", **given})
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan")])
+def test_wait_takes_a_number(log: Path, timeout: Any) -> None:
+    """Also when the mirror has ended; any number of seconds may be waited."""
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    assert running.wait(float("inf")).entries == 2
+    with pytest.raises(TypeError, match=rf"timeout must be a number of seconds or None, got {timeout!r}"):
+        running.wait(timeout)
 
 
 def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
@@ -899,17 +986,17 @@ def test_stop_iteration_ends_a_mirror_and_not_its_caller(log: Path, given: str, 
     graph, names = rdflib.Dataset(), iter(())
     options: dict[str, Any] = {"snapshot": list, given: lambda *_: next(names)}
 
-    async def main() -> None:
+    async def awaited() -> None:
         async with asyncio.timeout(PATIENCE):
             await rdflive.amirror(graph, log, **options)
 
+    calls: dict[str, Callable[[], object]] = {
+        "called": lambda: rdflive.mirror(graph, log, **options),
+        "in the background": lambda: rdflive.mirror(graph, log, background=True, **options).wait(PATIENCE),
+        "awaited": lambda: asyncio.run(awaited()),
+    }
     with pytest.raises(RuntimeError, match="has raised StopIteration"):
-        if form == "awaited":
-            asyncio.run(main())
-        elif form == "called":
-            rdflive.mirror(graph, log, **options)
-        else:
-            rdflive.mirror(graph, log, background=True, **options).wait(PATIENCE)
+        calls[form]()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

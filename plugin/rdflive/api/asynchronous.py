@@ -58,7 +58,7 @@ async def amirror(
     """
     callbacks = _Callbacks(asyncio.get_running_loop())
     run = opened(
-        graph, source, format,
+        graph, source, format, cursor,
         name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
         on_entry=callbacks.plain(on_entry), on_resync=callbacks.plain(on_resync),
     )  # fmt: skip

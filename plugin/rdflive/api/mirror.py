@@ -31,6 +31,7 @@ from rdflive.feeds import (
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.lines import unreadable
+from rdflive.feeds.numbers import is_number
 from rdflive.model import Quad
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
@@ -125,8 +126,10 @@ def mirror(
     >>> mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads").changes, len(graph)
     (1, 1)
     """
+    if not isinstance(background, bool):
+        raise TypeError(f"background must be True or False, got {background!r}")
     opening = opened(
-        graph, source, format,
+        graph, source, format, cursor,
         name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
         on_entry=on_entry, on_resync=on_resync,
     )  # fmt: skip
@@ -148,6 +151,7 @@ def opened(
     graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None,  # noqa: A002 - rdflib's name
+    cursor: str | None,
     *,
     name: str | None,
     snapshot: SnapshotSource | None,
@@ -158,14 +162,30 @@ def opened(
     on_resync: Callable[[Snapshot], object] | None,
 ) -> Iterator[MirrorRun]:
     """Check what was given to `mirror`, and keep the store hooked and the name taken inside the block."""
+    paths = (str, os.PathLike)
+    for argument, given, fits, accepted in (
+        ("format", format, isinstance(format, str | FeedFormat), "the name of a format, a FeedFormat"),
+        ("cursor", cursor, isinstance(cursor, str), "a cursor that mirror gave, which is text,"),
+        ("name", name, isinstance(name, str), "a text"),
+        (
+            "snapshot", snapshot, isinstance(snapshot, paths) or callable(snapshot),
+            "the path of an N-Quads file, a function that gives quads",
+        ),
+        ("dead_letters", dead_letters, isinstance(dead_letters, paths), "the path of a file"),
+        ("follow", follow, is_number(follow), "a number of seconds above 0"),
+        ("on_entry", on_entry, callable(on_entry), "a function of an Entry"),
+        ("on_resync", on_resync, callable(on_resync), "a function of a Snapshot"),
+    ):  # fmt: skip
+        if given is not None and not fits:
+            raise TypeError(f"{argument} must be {accepted} or None, got {given!r}")
     for callback in (on_entry, on_resync):
         if is_async(callback):
             raise TypeError(
                 f"the callback {callback!r} is a coroutine function, which nobody would await: give it to "
                 "rdflive.amirror, or give a plain function"
             )
-    letters = _dead_letters(on_bad, dead_letters, source)
     feed = _open(source, format, follow)
+    letters = _dead_letters(on_bad, dead_letters, source)
     # the next open file, or the next input, need not be the same feed
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
@@ -200,6 +220,8 @@ def endpoint(
     built-in ones `rdflive.feeds.EndpointOptions`. Nothing is asked of the endpoint yet. `feed.close()` ends
     its mirror at once, from any thread.
     """
+    if not isinstance(url, str):
+        raise TypeError(f"url must be the http or https URL of a SPARQL endpoint, got {url!r}")
     given: dict[str, Any] = {**options}
     if queries is not None:
         if isinstance(queries, str):
@@ -231,6 +253,8 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
         return feed
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+        raise ValueError(f"a source is no URL: give rdflive.endpoint(url) in its place, got {source!r}")
     if form is None:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if path is None or path == STDIN:
