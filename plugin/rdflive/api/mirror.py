@@ -35,6 +35,7 @@ from rdflive.feeds.numbers import is_number
 from rdflive.model import Quad
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
+from rdflive.query.given import namespaces
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.store import GraphLike
@@ -226,7 +227,10 @@ def endpoint(
     if queries is not None:
         if isinstance(queries, str):
             raise TypeError("queries is a list of SPARQL texts, got one string")
-        given["patterns"] = [pattern for query in queries for pattern in _patterns(query, initNs)]
+        if not isinstance(queries, Iterable):
+            raise TypeError(f"queries must be a list of SPARQL texts or None, got {queries!r}")
+        prefixes = namespaces(None, initNs)
+        given["patterns"] = [pattern for query in queries for pattern in _patterns(query, prefixes)]
     feed: Feed | None = manager.plugin_manager().hook.rdflive_endpoint(url=url, options=given)
     if feed is None:
         raise RdfliveError(
@@ -235,9 +239,9 @@ def endpoint(
     return feed
 
 
-def _patterns(query: str, prefixes: Mapping[str, Any] | None) -> Iterator[Quad]:
+def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
     """List the triple patterns of a query as a feed names them."""
-    plan = make_plan(parse_query(query, init_ns=prefixes or {}, init_bindings=None))
+    plan = make_plan(parse_query(query, init_ns=prefixes, init_bindings=None))
     for basic in plan.basics:
         graph = NAMED_GRAPHS if isinstance(basic.graph, Variable) else basic.graph
         for segment in basic.segments:
