@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from rdflib.term import BNode
 from rdflive.errors import ResyncNeeded
 from rdflive.feeds import Entry, Snapshot, Target
 from rdflive.feeds.event_stream import EVENT_STREAM
+from rdflive.feeds.numbers import is_number
 from rdflive.http import Fault, Pace, media_type
 from rdflive.model import Batch, Change, Quad
 from rdflive_stores.blank_nodes import TooSymmetric, relabel
@@ -74,11 +76,20 @@ class EndpointFeed:
         backoff: float = 0.5,
         stable_labels: bool = False,
     ) -> None:
-        for name, number, least in (("page", page, 1), ("tries", tries, 1), ("backoff", backoff, 0)):
-            if number < least:
-                raise ValueError(f"{name} must be at least {least}, got {number!r}")
-        if timeout <= 0 or (every is not None and every < 0):
-            raise ValueError(f"timeout must be above 0, and every not below, got {timeout!r} and {every!r}")
+        longest, seconds = threading.TIMEOUT_MAX, "a number of seconds"
+        for name, given, accepted, fits in (
+            ("page", page, "a whole number from 1", isinstance(page, int) and page >= 1),
+            ("tries", tries, "a whole number from 1", isinstance(tries, int) and tries >= 1),
+            ("backoff", backoff, f"{seconds} from 0", is_number(backoff) and 0 <= backoff <= longest),
+            ("timeout", timeout, f"{seconds} above 0", is_number(timeout) and 0 < timeout <= longest),
+            (
+                "every", every, f"{seconds} from 0, or None",
+                every is None or (is_number(every) and 0 <= every <= longest),
+            ),
+        ):  # fmt: skip
+            if not fits:
+                kind = ValueError if isinstance(given, int | float) else TypeError
+                raise kind(f"{name} must be {accepted}, got {given!r}")
         self.source = check_url(url, "endpoint")
         self._log_url = log if log is None else check_url(log, "log")
         self._patterns = None if patterns is None else Needed.of(patterns)

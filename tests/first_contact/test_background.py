@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,92 @@ def test_wrong_arguments_are_refused_by_the_call(
     """They are not what ends a mirror later."""
     with pytest.raises(error, match=words):
         rdflive.mirror(**{"graph": rdflib.Graph(), "source": log, "background": True, **given})
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"follow": "1s"}, "follow must be a number of seconds above 0 or None, got '1s'"),
+    ({"follow": True}, "follow must be a number of seconds above 0 or None, got True"),
+    ({"cursor": 3}, "cursor must be a cursor that mirror gave, .*got 3"),
+    ({"format": 3}, "format must be the name of a format, a FeedFormat or None, got 3"),
+    ({"name": 3}, "name must be a text or None, got 3"),
+    ({"snapshot": 3}, "snapshot must be the path .*, a function that gives quads or None, got 3"),
+    ({"dead_letters": 3, "on_bad": "skip"}, "dead_letters must be the path of a file or None, got 3"),
+    ({"on_entry": 3}, "on_entry must be a function of an Entry or None, got 3"),
+    ({"on_resync": "x"}, "on_resync must be a function of a Snapshot or None, got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_a_wrong_argument_names_itself(log: Path, given: dict[str, Any], said: str) -> None:
+    """Of every form, before an entry is applied."""
+    graph = rdflib.Dataset()
+    for form in (
+        rdflive.mirror,
+        partial(rdflive.mirror, background=True),
+        lambda *args, **options: asyncio.run(rdflive.amirror(*args, **options)),
+    ):
+        with pytest.raises(TypeError, match=said):
+            form(graph, log, **given)
+    assert len(graph) == 0
+
+
+def test_background_is_true_or_false(log: Path) -> None:
+    """A text would be taken for true, whatever it says."""
+    with pytest.raises(TypeError, match="background must be True or False, got 'no'"):
+        rdflive.mirror(rdflib.Dataset(), log, background="no")  # type: ignore[call-overload]  # the point
+
+
+@pytest.mark.parametrize("form", [None, "nquads"])
+def test_a_url_is_for_endpoint(form: str | None) -> None:
+    """It is no file."""
+    with pytest.raises(ValueError, match=r"give rdflive\.endpoint\(url\) .*got 'http://h/sparql'"):
+        rdflive.mirror(rdflib.Graph(), "http://h/sparql", form)
+
+
+def test_dead_letters_are_not_begun_for_a_feed_that_is_refused(tmp_path: Path) -> None:
+    """The call has left nothing behind."""
+    letters = tmp_path / "letters"
+    with pytest.raises(rdflive.RdfliveError, match="no change-feed format"):
+        rdflive.mirror(rdflib.Graph(), "log.unknown", on_bad="skip", dead_letters=letters)
+    assert not letters.exists()
+
+
+@pytest.mark.parametrize("follow", [0, -1, float("inf")])
+def test_follow_is_a_time_that_can_be_waited(log: Path, follow: float) -> None:
+    """Above 0, and not for ever."""
+    with pytest.raises(ValueError, match=rf"follow must be a number of seconds above 0, got {follow!r}"):
+        rdflive.mirror(rdflib.Graph(), log, follow=follow)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"url": 3}, TypeError, "url must be the http or https URL of a SPARQL endpoint, got 3"),
+        ({"every": "1s"}, TypeError, "every must be a number of seconds from 0, or None, got '1s'"),
+        ({"every": -1}, ValueError, "^every must be a number of seconds from 0, or None, got -1"),
+        ({"every": float("inf")}, ValueError, "every must be a number of seconds from 0, or None, got inf"),
+        ({"timeout": 0}, ValueError, "^timeout must be a number of seconds above 0, got 0"),
+        ({"timeout": None}, TypeError, "timeout must be a number of seconds above 0, got None"),
+        ({"page": 1.5}, ValueError, "page must be a whole number from 1, got 1.5"),
+        ({"tries": "6"}, TypeError, "tries must be a whole number from 1, got '6'"),
+        ({"backoff": -1}, ValueError, "backoff must be a number of seconds from 0, got -1"),
+    ],
+)
+def test_a_wrong_option_of_an_endpoint_names_itself(
+    given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """One option in one message."""
+    with pytest.raises(error, match=said):
+        rdflive.endpoint(**{"url": "http://127.0.0.1:9/sparql", **given})
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan")])
+def test_wait_takes_a_number(log: Path, timeout: Any) -> None:
+    """Also when the mirror has ended; any number of seconds may be waited."""
+    running = rdflive.mirror(rdflib.Dataset(), log, background=True)
+    assert running.wait(float("inf")).entries == 2
+    with pytest.raises(TypeError, match=rf"timeout must be a number of seconds or None, got {timeout!r}"):
+        running.wait(timeout)
 
 
 def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
@@ -683,6 +770,31 @@ print(m.error)
     assert ("Traceback" in err, running.returncode) == (False, 0)
 
 
+@pytest.mark.posix("forks")
+def test_a_forked_process_leaves_the_feed_alone(log: Path) -> None:
+    """A socket that is shut down there is so in the parent; the handle's block ends without it."""
+    text = f"""{FOLLOWS}
+import os
+feed, close = m._run.feed, m._run.feed.close
+feed.close = lambda: (print("closed", flush=True), close())
+if not os.fork():
+    print(m, m.lag, flush=True)
+    try:
+        with m: pass
+    except rdflive.RdfliveError as error:
+        print(error, flush=True)
+    sys.exit()
+os.wait()
+print("parent", flush=True)
+m.stop()
+m.wait()
+"""
+    out, err = (running := program(text, log, "default")).communicate(timeout=PATIENCE)
+    said = "<BackgroundMirror, failed> None\nthe mirror runs in the process that began it\n"
+    assert out == f"2\n{said}parent\nclosed\n"
+    assert ("Traceback" in err, running.returncode) == (False, 0)
+
+
 # --- await
 
 
@@ -865,6 +977,47 @@ def test_a_coroutine_that_raises_ends_its_mirror(log: Path) -> None:
 
     with pytest.raises(KeyError, match="mine"):
         asyncio.run(rdflive.amirror(rdflib.Dataset(), log, on_entry=fail))
+
+
+@pytest.mark.parametrize("given", ["on_entry", "on_resync", "snapshot"])
+@pytest.mark.parametrize("form", ["called", "in the background", "awaited"])
+def test_stop_iteration_ends_a_mirror_and_not_its_caller(log: Path, given: str, form: str) -> None:
+    """No future can carry it, and a loop around the call would take it for its own end."""
+    graph, names = rdflib.Dataset(), iter(())
+    options: dict[str, Any] = {"snapshot": list, given: lambda *_: next(names)}
+
+    async def awaited() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await rdflive.amirror(graph, log, **options)
+
+    calls: dict[str, Callable[[], object]] = {
+        "called": lambda: rdflive.mirror(graph, log, **options),
+        "in the background": lambda: rdflive.mirror(graph, log, background=True, **options).wait(PATIENCE),
+        "awaited": lambda: asyncio.run(awaited()),
+    }
+    with pytest.raises(RuntimeError, match="has raised StopIteration"):
+        calls[form]()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_loop_that_is_closed_leaves_no_callback_waiting(log: Path) -> None:
+    """Who closes it without cancelling its tasks leaves no thread behind: nothing will end the callback."""
+    graph = rdflib.Dataset()
+    kind = type(graph.store)
+    loop = asyncio.new_event_loop()
+    began = asyncio.Event()
+
+    async def applied(entry: Entry) -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    task = loop.create_task(rdflive.amirror(graph, log, on_entry=applied))
+    loop.run_until_complete(began.wait())
+    loop.close()
+    until(lambda: all(thread.name != "rdflive-mirror" for thread in threading.enumerate()))
+    assert type(graph.store) is kind
+    assert not task.done()
+    assert rdflive.mirror(graph, log).entries == 1
 
 
 def test_many_mirrors_are_awaited_together(tmp_path: Path) -> None:

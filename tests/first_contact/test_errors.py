@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,8 @@ def test_what_cannot_be_maintained_in_a_file_names_it(tmp_path: Path) -> None:
 
 GRAPH = rdflib.Graph()
 PREPARED = prepareQuery("ASK { ?s ?p ?o }")
+PREFIXED = "SELECT ?s { ?s :p ?o }"
+URL = "http://127.0.0.1:9/sparql"
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: rdflive.subscribe(GRAPH, print, QUERY), r"query must be .*print.*query and callback swapped\?"),
     (lambda: rdflive.subscribe(QUERY, GRAPH), r"query must be .*Graph.*are graph and query swapped\?"),
@@ -288,6 +291,13 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: rdflive.Matcher(QUERY, initNs={"ex": None}), "initNs must map prefixes to IRIs, got None"),
     (lambda: rdflive.connect("http://127.0.0.1:9").subscribe(QUERY, initNs=[1]), "initNs must map"),
     (lambda: rdflive.subscribe(GRAPH, QUERY, budget=5), r"budget must be an rdflive.Budget, .*got 5"),
+    (lambda: rdflive.explain(QUERY, initBindings={"s": GRAPH}), r"initBindings\['s'\] must be .*got <Graph>"),
+    (lambda: rdflive.endpoint(URL, queries=[QUERY], initNs={"ex": 5}), "initNs must map .*got 5 for 'ex'"),
+    (lambda: rdflive.endpoint(URL, queries=5), "queries must be a list of SPARQL texts or None, got 5"),
+    (lambda: rdflive.subscribe("late.ttl", PREFIXED), "str 'late.ttl': the graph must be an rdflib Graph"),
+    (lambda: rdflive.subscribe(None, PREFIXED), "the graph must be an rdflib Graph or Dataset"),
+    (lambda: rdflive.subscribe([], PREFIXED), "the graph must be an rdflib Graph or Dataset"),
+    (lambda: rdflive.explain(PREFIXED, graph="railway.ttl"), "the graph must be an rdflib Graph or Dataset"),
     (lambda: rdflive.subscribe("railway.ttl", QUERY), "str 'railway.ttl': the graph must be an rdflib Graph"),
     (lambda: rdflive.subscribe(None, QUERY), "the graph must be an rdflib Graph or Dataset, or a LiveStore"),
 ]  # fmt: skip
@@ -298,6 +308,14 @@ def test_a_wrong_argument_names_itself_and_what_is_accepted(call: Callable[[], A
     """A TypeError each, before anything is done."""
     with pytest.raises(TypeError, match=said):
         call()
+
+
+@pytest.mark.parametrize("iri", ["http://e/ <", "http://e/>", "a b", int])
+def test_a_prefix_is_of_an_iri(iri: Any) -> None:
+    """A text that is none would make names that no graph holds."""
+    for call in (rdflive.explain, rdflive.Matcher, partial(rdflive.subscribe, GRAPH)):
+        with pytest.raises(ValueError, match=r"initNs binds 'ex' to .*, which is no IRI of SPARQL"):
+            call(QUERY, initNs={"ex": iri})
 
 
 def test_what_is_no_query_is_a_syntax_error_too() -> None:
@@ -313,6 +331,9 @@ def test_what_may_be_given_is_taken() -> None:
         rdflive.explain(QUERY, initBindings=bindings)
     for names in ({"ex": "u:"}, {"ex": rdflib.Namespace("u:")}, {"ex": rdflib.FOAF}, {"ex": URIRef("u:")}):
         rdflive.explain("ASK { ?s ex:name ?o }", initNs=names)
+    graph = rdflib.Graph()
+    graph.bind("odd", "http://e/a b")  # as RDF/XML may
+    rdflive.explain(QUERY, initNs=dict(graph.namespaces()))
 
 
 # Extras

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from typing import Any, Final, Literal, TypeVar, Unpack
 
 from rdflive.api.background import BackgroundMirror
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _LOOK: Final = 0.05
 """Seconds between two looks at the callbacks that are to be cancelled: another may just have begun."""
+_LOOK_AT_LOOP: Final = 0.5
+"""Seconds between two looks at the event loop that runs a callback."""
 
 
 async def amirror(
@@ -56,7 +58,7 @@ async def amirror(
     """
     callbacks = _Callbacks(asyncio.get_running_loop())
     run = opened(
-        graph, source, format,
+        graph, source, format, cursor,
         name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
         on_entry=callbacks.plain(on_entry), on_resync=callbacks.plain(on_resync),
     )  # fmt: skip
@@ -66,7 +68,7 @@ async def amirror(
         return await asyncio.shield(ended)
     except asyncio.CancelledError:
         running.stop()
-        while not ended.done():
+        while not running._outcome.done():
             callbacks.cancel()
             await asyncio.wait([ended], timeout=_LOOK)
         error = running.error
@@ -107,6 +109,10 @@ class _Callbacks:
             future: Future[object] = asyncio.run_coroutine_threadsafe(callback(given), self._loop)
             self._under_way.add(future)
             try:
+                # a loop that is closed runs nothing to its end, and says so to nobody
+                while not wait([future], _LOOK_AT_LOOP).done:
+                    if self._loop.is_closed():
+                        raise RuntimeError(f"the event loop was closed before {callback!r} had returned")
                 future.result()
             finally:
                 self._under_way.discard(future)

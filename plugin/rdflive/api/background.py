@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from rdflive.api.mirror_run import Mirrored, MirrorRun
 from rdflive.errors import RdfliveError, WaitError
+from rdflive.feeds.numbers import is_number
 
 __all__ = ["BackgroundMirror"]
 
@@ -97,6 +98,10 @@ class BackgroundMirror:
         Raises what has ended the mirror, such as `FeedError`; `TimeoutError` after `timeout` seconds; and
         `WaitError` where the mirror waits for the caller: in callbacks, and in a batch of the store.
         """
+        if timeout is not None:
+            if not is_number(timeout):
+                raise TypeError(f"timeout must be a number of seconds or None, got {timeout!r}")
+            timeout = min(timeout, threading.TIMEOUT_MAX)
         run = self._run
         if not self._outcome.done() and (
             threading.current_thread() is self._thread or (run is not None and run.target.waits_for_me)
@@ -216,6 +221,9 @@ def _stop_all() -> None:
 def _forked() -> None:
     """Say in a child that its mirrors are not there: a fork has no thread but its own."""
     for mirror in tuple(_alive):
+        # its feed is that of the parent: to shut a socket down here would end the stream there
+        mirror._run = None
+        mirror._lock = threading.RLock()
         mirror._outcome = Future()
         mirror._outcome.set_exception(RdfliveError("the mirror runs in the process that began it"))
     _alive.clear()

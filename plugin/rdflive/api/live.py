@@ -142,6 +142,7 @@ def subscribe(
         sources, graph = ((graph, window),), graph.graph
     elif window is not None:
         raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
+    _check_graph(graph)
     with given.naming():
         parsed = _parse(graph, given.text, initNs, initBindings)
         journal = None
@@ -201,6 +202,8 @@ def explain(
     ground
     """
     given = read_query(query)
+    if graph is not None:
+        _check_graph(graph)
     with given.naming():
         plan = make_plan(_parse(graph, given.text, initNs, initBindings), algorithm)
     if graph is None:
@@ -256,6 +259,13 @@ class LiveGraph(_LiveMethods, rdflib.Graph):
 
 class LiveDataset(_LiveMethods, rdflib.Dataset):
     """An `rdflib.Dataset` with the methods `subscribe` and `batch`."""
+
+
+def _check_graph(graph: GraphLike) -> None:
+    """Raise `UnsupportedStoreError` for what is no graph, before its prefixes are missed in the query."""
+    if not isinstance(graph, rdflib.Graph):
+        with manager.locked(graph):
+            pass
 
 
 def _parse(

@@ -31,9 +31,11 @@ from rdflive.feeds import (
 from rdflive.feeds.dead_letters import DeadLetters
 from rdflive.feeds.files import FileFeed
 from rdflive.feeds.lines import unreadable
+from rdflive.feeds.numbers import is_number
 from rdflive.model import Quad
 from rdflive.plugins import manager
 from rdflive.query.bgp import Variable
+from rdflive.query.given import namespaces
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.store import GraphLike
@@ -125,8 +127,10 @@ def mirror(
     >>> mirror(graph, io.BytesIO(b"+ <urn:s> <urn:p> <urn:o> ."), "nquads").changes, len(graph)
     (1, 1)
     """
+    if not isinstance(background, bool):
+        raise TypeError(f"background must be True or False, got {background!r}")
     opening = opened(
-        graph, source, format,
+        graph, source, format, cursor,
         name=name, snapshot=snapshot, on_bad=on_bad, dead_letters=dead_letters, follow=follow,
         on_entry=on_entry, on_resync=on_resync,
     )  # fmt: skip
@@ -148,6 +152,7 @@ def opened(
     graph: GraphLike,
     source: Source,
     format: str | FeedFormat | None,  # noqa: A002 - rdflib's name
+    cursor: str | None,
     *,
     name: str | None,
     snapshot: SnapshotSource | None,
@@ -158,14 +163,30 @@ def opened(
     on_resync: Callable[[Snapshot], object] | None,
 ) -> Iterator[MirrorRun]:
     """Check what was given to `mirror`, and keep the store hooked and the name taken inside the block."""
+    paths = (str, os.PathLike)
+    for argument, given, fits, accepted in (
+        ("format", format, isinstance(format, str | FeedFormat), "the name of a format, a FeedFormat"),
+        ("cursor", cursor, isinstance(cursor, str), "a cursor that mirror gave, which is text,"),
+        ("name", name, isinstance(name, str), "a text"),
+        (
+            "snapshot", snapshot, isinstance(snapshot, paths) or callable(snapshot),
+            "the path of an N-Quads file, a function that gives quads",
+        ),
+        ("dead_letters", dead_letters, isinstance(dead_letters, paths), "the path of a file"),
+        ("follow", follow, is_number(follow), "a number of seconds above 0"),
+        ("on_entry", on_entry, callable(on_entry), "a function of an Entry"),
+        ("on_resync", on_resync, callable(on_resync), "a function of a Snapshot"),
+    ):  # fmt: skip
+        if given is not None and not fits:
+            raise TypeError(f"{argument} must be {accepted} or None, got {given!r}")
     for callback in (on_entry, on_resync):
         if is_async(callback):
             raise TypeError(
                 f"the callback {callback!r} is a coroutine function, which nobody would await: give it to "
                 "rdflive.amirror, or give a plain function"
             )
-    letters = _dead_letters(on_bad, dead_letters, source)
     feed = _open(source, format, follow)
+    letters = _dead_letters(on_bad, dead_letters, source)
     # the next open file, or the next input, need not be the same feed
     if name is None and not (isinstance(feed, FileFeed) and feed.is_stream):
         name = feed.source
@@ -200,11 +221,16 @@ def endpoint(
     built-in ones `rdflive.feeds.EndpointOptions`. Nothing is asked of the endpoint yet. `feed.close()` ends
     its mirror at once, from any thread.
     """
+    if not isinstance(url, str):
+        raise TypeError(f"url must be the http or https URL of a SPARQL endpoint, got {url!r}")
     given: dict[str, Any] = {**options}
     if queries is not None:
         if isinstance(queries, str):
             raise TypeError("queries is a list of SPARQL texts, got one string")
-        given["patterns"] = [pattern for query in queries for pattern in _patterns(query, initNs)]
+        if not isinstance(queries, Iterable):
+            raise TypeError(f"queries must be a list of SPARQL texts or None, got {queries!r}")
+        prefixes = namespaces(None, initNs)
+        given["patterns"] = [pattern for query in queries for pattern in _patterns(query, prefixes)]
     feed: Feed | None = manager.plugin_manager().hook.rdflive_endpoint(url=url, options=given)
     if feed is None:
         raise RdfliveError(
@@ -213,9 +239,9 @@ def endpoint(
     return feed
 
 
-def _patterns(query: str, prefixes: Mapping[str, Any] | None) -> Iterator[Quad]:
+def _patterns(query: str, prefixes: Mapping[str, Any]) -> Iterator[Quad]:
     """List the triple patterns of a query as a feed names them."""
-    plan = make_plan(parse_query(query, init_ns=prefixes or {}, init_bindings=None))
+    plan = make_plan(parse_query(query, init_ns=prefixes, init_bindings=None))
     for basic in plan.basics:
         graph = NAMED_GRAPHS if isinstance(basic.graph, Variable) else basic.graph
         for segment in basic.segments:
@@ -231,6 +257,8 @@ def _open(source: Source, form: str | FeedFormat | None, follow: float | None) -
         return feed
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise TypeError(f"a feed is a path, an open binary file or a Feed, got {source!r}")
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+        raise ValueError(f"a source is no URL: give rdflive.endpoint(url) in its place, got {source!r}")
     if form is None:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if path is None or path == STDIN:

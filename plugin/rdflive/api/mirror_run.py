@@ -91,6 +91,13 @@ class MirrorRun:
 
     def run(self, cursor: str | None) -> Mirrored:
         """Follow the feed to its end, starting anew from a snapshot where it asks for one."""
+        try:
+            return self._run(cursor)
+        # in what calls the mirror it would end a loop or a generator, and no future of asyncio takes it
+        except StopIteration as error:
+            raise RuntimeError("a callback, the snapshot or the feed has raised StopIteration") from error
+
+    def _run(self, cursor: str | None) -> Mirrored:
         if cursor is None and self.name is not None:
             cursor = self.target.kept(self.name).get(_CURSOR)
         self.done = replace(self.done, cursor=cursor)

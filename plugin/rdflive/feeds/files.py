@@ -51,7 +51,7 @@ class FileFeed:
         """True where nothing says that the next reading is of the same feed."""
         if follow is not None and (self.is_stream or self.source.endswith(".gz")):
             raise ValueError(f"{self.source} cannot be followed: follow= is for files that grow")
-        if follow is not None and follow <= 0:
+        if follow is not None and not 0 < follow <= threading.TIMEOUT_MAX:
             raise ValueError(f"follow must be a number of seconds above 0, got {follow!r}")
         self._follow = follow
         self._closed = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,13 +11,14 @@ from typing import Any, Final
 
 from rdflib import Graph
 from rdflib.plugins.sparql.sparql import Query
-from rdflib.term import Node, Variable
+from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import PlanError, QuerySyntaxError, QueryTypeError, RdfliveError, UnsupportedQueryError
 
 __all__ = ["GivenQuery", "check_bindings", "namespaces", "placed", "read_query"]
 
 _PLAIN: Final = (str, int, float)
+_NO_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SHOWN: Final = 100
 """Characters of what was given that are quoted."""
 
@@ -81,7 +83,7 @@ def read_query(query: object) -> GivenQuery:
 def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
     """Give the prefixes bound on a graph, and those of `initNs` before them.
 
-    Raises TypeError where `initNs` maps anything but prefixes to IRIs.
+    Raises TypeError where `initNs` maps anything but prefixes to IRIs, ValueError for a text that is none.
     """
     bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, Graph) else {}
     if init_ns is None:
@@ -91,6 +93,11 @@ def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
     for prefix, iri in init_ns.items():
         if not isinstance(prefix, str) or not isinstance(iri, str | type):  # as RDF is
             raise TypeError(f"initNs must map prefixes to IRIs, got {_short(iri)} for {_short(prefix)}")
+        # those of a graph are a URIRef each, and may be as its data has them
+        if not isinstance(iri, URIRef) and _NO_IRI.search(str(iri)):
+            raise ValueError(
+                f"initNs binds {_short(prefix)} to {_short(str(iri))}, which is no IRI of SPARQL"
+            )
     return {**bound, **init_ns}
 
 
@@ -110,7 +117,7 @@ def check_bindings(init_bindings: object) -> None:
     for name, term in init_bindings.items():
         if not isinstance(name, str):
             raise TypeError(f"initBindings must have names of variables, got {_short(name)}")
-        if not isinstance(term, Node) or isinstance(term, Variable):
+        if not isinstance(term, URIRef | Literal | BNode):  # a Graph is a Node too
             advice = f"; give Literal({_short(term)})" if type(term) in _PLAIN else ""
             raise TypeError(
                 f"initBindings[{name!r}] must be a URIRef, Literal or BNode of rdflib, got {_short(term)}"
