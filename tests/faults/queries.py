@@ -335,8 +335,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a name is noted at every subscription",
         "rdflive/delivery/unheld.py",
-        "if missing not in seen.said and len(seen.said) < _LOGGED:",
-        "if len(seen.said) < _LOGGED:",
+        "missing not in seen.said]",
+        "missing]",
         TYPOS,
     ),
     Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +250,37 @@ def test_the_search_for_the_nearest_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     for number in range(20):
         assert len(notes(graph, f"ASK {{ ?s :q{number} ?o }}")) == 1
     assert read <= 50 + 7 + 50 + 7  # at the first commit, and when there are twice as many
+
+
+def test_the_nearest_is_searched_once_and_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a name is asked for, while the same names are known."""
+    graph = railway()
+    searched = []
+    search = unheld.get_close_matches
+
+    def counted(name: str, names: Any, **options: Any) -> list[str]:
+        searched.append(name)
+        writer = threading.Thread(target=graph.add, args=((E.IC5, E.delay, Literal(8)),))
+        writer.start()
+        writer.join(5)
+        assert not writer.is_alive()
+        return search(name, names, **options)
+
+    monkeypatch.setattr(unheld, "get_close_matches", counted)
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        first = subscription.explain().notes
+        assert subscription.explain().notes == rdflive.explain(QUERY, graph=graph).notes == first == (DELAY,)
+    assert searched in (["dealy"], ["dealy", "dealy"])  # the write is a second commit
+
+
+def test_a_name_that_has_gone_is_noted() -> None:
+    """`explain()` tells of the data as they are now."""
+    graph = railway()
+    graph.add((E.IC5, E.dealy, Literal(3)))
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        assert subscription.explain().notes == ()
+        graph.remove((None, E.dealy, None))
+        assert subscription.explain().notes == (DELAY,)
 
 
 def test_thousands_of_queries_do_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -74,9 +74,7 @@ def unread_by_rdflib(text: str) -> QuerySyntaxError | None:
     before = last = Token("", "", 1, 1, 0)
     for token in tokenize(text):
         if token.kind == "language" and _LANGUAGE.fullmatch(token.text) is None:
-            said = (
-                f"rdflib's parser takes one - between the parts of a language, and no direction: {token.text}"
-            )
+            said = f"rdflib's parser takes one - between the parts of a language: {token.text}"
             return syntax_error(said, text, token)
         is_predicate = before.kind in _TERMS or before.text in (";", "/", "|", "^")
         is_adjacent = last.offset + len(last.text) == token.offset and token.text[0] == "?"
