@@ -185,12 +185,32 @@ def test_a_variable_that_no_pattern_binds_is_noted(caplog: pytest.LogCaptureFixt
         "SELECT ?train { ?train :delay ?m } ORDER BY ?trian",
         "SELECT (COUNT(?trian) AS ?n) { ?train :delay ?m }",
         "CONSTRUCT { ?trian :late true } { ?train :delay ?m }",
+        "SELECT ?trian (COUNT(*) AS ?n) { ?train :delay ?m } GROUP BY ?trian",
+        "SELECT (COUNT(*) AS ?n) ?trian { ?train :delay ?m }",
+        "SELECT ?train { ?train :delay ?m } GROUP BY ?train ?trian",
+        "SELECT (?trian AS ?x) (SAMPLE(?trian) AS ?y) { ?train :delay ?m }",
+        "SELECT (?trian AS ?x) { ?train :delay ?m }",
     ):
         assert notes(graph, query) == [near], query
         assert rdflive.explain(PREFIX + query).notes == (near,)
     assert logged(caplog) == [near]
     given = rdflive.explain("ASK { ?train ?p ?o }", initBindings={"trian": E.IC5})
     assert given.notes == ("the query has no ?trian; the nearest variable is ?train",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?x { { SELECT ?s { ?s :delay ?x } } }",
+        "SELECT ?x { ?s :delay ?y MINUS { ?s :delay ?x } }",
+        "SELECT ?x { ?s :delay ?y FILTER NOT EXISTS { ?s :delay ?x } }",
+        "CONSTRUCT { ?s :late ?x } { ?s :delay ?y MINUS { ?s :delay ?x } }",
+    ],
+)
+def test_a_variable_that_only_an_inner_pattern_binds_is_noted(query: str) -> None:
+    """What it binds does not reach the answer."""
+    said = "no pattern outside MINUS, EXISTS and subqueries binds ?x"
+    assert rdflive.explain(PREFIX + query).notes == (said,)
 
 
 def test_variables_that_are_bound_somewhere_are_not_noted() -> None:
@@ -202,6 +222,13 @@ def test_variables_that_are_bound_somewhere_are_not_noted() -> None:
         "SELECT ?s { ?s :delay ?m FILTER EXISTS { ?s a ?c FILTER(?c != ?m) } }",
         "SELECT ?g { GRAPH ?g { ?s ?p ?o FILTER(?o > 1) } }",
         "SELECT ?o { [] :delay* ?o }",
+        "SELECT * { ?s :delay ?m MINUS { ?s a ?c } FILTER NOT EXISTS { ?s ?q ?r } }",
+        "SELECT ?h (SAMPLE(?s) AS ?one) { ?s :delay ?m } GROUP BY (?m + 1 AS ?h) ORDER BY ?h",
+        "SELECT ?s ?x { ?s :delay ?m OPTIONAL { SELECT ?s (MAX(?m) AS ?x) { ?s :delay ?m } GROUP BY ?s } }",
+        "SELECT ?s ?m { { ?s a :Train } UNION { ?s :delay ?m } } ORDER BY ?m LIMIT 3",
+        "SELECT ?m (COUNT(*) AS ?n) { ?s :delay ?m } GROUP BY ?m HAVING (EXISTS { ?x :delay ?m })",
+        "SELECT (?m AS ?n) (?n + 1 AS ?o) { ?s :delay ?m FILTER EXISTS { ?s a ?c } }",
+        "CONSTRUCT { ?s :late ?n } { ?s :delay ?m BIND(EXISTS { ?s a ?c } AS ?n) }",
     ):
         assert rdflive.explain(PREFIX + query).notes == (), query
     assert notes(railway(), "SELECT ?s ?p { ?s ?p ?o }", initBindings={"p": E.delay}) == []
