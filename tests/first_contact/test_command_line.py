@@ -170,6 +170,22 @@ def test_query_makes_no_store_by_mistake(capsys: pytest.CaptureFixture[str]) -> 
     assert not Path("typo.db").exists()
 
 
+def test_query_without_data_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is wrong with the query."""
+    assert query("--query", "ASK { ?s nowhere:p ?o }") == 2
+    assert capsys.readouterr().err.startswith("rdflive: error: no data: give DATA, ")
+
+
+@pytest.mark.parametrize("arguments", [["query", "data.ttl"], ["watch", "data.ttl"]])
+def test_an_undeclared_prefix_is_declared_in_the_query(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands have no initNs."""
+    assert main([*arguments, "--query", "ASK { ?s nowhere:p ?o }"]) == 2
+    first = capsys.readouterr().err.split("\n")[0]
+    assert first.endswith("of nowhere:p is not declared; declare it as PREFIX nowhere: <...>")
+
+
 @pytest.mark.posix("sends SIGINT to a program")
 def test_a_file_is_followed_as_it_is_edited() -> None:
     """Written in place, replaced, broken for a moment and taken away for another; Ctrl-C gives 130."""
