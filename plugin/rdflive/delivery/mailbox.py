@@ -62,8 +62,8 @@ class Mailbox:
         return bool(self._waiting)
 
     def put(self, delta: Delta) -> None:
-        """Queue a delta; one with a whole answer replaces what waits, but for reports of windows, each of which
-        is told. Putting the same delta again does nothing.
+        """Queue a delta; one with a whole answer replaces what waits, but for reports of windows, each of
+        which is told. Putting the same delta again does nothing.
         """
         with self._lock:
             if self._stopped:

@@ -361,7 +361,7 @@ class Delta:
 
 
 def _summed(weights: Iterable[tuple[Any, int]]) -> dict[Any, int]:
-    """Add up weights: two terms of a store may be one in the user's library, as 0A and 0a of hexBinary are."""
+    """Add up weights: terms of a store may be one in the user's library, as 0A and 0a of hexBinary are."""
     total: dict[Any, int] = {}
     for row, weight in weights:
         total[row] = total.get(row, 0) + weight
