@@ -391,7 +391,7 @@ def test_the_server_explains(server: EventServer) -> None:
     server.play(
         stay(whole("0-e")),
         lambda wire: wire.head(kind="application/json").raw(
-            '{"text": "T", "svg": "<svg/>", "algorithms": ["star"]}'
+            '{"text": "T", "svg": "<svg/>", "algorithms": ["star"], "notes": ["N"]}'
         ),
         lambda wire: wire.head(kind="application/json").raw("[1]"),
         lambda wire: wire.head(kind="application/json").raw("{}"),
@@ -400,6 +400,7 @@ def test_the_server_explains(server: EventServer) -> None:
     with server.client().subscribe(QUERY, entailment="rdfs") as subscription:
         explanation = subscription.explain()
         assert (str(explanation), explanation.svg(), explanation.algorithms) == ("T", "<svg/>", ("star",))
+        assert explanation.notes == ("N",)
         assert (server.asked[1].target, server.asked[1].body) == ("/explain?entailment=rdfs", QUERY)
         for reason in ("no JSON object", "no explanation", "cannot be read"):
             with pytest.raises(rdflive.ServerError, match=reason):

@@ -22,7 +22,7 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import rdflive
-from rdflive.cli import edited, main
+from rdflive.cli import completion, edited, main
 from rdflive.cli.blank_nodes import named_by_content
 from rdflive.model import Quad
 from support.event_server import event_server, stay, written
@@ -168,6 +168,22 @@ def test_query_makes_no_store_by_mistake(capsys: pytest.CaptureFixture[str]) -> 
     assert query("--store-path", "typo.db", "--query", STOPS) == 2
     assert "typo.db: no such store" in capsys.readouterr().err
     assert not Path("typo.db").exists()
+
+
+def test_query_without_data_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is wrong with the query."""
+    assert query("--query", "ASK { ?s nowhere:p ?o }") == 2
+    assert capsys.readouterr().err.startswith("rdflive: error: no data: give DATA, ")
+
+
+@pytest.mark.parametrize("arguments", [["query", "data.ttl"], ["watch", "data.ttl"]])
+def test_an_undeclared_prefix_is_declared_in_the_query(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands have no initNs."""
+    assert main([*arguments, "--query", "ASK { ?s nowhere:p ?o }"]) == 2
+    first = capsys.readouterr().err.split("\n")[0]
+    assert first.endswith("of nowhere:p is not declared; declare it as PREFIX nowhere: <...>")
 
 
 @pytest.mark.posix("sends SIGINT to a program")
@@ -348,13 +364,36 @@ def test_a_server_is_followed() -> None:
     assert program.errors == []
 
 
+@pytest.mark.posix("the server forks")
+def test_a_server_says_what_its_data_do_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    """As for data of one's own, on standard error."""
+    serving = pytest.importorskip("support.serving", reason="the server extra is not installed").serving
+    graph = rdflib.Dataset(store="Oxigraph")
+    graph.bind("", E)
+    graph.add((E.T101, E.nextStop, E.Mill))
+    misspelled = "SELECT ?t { ?t :nextStpo ?s }"
+    note = f"note: nothing in the data has the predicate <{E.nextStpo}> yet; the nearest is <{E.nextStop}>\n"
+    with serving(graph) as server:
+        assert query(server.url, "--query", misspelled) == 0
+        assert capsys.readouterr() == ("no solutions\n", note)
+        with running("watch", server.url, "--query", misspelled) as program:
+            assert program.line() == "#0  no solutions"
+            program.error(note)
+            assert program.interrupt() == 130
+
+
 def test_a_server_is_asked_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """`query http://…` prints its answer; the token is in a variable, not in a list of processes."""
     row = {"x": {"type": "uri", "value": f"{E}T101"}}
     about = {"form": "SELECT", "head": {"vars": ["x"]}}
     monkeypatch.setenv("BOARD_TOKEN", "secret")
     with event_server() as server:
-        server.play(stay(written("initial", "1-e", sequence=1, added=[row], removed=[], **about)))
+        server.play(
+            stay(written("initial", "1-e", sequence=1, added=[row], removed=[], **about)),
+            lambda wire: wire.head(kind="application/json").raw(
+                '{"text": "T", "svg": "<svg/>", "algorithms": [], "notes": ["N"]}'
+            ),
+        )
         command = [
             server.url,
             "--query",
@@ -364,7 +403,7 @@ def test_a_server_is_asked_once(capsys: pytest.CaptureFixture[str], monkeypatch:
         ]
         assert query(*command, "--to", "text") == 0
         assert "Bearer secret" in str(server.asked)
-    assert capsys.readouterr().out == ":T101\n"
+    assert capsys.readouterr() == (":T101\n", "note: N\n")
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -420,8 +459,9 @@ def test_without_shtab_completion_names_what_to_install(
 ) -> None:
     """And ends with exit code 2."""
     monkeypatch.setitem(sys.modules, "shtab", None)
+    monkeypatch.setattr(completion, "install_command", lambda extra: f"get {extra}")
     assert main(["--completion", "bash"]) == 2
-    assert "pip install 'rdflive[completion]'" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("needs shtab: get completion\n")
 
 
 def test_answers_of_the_library_and_the_command_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:

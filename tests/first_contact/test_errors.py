@@ -76,6 +76,17 @@ BROKEN = [
     ("SELECT ?s { ?s ?p '5'«xsd:integer» }", "a datatype stands behind ^^: '5'^^xsd:integer"),
     ("SELECT ?s { ?s ?p 'x'«@» }", "a language is named by letters, as in 'x'@en"),
     ("SELECT ?s { ?s ?p -«2.5» }", "rdflib's parser takes no sign before 2.5"),
+    # what stands inside a token
+    (r'SELECT ?s { ?s ?p «"\q"» }', r"\q is no escape: a backslash is written \\ in a string"),
+    (r"SELECT ?s { ?s ?p ?o FILTER(REGEX(?o, «'^\\s\d+$'») }", r"\d is no escape: a backslash"),
+    (r'SELECT ?s { ?s ?p «"C:\Users"» }', r"a string; four hexadecimal digits stand behind \u, eight"),
+    (r"SELECT ?s { ?s ?p «<http://x/\u12>» }", r"\u is no escape of an IRI; four hexadecimal digits"),
+    (r"PREFIX ex: <u:> SELECT ?s { ?s ?p «ex:a\b» }", r"\b is no escape of a name"),
+    ("SELECT ?s«\u00a0»{ ?s ?p ?o }", "U+00A0 (NO-BREAK SPACE) is no blank of SPARQL"),
+    ("SELECT ?s # \u00a0 '\\d'\n{ ?s ?p ?o }«\u2003»", "U+2003 (EM SPACE) is no blank of SPARQL"),
+    ("SELECT ?s { ?s ?p 'x'«@en--ltr» }", "takes one - between the parts of a language: @en--ltr"),
+    ("SELECT ?s {?s:p«?o»}", "put a blank before ?o"),
+    ("SELECT ?s { :s?p ?o ; <u:p>«?q» }", "put a blank before ?q"),
     # what is selected
     ("SELECT ?s«,» ?o { ?s ?p ?o }", "blanks separate variables, not commas"),
     ("SELECT «s» { ?s ?p ?o }", "a variable begins with a question mark: ?s"),
@@ -130,6 +141,14 @@ def test_a_syntax_error_shows_the_line_a_caret_and_what_could_stand_there(text: 
         assert part in first
     assert shown == f"{line} | {query.splitlines()[line - 1] if query else ''}"
     assert carets == f"{' ' * len(str(line))} | {' ' * (column - 1)}{'^' * max(1, len(fault))}"
+
+
+def test_what_nobody_sees_is_named() -> None:
+    """A mark at the beginning of a file, and what a web page puts between words."""
+    with pytest.raises(rdflive.QuerySyntaxError, match="begins with a byte order mark: remove it"):
+        rdflive.explain("\ufeffSELECT ?s { ?s ?p ?o }")
+    with pytest.raises(rdflive.QuerySyntaxError, match=r"U\+200B \(ZERO WIDTH SPACE\) is not seen"):
+        rdflive.explain("SELECT ?s { ?s\u200b ?p ?o }")
 
 
 def test_the_table_has_the_queries_that_users_break() -> None:

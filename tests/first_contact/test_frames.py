@@ -122,6 +122,16 @@ def test_an_empty_answer_has_the_columns(graph: rdflib.Graph, delays: rdflive.Su
         ((literal("1e3", "double"), literal("-INF", "float")), "double", [1000.0, float("-inf")]),
         ((literal("true", "boolean"), literal("0", "boolean")), "bool", [True, False]),
         ((literal("2026-05-04", "date"),), "date32[day]", [date(2026, 5, 4)]),
+        (
+            (literal("0001-01-01", "date"), literal("9999-12-31", "date"), None),
+            "date32[day]",
+            [date.min, date.max, None],
+        ),
+        (
+            (literal("0001-01-01T00:00:00", "dateTime"), literal("9999-12-31T23:59:59.999999", "dateTime")),
+            "timestamp[us]",
+            [datetime.min, datetime.max],
+        ),
         ((literal("2026-05-04T08:07:00", "dateTime"),), "timestamp[us]", [datetime(2026, 5, 4, 8, 7)]),
         (
             (literal("2026-05-04T08:07:00+02:00", "dateTime"), literal("2026-05-04T06:07:00.5Z", "dateTime")),
@@ -150,6 +160,10 @@ def test_a_column_has_the_type_of_its_terms(terms: Any, kind: str, values: list[
         (literal("2026-05-04T08:07:00Z", "dateTime"), literal("2026-05-04T08:07:00", "dateTime")),
         (literal("2026-05-04T08:07:00.1234567Z", "dateTime"),),
         (literal("12026-05-04T08:07:00Z", "dateTime"),),
+        (literal("0000-01-01", "date"), literal("2026-05-04", "date")),
+        (literal("0000-12-31T23:59:59", "dateTime"),),
+        (literal("9999-12-31T23:59:59-14:00", "dateTime"),),
+        (literal("0001-01-01T00:00:00+14:00", "dateTime"), literal("2026-05-04T08:07:00Z", "dateTime")),
         (literal("yes", "boolean"),),
         (literal("TRUE", "boolean"),),
         (literal("1e3", "decimal"),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -184,12 +185,32 @@ def test_a_variable_that_no_pattern_binds_is_noted(caplog: pytest.LogCaptureFixt
         "SELECT ?train { ?train :delay ?m } ORDER BY ?trian",
         "SELECT (COUNT(?trian) AS ?n) { ?train :delay ?m }",
         "CONSTRUCT { ?trian :late true } { ?train :delay ?m }",
+        "SELECT ?trian (COUNT(*) AS ?n) { ?train :delay ?m } GROUP BY ?trian",
+        "SELECT (COUNT(*) AS ?n) ?trian { ?train :delay ?m }",
+        "SELECT ?train { ?train :delay ?m } GROUP BY ?train ?trian",
+        "SELECT (?trian AS ?x) (SAMPLE(?trian) AS ?y) { ?train :delay ?m }",
+        "SELECT (?trian AS ?x) { ?train :delay ?m }",
     ):
         assert notes(graph, query) == [near], query
         assert rdflive.explain(PREFIX + query).notes == (near,)
     assert logged(caplog) == [near]
     given = rdflive.explain("ASK { ?train ?p ?o }", initBindings={"trian": E.IC5})
     assert given.notes == ("the query has no ?trian; the nearest variable is ?train",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?x { { SELECT ?s { ?s :delay ?x } } }",
+        "SELECT ?x { ?s :delay ?y MINUS { ?s :delay ?x } }",
+        "SELECT ?x { ?s :delay ?y FILTER NOT EXISTS { ?s :delay ?x } }",
+        "CONSTRUCT { ?s :late ?x } { ?s :delay ?y MINUS { ?s :delay ?x } }",
+    ],
+)
+def test_a_variable_that_only_an_inner_pattern_binds_is_noted(query: str) -> None:
+    """What it binds does not reach the answer."""
+    said = "no pattern outside MINUS, EXISTS and subqueries binds ?x"
+    assert rdflive.explain(PREFIX + query).notes == (said,)
 
 
 def test_variables_that_are_bound_somewhere_are_not_noted() -> None:
@@ -201,6 +222,13 @@ def test_variables_that_are_bound_somewhere_are_not_noted() -> None:
         "SELECT ?s { ?s :delay ?m FILTER EXISTS { ?s a ?c FILTER(?c != ?m) } }",
         "SELECT ?g { GRAPH ?g { ?s ?p ?o FILTER(?o > 1) } }",
         "SELECT ?o { [] :delay* ?o }",
+        "SELECT * { ?s :delay ?m MINUS { ?s a ?c } FILTER NOT EXISTS { ?s ?q ?r } }",
+        "SELECT ?h (SAMPLE(?s) AS ?one) { ?s :delay ?m } GROUP BY (?m + 1 AS ?h) ORDER BY ?h",
+        "SELECT ?s ?x { ?s :delay ?m OPTIONAL { SELECT ?s (MAX(?m) AS ?x) { ?s :delay ?m } GROUP BY ?s } }",
+        "SELECT ?s ?m { { ?s a :Train } UNION { ?s :delay ?m } } ORDER BY ?m LIMIT 3",
+        "SELECT ?m (COUNT(*) AS ?n) { ?s :delay ?m } GROUP BY ?m HAVING (EXISTS { ?x :delay ?m })",
+        "SELECT (?m AS ?n) (?n + 1 AS ?o) { ?s :delay ?m FILTER EXISTS { ?s a ?c } }",
+        "CONSTRUCT { ?s :late ?n } { ?s :delay ?m BIND(EXISTS { ?s a ?c } AS ?n) }",
     ):
         assert rdflive.explain(PREFIX + query).notes == (), query
     assert notes(railway(), "SELECT ?s ?p { ?s ?p ?o }", initBindings={"p": E.delay}) == []
@@ -249,6 +277,37 @@ def test_the_search_for_the_nearest_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     for number in range(20):
         assert len(notes(graph, f"ASK {{ ?s :q{number} ?o }}")) == 1
     assert read <= 50 + 7 + 50 + 7  # at the first commit, and when there are twice as many
+
+
+def test_the_nearest_is_searched_once_and_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a name is asked for, while the same names are known."""
+    graph = railway()
+    searched = []
+    search = unheld.get_close_matches
+
+    def counted(name: str, names: Any, **options: Any) -> list[str]:
+        searched.append(name)
+        writer = threading.Thread(target=graph.add, args=((E.IC5, E.delay, Literal(8)),))
+        writer.start()
+        writer.join(5)
+        assert not writer.is_alive()
+        return search(name, names, **options)
+
+    monkeypatch.setattr(unheld, "get_close_matches", counted)
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        first = subscription.explain().notes
+        assert subscription.explain().notes == rdflive.explain(QUERY, graph=graph).notes == first == (DELAY,)
+    assert searched in (["dealy"], ["dealy", "dealy"])  # the write is a second commit
+
+
+def test_a_name_that_has_gone_is_noted() -> None:
+    """`explain()` tells of the data as they are now."""
+    graph = railway()
+    graph.add((E.IC5, E.dealy, Literal(3)))
+    with rdflive.subscribe(graph, QUERY) as subscription:
+        assert subscription.explain().notes == ()
+        graph.remove((None, E.dealy, None))
+        assert subscription.explain().notes == (DELAY,)
 
 
 def test_thousands_of_queries_do_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -209,7 +209,8 @@ def explain(
     if graph is None:
         return Explanation(plan)
     with manager.locked(manager.store_of(graph)) as adapter:
-        return Explanation(plan, notes=unheld_notes(adapter, graph, plan, None))
+        notes = unheld_notes(adapter, graph, plan, None)
+    return Explanation(plan, notes=tuple(notes))  # without the lock: the nearest are searched
 
 
 def LiveStore(store: pyoxigraph.Store | None = None) -> pyoxigraph.Store:  # noqa: N802 - used as the class it stands for

@@ -159,7 +159,7 @@ def open_subscription(
                 key=key,
             )
             undo.callback(subscription.close)
-            notes = [*unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))]
+            notes = unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))
             for stream in windows.streams:
                 stream.opened(adapter)
             # set only then, because each write has to make a `Batch` for it

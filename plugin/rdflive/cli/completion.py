@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rdflive.errors import RdfliveError
+from rdflive.extras import install_command
 
 __all__ = ["SHELLS", "PrintCompletion"]
 
@@ -32,7 +33,7 @@ class PrintCompletion(argparse.Action):
         try:
             import shtab  # type: ignore[import-not-found,unused-ignore]  # optional
         except ImportError as error:
-            raise RdfliveError("--completion needs shtab: pip install 'rdflive[completion]'") from error
+            raise RdfliveError(f"--completion needs shtab: {install_command('completion')}") from error
         _mark(parser, shtab.FILE, shtab.DIRECTORY)
         print(shtab.complete(parser, str(values)))
         parser.exit()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from typing import Final
 
 from rdflive.cli.changes import feed_name
+from rdflive.client import RemoteSubscription, ServerError
 from rdflive.delivery.subscription import Subscription
 from rdflive.feeds import STDIN, FeedFormat
 from rdflive.model import to_printable
@@ -36,10 +38,11 @@ def introduce(args: argparse.Namespace, query: str, form: FeedFormat | None) -> 
         )
 
 
-def say_notes(subscription: Subscription) -> None:
+def say_notes(subscription: Subscription | RemoteSubscription) -> None:
     """Say what the query names and the data do not hold: it may be misspelled."""
-    for note in subscription.explain().notes:
-        print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
+    with suppress(ServerError):  # a server that explains nothing may answer all the same
+        for note in subscription.explain().notes:
+            print(f"note: {to_printable(note)}", file=sys.stderr, flush=True)
 
 
 def _introduction(args: argparse.Namespace, query: str, form: FeedFormat | None) -> str:

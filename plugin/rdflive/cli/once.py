@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> None:
         with subscribed_there(args, query, initial=True) as served:
             delta = next(served.deltas())
             _print(args, query, delta, served.answers())  # it knows the order
+            say_notes(served)
         return
     entailed = entailed_options(query, args)
     entailed.pop("provenance", None)  # it is asked for deltas, and not shown here

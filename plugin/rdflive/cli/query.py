@@ -32,7 +32,9 @@ class QueryText:
             with rows_unread():
                 yield
         except (QuerySyntaxError, UnsupportedQueryError, PlanError) as error:
-            raise RdfliveError(placed(error, self.source)) from error
+            # no command has this argument of the library's functions
+            said = placed(error, self.source).replace(", or in initNs", "", 1)
+            raise RdfliveError(said) from error
 
     def form(self) -> str:
         """Give the form of the query, such as SELECT; empty for what is no query."""

@@ -95,6 +95,8 @@ def _follow_server(args: argparse.Namespace, query: QueryText) -> None:
     ):
         if args.explain:
             print(_explained(subscription), file=sys.stderr)
+        else:
+            say_notes(subscription)
         if sys.stderr.isatty():
             print(f"watching {query.source} on {args.data[0]}; Ctrl-C ends", file=sys.stderr)
         for delta in subscription.deltas():

@@ -150,6 +150,8 @@ def check_query_options(args: argparse.Namespace, form: str) -> None:
         raise RdfliveError(_NO_TRIPLES.format(form or "this one"))
     if args.store_path is not None and args.store == "memory":
         raise RdfliveError("--store-path is a store of Oxigraph: leave --store memory out")
+    if args.store_path is None and not args.data:
+        raise RdfliveError("no data: give DATA, files or the URL of a server, or --store-path DIR")
     if args.store_path is not None and not args.data and not os.path.isdir(args.store_path):
         raise RdfliveError(f"{args.store_path}: no such store; give DATA to load into a new one")
     args.full = bool(args.full)

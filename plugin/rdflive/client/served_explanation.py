@@ -13,7 +13,7 @@ __all__ = ["ServedExplanation"]
 class ServedExplanation:
     """How a server maintains a query. `str()` and `print` give text; a notebook shows the picture.
 
-    >>> print(ServedExplanation.of({"text": "ASK", "svg": "<svg/>", "algorithms": ["ground"]}))
+    >>> print(ServedExplanation.of({"text": "ASK", "svg": "<svg/>", "algorithms": ["ground"], "notes": []}))
     ASK
     """
 
@@ -21,11 +21,14 @@ class ServedExplanation:
     picture: str
     algorithms: tuple[str, ...]
     """What maintains each basic graph pattern, in the order in which the text shows them."""
+    notes: tuple[str, ...] = ()
+    """What the query names and the data of the server do not hold; the text has it too."""
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> ServedExplanation:
         """Read what `/explain` answers; raises KeyError or TypeError for anything else."""
-        return cls(str(members["text"]), str(members["svg"]), tuple(map(str, members["algorithms"])))
+        algorithms, notes = (tuple(map(str, members[name])) for name in ("algorithms", "notes"))
+        return cls(str(members["text"]), str(members["svg"]), algorithms, notes)
 
     def __str__(self) -> str:
         return self.text

@@ -154,7 +154,7 @@ class Subscription(BaseSubscription):
             if self._windowed or self._state is None:
                 return Explanation(self._plan, windows=lines)
             notes = unheld_notes(self._adapter, self._graph, self._plan, self._regime)
-        return Explanation(self._plan, lines, notes=notes)
+        return Explanation(self._plan, lines, notes=tuple(notes))
 
     @property
     def stats(self) -> Stats:

@@ -7,11 +7,12 @@ whoever has not configured logging, and who misspelled a name looks at an empty 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -59,6 +60,16 @@ class _Name(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Names:
+    """The names that a store had when it was scanned."""
+
+    of: dict[_Kind, dict[str, list[str]]] = field(default_factory=dict)
+    """The IRIs of each kind, by what stands behind their namespace, in small letters."""
+    near: dict[_Missing, str | None] = field(default_factory=dict)
+    """The nearest that was found for a name; to search takes milliseconds."""
+
+
+@dataclass(slots=True)
 class _Seen:
     """What is known of the data of a store, and what has been said of it."""
 
@@ -66,8 +77,7 @@ class _Seen:
     said: set[str | _Missing] = field(default_factory=set)
     scanned: int = -1
     """The commit at which `names` were read."""
-    names: dict[_Kind, dict[str, list[str]]] = field(default_factory=dict)
-    """The IRIs of each kind, by what stands behind their namespace, in small letters."""
+    names: _Names = field(default_factory=_Names)
 
 
 _seen: Final[WeakKeyDictionary[Any, _Seen]] = WeakKeyDictionary()
@@ -79,21 +89,20 @@ def unsaid_notes(
 ) -> Iterator[str]:
     """Say once for each store what a query names and its data do not hold, or what no pattern binds.
 
-    Costs a look-up for each name that has not been found before. Called under the store's lock.
+    Costs a look-up for each name that has not been found before. Called under the store's lock; the nearest
+    are searched as the notes are read, without it.
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     if len(seen.said) >= _LOGGED or rows_are_unread():
-        return
-    for note in unbound_notes(plan):
-        if note not in seen.said:
-            seen.said.add(note)
-            yield note
+        return iter(())
+    unbound = [note for note in unbound_notes(plan) if note not in seen.said]
+    seen.said.update(unbound)
     if windowed:
-        return  # what a window will hold nobody knows
-    for missing in _missing(adapter, graph, plan, regime, seen):
-        if missing not in seen.said and len(seen.said) < _LOGGED:
-            seen.said.add(missing)
-            yield _note(adapter, seen, missing)
+        return iter(unbound)  # what a window will hold nobody knows
+    new = [missing for missing in _missing(adapter, graph, plan, regime, seen) if missing not in seen.said]
+    new = new[: max(0, _LOGGED - len(seen.said))]
+    seen.said.update(new)
+    return chain(unbound, _notes(adapter, seen, new))
 
 
 def log_notes(notes: Iterable[str], query: str) -> None:
@@ -102,16 +111,17 @@ def log_notes(notes: Iterable[str], query: str) -> None:
         log.warning("%s; the query is %.200r", note, query)
 
 
-def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None) -> tuple[str, ...]:
+def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None) -> Iterator[str]:
     """Say which predicates, classes and graphs of a query its data do not hold now, each with the nearest.
 
     A name is looked up in the graph that its pattern looks at, and then in the whole store. The nearest is
     chosen among the names of the first 10,000 quads that the store lists, at most 1,000 of each kind. Nothing
-    is said of an empty store, and nothing of a name that entailment may bring. Called under the store's lock.
+    is said of an empty store, and nothing of a name that entailment may bring. Called under the store's
+    lock; the nearest are searched as the notes are read, without it.
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
-    found = _missing(adapter, graph, plan, regime, seen)
-    return tuple(_note(adapter, seen, missing) for missing in found)
+    seen.held.clear()  # it is asked what holds now
+    return _notes(adapter, seen, _missing(adapter, graph, plan, regime, seen))
 
 
 def _missing(
@@ -130,9 +140,23 @@ def _missing(
     return missing if missing and _has(adapter.quads(_ANY)) else {}
 
 
-def _note(adapter: Adapter, seen: _Seen, missing: _Missing) -> str:
+def _notes(adapter: Adapter, seen: _Seen, found: Collection[_Missing]) -> Iterator[str]:
+    """Read the names that may be meant now, and search them later."""
+    # a growing store is read ever less often
+    if found and (seen.scanned < 0 or adapter.capture.sequence > 2 * seen.scanned):
+        seen.names = _Names(_scan(adapter))
+        seen.scanned = adapter.capture.sequence
+    return map(partial(_note, seen.names), found)
+
+
+def _note(names: _Names, missing: _Missing) -> str:
     kind, iri = missing
-    near = _nearest(adapter, seen, kind, iri)
+    try:
+        near = names.near[missing]
+    except KeyError:
+        near = _nearest(names.of[kind], iri)
+        if len(names.near) < _KNOWN:
+            names.near[missing] = near
     note = f"nothing in the data has the {kind} {_shown(iri)} yet"
     return f"{note}; the nearest is {_shown(near)}" if near is not None else note
 
@@ -185,14 +209,9 @@ def _may_come(adapter: Adapter, name: _Name, regime: Regime) -> bool:
     return _has(adapter.quads((native, None, None))) or _has(adapter.quads((None, None, native)))
 
 
-def _nearest(adapter: Adapter, seen: _Seen, kind: _Kind, iri: URIRef) -> str | None:
+def _nearest(named: dict[str, list[str]], iri: URIRef) -> str | None:
     """Choose the most similar name by what stands behind the namespace, then as a whole."""
-    if (
-        seen.scanned < 0 or adapter.capture.sequence > 2 * seen.scanned
-    ):  # a growing store is read ever less often
-        seen.names = _scan(adapter)
-        seen.scanned = adapter.capture.sequence
-    local, named = _local(iri), seen.names[kind]
+    local = _local(iri)
     near = [name for key in get_close_matches(local, named, cutoff=_LIKE) for name in named[key]]
     return max(
         near,

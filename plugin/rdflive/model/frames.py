@@ -44,6 +44,9 @@ _SPELT: Final = {
     "zoned": rf"^{_MOMENT}(Z|[+-][0-9]{{2}}:[0-9]{{2}})$",
 }
 """How the literals of a kind must be spelt, so that the column can have its type."""
+_MOMENTS: Final = ("int64", -62_135_596_800_000_000, 253_402_300_799_999_999)
+_FROM_1_TO_9999: Final = {"date": ("int32", -719_162, 2_932_896), "local": _MOMENTS, "zoned": _MOMENTS}
+"""How Arrow counts what has a year: Python, and with it pandas, has those from 1 to 9999, in UTC."""
 _LANGUAGE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _DIRECTION: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString"
 
@@ -208,9 +211,14 @@ def _typed(arrow: Any, texts: list[str | None], kinds: set[str]) -> Any:
         own += _decimals(arrow, compute, column)
     for type_ in own:
         try:
-            return compute.cast(unsigned, type_)
+            made = compute.cast(unsigned, type_)
         except arrow.ArrowInvalid:  # out of its range, or no day of the calendar
             continue
+        if kind not in _FROM_1_TO_9999:
+            return made
+        count, first, last = _FROM_1_TO_9999[kind]
+        found = compute.min_max(made.view(count)).as_py()
+        return made if first <= found["min"] and found["max"] <= last else column
     return column
 
 

@@ -180,7 +180,8 @@ def group_rows(rows: algebra.Node, node: CompValue, scope: Scope) -> algebra.Nod
     # without GROUP BY there is a group of no rows too, in each graph and for each outer solution
     if node.p.expr is None:
         seeds = algebra.Values() if scope.seed is None else Distinct(Project(scope.seed, scope.context))
-    group = algebra.Group(rows, grouped, tuple(aggregates.values()), seeds)
+    unbound = tuple(key for key in keys if key not in rows.columns)
+    group = algebra.Group(rows, grouped, tuple(aggregates.values()), seeds, unbound)
     return Project(group, group.columns, tuple(copies)) if copies else group
 
 

@@ -25,7 +25,7 @@ from rdflib.term import BNode, Literal
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.expressions.nodes import EXISTS
 from rdflive.query.negated_sets import spell_out
-from rdflive.syntax.diagnosis import diagnose, syntax_error, unknown_prefix
+from rdflive.syntax.diagnosis import diagnose, syntax_error, unknown_prefix, unread_by_rdflib
 from rdflive.syntax.parsing import parse_query
 from rdflive.syntax.tokens import Token
 
@@ -76,6 +76,9 @@ def _explained(
     if found is not None:
         return found
     if isinstance(error, pyparsing.ParseBaseException):
+        unread = unread_by_rdflib(text)
+        if unread is not None:
+            return unread
         column = _column(text.split("\n")[error.lineno - 1], error.column)
         place = Token("", "", error.lineno, column, 0)
         return syntax_error(f"rdflib's parser does not read this: {error.msg}", text, place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
@@ -23,15 +23,63 @@ def unbound_notes(plan: Plan) -> tuple[str, ...]:
     """
     query = plan.query
     nodes = algebra.topological(query.root)
-    bound = {v.name for node in nodes for v in node.columns if v.distinguished}
+    # SELECT may name what is not grouped by: that is SAMPLE(?x) AS ?x
+    samples = {
+        (aggregate.variable.name, aggregate.expression.text)
+        for node in nodes
+        if isinstance(node, algebra.Group)
+        for aggregate in node.aggregates
+        if aggregate.name == "SAMPLE"
+    }
+    bound: dict[algebra.Node, frozenset[Variable]] = {}
+    for node in nodes:
+        bound[node] = _bound(node, bound, samples)
+    anywhere = {v.name for columns in bound.values() for v in columns if _is_users(v)}
     read = dict.fromkeys(name for node in nodes for name in _read(node))
     read |= dict.fromkeys(name for condition in query.order for name in condition.expression.variables)
-    read |= dict.fromkeys(n for n, place in zip(query.names, plan.places, strict=True) if place is None)
-    notes = [_note("no pattern binds", n, bound) for n in read if n not in bound and n not in query.preset]
+    read = {name: None for name in read if name not in anywhere}
+    construct = next((node for node in nodes if isinstance(node, algebra.Construct)), None)
+    shown = query.names if construct is None else _of_template(construct)
+    there = {v.name for v in bound[query.root]}  # a template is bound what its input is
+    read |= dict.fromkeys(name for name in shown if name not in there)
+    notes = [_unbound(name, anywhere) for name in read if name not in query.preset]
     if query.preset:
-        there = {token.text[1:] for token in tokenize(query.text) if token.kind == "variable"}
-        notes += [_note("the query has no", n, there) for n in query.preset if n not in there]
+        names = {token.text[1:] for token in tokenize(query.text) if token.kind == "variable"}
+        notes += [_note("the query has no", n, names) for n in query.preset if n not in names]
     return tuple(notes)
+
+
+def _bound(
+    node: algebra.Node,
+    below: Mapping[algebra.Node, frozenset[Variable]],
+    samples: Collection[tuple[str, str]],
+) -> frozenset[Variable]:
+    """Give the columns of a node that some pattern, BIND, VALUES or aggregate may bind."""
+    bound = frozenset[Variable]().union(*(below[one] for one in node.inputs))
+    if isinstance(node, algebra.Project):
+        return frozenset(v for v in node.columns if node.source(v) in bound)
+    if isinstance(node, algebra.Extend):
+        read = node.expression.variables
+        is_sample = len(read) == 1 and (read[0], f"?{node.variable.name}") in samples
+        return bound if is_sample and all(v.name != read[0] for v in bound) else bound | {node.variable}
+    if isinstance(node, algebra.Group):
+        names = {v.name for v in bound}
+        made = (a for a in node.aggregates if a.name != "SAMPLE" or names.issuperset(a.expression.variables))
+        return bound.intersection(node.keys).union(a.variable for a in made)
+    if isinstance(node, algebra.Minus | algebra.Exists):  # what the right has is only compared
+        bound = below[node.left]
+        return bound if isinstance(node, algebra.Minus) or node.mark is None else bound | {node.mark}
+    return frozenset(node.columns) if not node.inputs or isinstance(node, algebra.Closure) else bound
+
+
+def _is_users(column: Variable) -> bool:
+    return column.distinguished and not column.name.startswith(("·", "__agg_"))
+
+
+def _unbound(name: str, anywhere: set[str]) -> str:
+    if name in anywhere:
+        return f"no pattern outside MINUS, EXISTS and subqueries binds ?{name}"
+    return _note("no pattern binds", name, anywhere)
 
 
 def _note(what: str, name: str, known: set[str]) -> str:
@@ -44,6 +92,10 @@ def _read(node: algebra.Node) -> Iterator[str]:
     expressions = (*node.expressions, *(node.conditions if isinstance(node, algebra.Basic) else ()))
     for expression in expressions:
         yield from (name for name in expression.variables if not name.startswith(("·", "__agg_")))
-    if isinstance(node, algebra.Construct):
-        terms = (term for triple in node.template for term in triple)
-        yield from (term.name for term in terms if isinstance(term, Variable) and term.distinguished)
+    if isinstance(node, algebra.Group):
+        yield from (key.name for key in node.unbound if _is_users(key))
+
+
+def _of_template(node: algebra.Construct) -> Iterator[str]:
+    terms = (term for triple in node.template for term in triple)
+    yield from (term.name for term in terms if isinstance(term, Variable) and term.distinguished)

@@ -35,6 +35,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             "text": _TEXT,
             "svg": _TEXT,
             "algorithms": _TEXTS,
+            "notes": _TEXTS,
         }
     ),
     "Subscription": _object(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from typing import Final
+from unicodedata import name as name_of
 
 from rdflive.errors import QuerySyntaxError
 from rdflive.syntax.excerpt import excerpt
 from rdflive.syntax.grammar import KEYWORDS, Fault, find_fault
 from rdflive.syntax.tokens import Token, tokenize
 
-__all__ = ["diagnose", "nearest", "syntax_error", "unknown_prefix"]
+__all__ = ["diagnose", "nearest", "syntax_error", "unknown_prefix", "unread_by_rdflib"]
 
 _SHOWN: Final = 40
 """Characters of a token that are quoted."""
@@ -32,6 +34,16 @@ _QUOTES: Final = {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘
 _GROUPS: Final = frozenset({"OPTIONAL", "MINUS", "UNION", "EXISTS", "WHERE"})
 _MODIFIERS: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _AGGREGATES: Final = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
+_CODE: Final = "u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}"
+_ESCAPES: Final = {
+    "string": re.compile(rf"\\(?:[tbnrf\"'\\]|{_CODE}|(?P<wrong>.))", re.DOTALL),
+    "iri": re.compile(rf"\\(?:{_CODE}|(?P<wrong>.))"),
+    "prefixed": re.compile(rf"\\(?:[_~.\-!$&'()*+,;=/?#@%]|{_CODE}|(?P<wrong>.))"),
+}
+"""What may stand behind a backslash; tokens take anything there."""
+_STRANGE: Final = re.compile(r"#[^\n\r]*|(?P<space>[^\S \t\n\r])")
+"""White space of Unicode that SPARQL has none of, outside comments."""
+_LANGUAGE: Final = re.compile("@[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 
 
 def diagnose(text: str) -> QuerySyntaxError | None:
@@ -43,6 +55,9 @@ def diagnose(text: str) -> QuerySyntaxError | None:
       |                   ^
     """
     fault = find_fault(tokenize(text))
+    inside = _inside(text)
+    if inside is not None and (fault is None or inside[0].offset < fault.token.offset):
+        return syntax_error(inside[1], text, inside[0])
     if fault is None:
         return None
     token = fault.token
@@ -52,6 +67,22 @@ def diagnose(text: str) -> QuerySyntaxError | None:
     hint = next(filter(None, (advise(fault) for advise in _ADVICE)), "")
     reason = f"met {met}, expected {_listed(fault.expected)}" + (f"; {hint}" if hint else "")
     return syntax_error(reason, text, token)
+
+
+def unread_by_rdflib(text: str) -> QuerySyntaxError | None:
+    """Make the error for the first token that SPARQL lets stand, and that rdflib's parser stumbles over."""
+    before = last = Token("", "", 1, 1, 0)
+    for token in tokenize(text):
+        if token.kind == "language" and _LANGUAGE.fullmatch(token.text) is None:
+            said = f"rdflib's parser takes one - between the parts of a language: {token.text}"
+            return syntax_error(said, text, token)
+        is_predicate = before.kind in _TERMS or before.text in (";", "/", "|", "^")
+        is_adjacent = last.offset + len(last.text) == token.offset and token.text[0] == "?"
+        if is_predicate and is_adjacent and (last.kind in _NAMES or last.text == "a"):
+            said = f"rdflib's parser takes the ? for an operator of paths: put a blank before {token.text}"
+            return syntax_error(said, text, token)
+        before, last = last, token
+    return None
 
 
 def syntax_error(reason: str, text: str, place: Token) -> QuerySyntaxError:
@@ -82,8 +113,41 @@ def nearest(name: str, names: Iterable[str], least: float = _LIKE) -> str | None
     return next(iter(get_close_matches(name, sorted(set(names)), n=1, cutoff=least)), None)
 
 
+def _inside(text: str) -> tuple[Token, str] | None:
+    """Find the first token whose inside is not SPARQL, or white space that is none; and say what is wrong."""
+    end = 0
+    for token in (*tokenize(text), Token("end", "", 0, 0, len(text))):
+        for found in _STRANGE.finditer(text, end, token.offset):
+            if found["space"]:
+                return _space(text, found.start()), f"{_unicode(found['space'])} is no blank of SPARQL"
+        end = token.offset + len(token.text)
+        escapes = _ESCAPES[token.kind].finditer(token.text) if token.kind in _ESCAPES else ()
+        for wrong in filter(None, (found["wrong"] for found in escapes)):
+            code = r"; four hexadecimal digits stand behind \u, eight behind \U" if wrong in "uU" else ""
+            if token.kind == "string":
+                said = rf"\{wrong} is no escape: a backslash is written \\ in a string"
+            else:
+                said = rf"\{wrong} is no escape of {'an IRI' if token.kind == 'iri' else 'a name'}"
+            return token, _printable(said + code)
+    return None
+
+
+def _space(text: str, offset: int) -> Token:
+    line_begin = text.rfind("\n", 0, offset)
+    return Token("space", text[offset], text.count("\n", 0, offset) + 1, offset - line_begin, offset)
+
+
+def _unicode(character: str) -> str:
+    """Name a character that does not show itself."""
+    name = name_of(character, "")
+    return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
+
+
 def _short(text: str) -> str:
-    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return _printable(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "·" for character in text)
 
 
@@ -111,6 +175,16 @@ def _is_adjacent(fault: Fault) -> bool:
 
 
 # Advice, the most certain first. Each gives what was meant, or nothing where it does not apply.
+
+
+def _unseen(fault: Fault) -> str:
+    """Name a character that a page or an editor has put in, and nobody sees."""
+    token = fault.token
+    if token.text == "\ufeff" and token.offset == 0:
+        return "the text begins with a byte order mark: remove it, or read its file as utf-8-sig"
+    if token.kind == "mark" and not token.text.isprintable():
+        return f"{_unicode(token.text)} is not seen: remove it"
+    return ""
 
 
 def _quotes(fault: Fault) -> str:
@@ -295,6 +369,6 @@ def _modifier(fault: Fault) -> str:
 
 
 _ADVICE: Final[tuple[Callable[[Fault], str], ...]] = (
-    _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable, _any_keyword,
-    _modifier, _end, _triple,
+    _unseen, _quotes, _update, _file, _angle, _operator, _keyword, _projection, _group, _variable,
+    _any_keyword, _modifier, _end, _triple,
 )  # fmt: skip

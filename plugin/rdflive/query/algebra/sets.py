@@ -41,6 +41,8 @@ class Group(Unary):
     aggregates: tuple[Aggregate, ...]
     seeds: Node | None = None
     """The groups that exist even when they are empty (the one group where nothing is grouped by)."""
+    unbound: Columns = ()
+    """What is grouped by as well, and no row of the input has."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -92,6 +92,7 @@ class ExplainQuery:
             "form": explanation.form,
             "vars": TRIPLE if explanation.form == "CONSTRUCT" else explanation.names,
             "algorithms": explanation.algorithms,
+            "notes": explanation.notes,
             "text": str(explanation),
             "svg": explanation.svg(),
         }
