@@ -226,6 +226,7 @@ def test_the_example_leaves_the_signals_as_it_found_them(web_app: SimpleNamespac
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.posix("sends SIGINT to a program")
 def test_the_example_refuses_a_name_that_is_no_name(tmp_path: Path) -> None:
     """What users send does not become an IRI as it is."""
     with example(tmp_path) as served, pytest.raises(urllib.error.HTTPError, match="422"):
@@ -488,6 +489,7 @@ def test_a_mounted_server_asks_for_tokens_where_it_is_mounted() -> None:
     assert asyncio.run(program()) == [200, 401, 401, 401, 200]
 
 
+@FORKS
 @pytest.mark.parametrize("given", [rdflib.Graph(), "trains.ttl", None], ids=["a graph", "a path", "nothing"])
 def test_make_app_refuses_what_is_no_dataset(given: Any) -> None:
     """At once, and not when it starts."""

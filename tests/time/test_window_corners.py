@@ -198,15 +198,15 @@ def test_rstream_reports_while_the_window_holds_anything() -> None:
     assert not any(delta.removed or delta.expired for delta in reports)
 
 
-def test_rstream_answers_that_wait_replace_each_other() -> None:
-    """Whoever iterates slowly gets the last whole answer."""
+def test_rstream_answers_wait_beside_each_other() -> None:
+    """Whoever iterates slowly gets the whole answer of each report."""
     stream = rdflive.Stream()
     whole = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(9, 1), output="rstream")
     deltas = whole.deltas(timeout=5)
     stream.add(fact("a", "b"), at=1)
     stream.advance_to(5)
-    delta = next(deltas)
-    assert (delta.time, len(delta.added)) == (5, 1)
+    told = [next(deltas) for _ in range(5)]
+    assert [(delta.time, len(delta.added)) for delta in told] == [(time, 1) for time in range(1, 6)]
 
 
 def test_times_never_go_back() -> None:
