@@ -241,9 +241,10 @@ def test_wait_takes_a_number(log: Path, timeout: Any) -> None:
 def test_a_second_mirror_of_the_name_is_refused_by_the_call(log: Path) -> None:
     """As in the foreground; when the first has ended, its name is free."""
     graph = rdflib.Dataset()
-    with rdflive.mirror(graph, log, follow=0.01, background=True):
+    with rdflive.mirror(graph, log, follow=0.01, background=True) as first:
         with pytest.raises(rdflive.RdfliveError, match="is at work on this store"):
             rdflive.mirror(graph, log, background=True)
+        until(lambda: first.lag is not None)  # all is applied
         with rdflive.mirror(graph, log, name="other", background=True) as other:
             assert other.wait(PATIENCE).entries == 2
     assert rdflive.mirror(graph, log).entries == 0
