@@ -57,7 +57,7 @@ class Pane:
         triple of the stream.
         """
         self.report: int | None = None
-        """The position of the last report, made or passed over because nothing had changed; None before it."""
+        """The position of the last report, made or passed over as nothing had changed; at first None."""
         self.pending: int | None = None
         """The lowest position of a change since the last report."""
         self._is_early = False
