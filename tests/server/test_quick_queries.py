@@ -10,6 +10,8 @@ import pytest
 import rdflib
 from rdflib import RDF, Literal, URIRef
 
+from rdflive.server.failures import Problem
+from rdflive.server.isolation.children import Children
 from rdflive.server.quick_queries import opens_quickly
 from support.serving import Serving, serving
 
@@ -74,9 +76,16 @@ def test_limit_of_rows_counts_too(dataset: rdflib.Dataset) -> None:
 
 
 @pytest.mark.posix("the server forks")
-def test_small_queries_are_opened_without_a_rehearsal(dataset: rdflib.Dataset) -> None:
-    """A server on which no rehearsal can end in time opens them all the same."""
-    with serving(dataset, query_seconds=0.0001) as server:
+def test_small_queries_are_opened_without_a_rehearsal(
+    dataset: rdflib.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server on which every rehearsal fails opens them all the same."""
+
+    async def fail(*arguments: object, **options: object) -> None:
+        raise Problem(503, "no rehearsal today")
+
+    monkeypatch.setattr(Children, "rehearse", fail)
+    with serving(dataset) as server:
         assert opened(server, PREFIX + SMALL[0]) == 200
         assert opened(server, PREFIX + OTHERS[2]) == 503
 

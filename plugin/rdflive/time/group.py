@@ -104,8 +104,9 @@ class Group:
                 pane.note(position)
         if not self.is_eager and not late:
             # Nobody reports it yet. With a label now, windows would hold it before their reports.
-            # Elements of one position stay in the order in which they were released, which is that of their
-            # numbers only on the axis of time.
+            # By position alone, so that elements of one position stay in the order in which they are taken.
+            # Windows that count give a removal the position of the element before it; their numbers say in
+            # which order both came, which a delay may have turned round.
             insort(self._queue, element, key=itemgetter(0))
             return False
         self._take(element)
@@ -134,7 +135,7 @@ class Group:
 
     def drop(self) -> None:
         """Drop what no window holds any more."""
-        # A window that has not reported yet may begin with any of these triples.
+        # A window that has made no report yet may begin with any of these triples.
         if all(pane.has_begun for pane in self.panes):
             below = min((pane.begin for pane in self.panes), default=0)
             self.explicit.drop(below)

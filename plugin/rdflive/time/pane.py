@@ -57,7 +57,7 @@ class Pane:
         triple of the stream.
         """
         self.report: int | None = None
-        """The position of the last report; None before the first."""
+        """The position of the last report, made or passed over as nothing had changed; at first None."""
         self.pending: int | None = None
         """The lowest position of a change since the last report."""
         self._is_early = False
@@ -74,7 +74,7 @@ class Pane:
 
     @property
     def has_begun(self) -> bool:
-        """True from the first report on."""
+        """True from the first report on that was made: those before were passed over, and held nothing."""
         return self.begin < ALWAYS
 
     @property
@@ -149,10 +149,10 @@ class Pane:
             self.begin = self.scope.begin(report)
 
     def _follow_unreported(self, complete: int) -> None:
-        """Note the last report where none was made yet: elements that come late belong to that one.
+        """Move to the last report up to a position where none was made yet: a late element corrects that one.
 
-        Example: a window of the last 3, reported every 1. The first element is at 5, so the reports up to 4
-        are over. One that comes late, at 1, is in none that is still to come, so nobody is told.
+        Example: a window of the last 3, reported every 1. The first element, at 5, ends the reports up to 4,
+        which held nothing. A late one at 3 is in the window at 4, and is told; one at 1 is not.
         """
         if self.cadence.step is None:
             self.report, self.begin = complete, self.scope.begin(complete)
