@@ -103,8 +103,6 @@ class Pane:
     begin: int | None = None
     """The first position that it holds, None before the first report."""
     report: int | None = None
-    untouched: tuple[int, Triples] | None = None
-    """How much had come when it was opened, where it had nothing to begin with."""
     held: dict[Triple, int] = field(default_factory=dict)
     """What it holds, with the last arrival."""
 
@@ -150,11 +148,9 @@ class Pane:
         if self.step is None and done is not None:
             self.report = done if self.report is None else max(done, self.report)
 
-    def opened(self, view: View) -> None:
+    def opened(self) -> None:
         """Hold at once what is there, if every change is reported."""
         position = self.course.position(self.axis)
-        if self.step is not None and (position is None or not self.content(-ALWAYS, position)):
-            self.untouched = self.course.released, view.background
         if self.step is None and position is not None:
             self.report, self.begin = position, self.window.scope.begin(position)
             self.held = self.content(self.begin, position)
@@ -236,10 +232,8 @@ class View:
         for pane in moved:
             end = now if pane.axis != "time" or pane.report is None else max(now, pane.report - pane.lag)
             pane.report = end + pane.lag
-            begin = pane.window.scope.begin(pane.report)
-            pane.held = pane.content(begin, end)
-            if pane.untouched != (pane.course.released, background):
-                pane.begin = begin
+            pane.begin = pane.window.scope.begin(pane.report)
+            pane.held = pane.content(pane.begin, end)
         after = self.triples()
         for told in self.told:
             whole = evaluate(told.text, after)
@@ -380,6 +374,7 @@ class Course:
     def _release(self, element: Waiting) -> None:
         add = element.sign > 0
         self._last = element.instant if self._last is None else max(self._last, element.instant)
+        self.released += 1
         self.counts["elements"] += add
         start = self.counts["triples"]
         for number, triple in enumerate(element.triples, 1):
@@ -390,7 +385,6 @@ class Course:
                 "triples": (start + number * add, serial),
             }
             self.facts.append(Fact(element.sign, triple, at))
-        self.released += 1
         for view in self.views:
             panes = [pane for pane in view.panes if pane.course is self and pane.axis == "time"]
             now = [pane for pane in panes if pane.step is None or pane.takes_late(element.instant)]

@@ -224,7 +224,7 @@ class World:
         view.background = self.courses[0].background if self.beside else frozenset()
         self.views.append(view)
         for pane in panes:
-            pane.opened(view)
+            pane.opened()
         return view
 
     def _axis(self, stream: int, window: Window) -> list[Opened]:

@@ -375,3 +375,31 @@ def test_a_removal_counts_after_what_came_later_and_happened_earlier() -> None:
     stream.add(fact("b", "c"), at=4)
     stream.advance_to(10)
     assert [row.x for row in held.answers()] == [EX.b]
+
+
+@pytest.mark.parametrize("before", ["nothing", "an element without triples"])
+def test_what_a_report_without_a_change_held_decides_what_expires(before: str) -> None:
+    """A report that was passed over counts: what came after it and passed before the next one expires.
+
+    The answer about a is owed to the graph, then to the stream as well; the graph loses it first.
+    """
+    graph = Graph()
+    graph.add(fact("a", "b"))
+    stream = rdflive.Stream(graph)
+    other = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(4, 3))
+    stream.advance_to(12)
+    if before != "nothing":
+        stream.add([], at=13)
+    told: list[rdflive.Delta] = []
+    query = "SELECT DISTINCT ?x { ?x ?p ?y }"
+    subscription = rdflive.subscribe(stream, query, told.append, window=rdflive.Sliding(2, 5))
+    stream.add([fact("c", "d")], at=17)
+    stream.add([fact("a", "d")], at=18)
+    graph.remove(fact("a", "b"))
+    stream.advance_to(21)
+    assert [(len(delta.added), len(delta.removed), len(delta.expired)) for delta in told] == [
+        (1, 0, 0),
+        (0, 1, 1),
+    ]
+    assert other.answers()
+    assert subscription.answers() == []

@@ -74,7 +74,7 @@ class Pane:
 
     @property
     def has_begun(self) -> bool:
-        """True from the first report on that was made: those before were passed over, and held nothing."""
+        """True from the first report on, made or passed over."""
         return self.begin < ALWAYS
 
     @property
@@ -144,9 +144,7 @@ class Pane:
             return
         else:
             report = self.cadence.next_report(complete) - self.cadence.step
-        self.report = report
-        if self.has_begun:
-            self.begin = self.scope.begin(report)
+        self.report, self.begin = report, self.scope.begin(report)
 
     def _follow_unreported(self, complete: int) -> None:
         """Move to the last report up to a position where none was made yet: a late element corrects that one.
@@ -158,8 +156,9 @@ class Pane:
             self.report, self.begin = complete, self.scope.begin(complete)
             return
         report = self.cadence.next_report(complete) - self.cadence.step
+        # where there was something to begin with, a report of it is due, and not passed over
         if self._first is None or report - self.cadence.lag >= self._first:
-            self.report = report
+            self.report, self.begin = report, self.scope.begin(report)
             self.refresh()
 
     def move(self, position: int) -> None:
