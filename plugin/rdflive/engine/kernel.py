@@ -143,8 +143,10 @@ class Kernel:
         def path(j: int, slots: tuple[int, ...]) -> Any:
             pattern = state.patterns[j]
             if (pattern, slots) not in state.paths:
+                is_new = pattern.use(slots)
+                # behind `use`: what is in the list is taken back if an interruption comes
                 state.paths.append((pattern, slots))
-                if pattern.use(slots):
+                if is_new:
                     fresh.paths.setdefault(pattern, []).append(slots)
             return pattern.paths[slots]
 
