@@ -29,16 +29,9 @@ from support.effort import drawn_from
 from support.mirrors import DATASETS, Deltas, append, literal, objects, patch, row
 from support.misbehaving import Asked, Reply, Server, rows, serve
 from support.set_target import EVERYTHING, line
+from support.waiting import until
 
 PATIENCE = 20.0
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.002)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from rdflib import Literal, Namespace, URIRef
 
 import rdflive
 from rdflive.delivery.mailbox import QUEUED_ROWS
+from support.waiting import until
 
 E = Namespace("http://example.org/")
 QUERY = "SELECT ?train { ?train <http://example.org/delay> ?minutes }"
@@ -32,14 +33,6 @@ def late(graph: rdflib.Graph, *trains: str) -> None:
 
 def names(delta: rdflive.Delta) -> str:
     return " ".join(sorted(str(row.train).removeprefix(str(E)) for row in delta.added))
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for what another thread does."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.002)
 
 
 @pytest.fixture

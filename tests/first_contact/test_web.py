@@ -10,10 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -27,21 +26,13 @@ from rdflib import Literal, Namespace
 import rdflive
 from support.pages import DOCS, blocks
 from support.shared import ROOT
+from support.waiting import until
 
 E = Namespace("http://example.org/railway/")
 SELECT = "SELECT ?train ?minutes { ?train <http://example.org/railway/delay> ?minutes }"
 PATIENCE = 30.0
 FORKS = pytest.mark.posix("the server forks")
 NEEDS_FASTAPI = "needs fastapi, which tox installs"
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait for what another thread or process does."""
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.01)
-    return found
 
 
 # the example

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from rdflive.server.app import make_app
 from rdflive.server.run import make_server
 from support.raw_requests import HOST
 from support.serving import Serving, serving
+from support.waiting import until
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 pytestmark = pytest.mark.posix("the server forks")
@@ -32,13 +33,6 @@ HANDSHAKE = b"GET /subscribe HTTP/1.1\r\n" + HOST + UPGRADE + KEY
 def server() -> Iterator[Serving]:
     with serving() as running:
         yield running
-
-
-def eventually(is_true: Callable[[], object]) -> None:
-    until = time.monotonic() + 20
-    while not is_true():
-        assert time.monotonic() < until, "it has not come to be so"
-        time.sleep(0.01)
 
 
 def followers(server: Serving) -> int:
@@ -98,8 +92,8 @@ def test_streams_end_with_their_client_whatever_it_sent_behind(server: Serving) 
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
             connection.sendall(SUBSCRIBE + HEALTH + HEALTH)
             assert b"200" in connection.recv(1 << 16)
-        eventually(lambda: followers(server) == before + 3)
-    eventually(lambda: followers(server) == before)
+        until(lambda: followers(server) == before + 3)
+    until(lambda: followers(server) == before)
 
 
 def test_requests_behind_one_another_are_answered_in_order(server: Serving) -> None:
@@ -122,7 +116,7 @@ def test_a_handshake_behind_a_stream_ends_the_connection(server: Serving) -> Non
         with suppress(ConnectionResetError):  # the kernel may tell the end either way
             while connection.recv(1 << 16):
                 pass
-    eventually(lambda: followers(server) == before)
+    until(lambda: followers(server) == before)
 
 
 def test_the_end_of_the_server_minds_no_half_handshake() -> None:

@@ -28,6 +28,7 @@ from rdflive.sinks.ndjson import to_json
 from support.effort import examples
 from support.serving import Serving, serving
 from support.sinks import Event, listening, read_events, total
+from support.waiting import until
 
 pytestmark = pytest.mark.posix("the server forks")
 
@@ -55,13 +56,6 @@ def ask(server: Serving, method: str, target: str, body: Any = None, **headers: 
         answer = response.status, json.loads(response.read() or "null")
     connection.close()
     return answer
-
-
-def eventually(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +267,7 @@ def test_a_query_without_clients_is_kept_for_a_while(monkeypatch: pytest.MonkeyP
         with listening(at(server)) as events:
             next(event for event in events if event.kind)
         assert len(server.service.topics) == 1
-        eventually(lambda: not len(server.service.topics))
+        until(lambda: not len(server.service.topics))
 
 
 def test_a_query_that_somebody_comes_back_to_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +276,7 @@ def test_a_query_that_somebody_comes_back_to_is_kept(monkeypatch: pytest.MonkeyP
     with serving() as server:
         with listening(at(server)) as events:
             next(event for event in events if event.kind)
-        eventually(lambda: not any(topic.followers for topic in server.service.topics))
+        until(lambda: not any(topic.followers for topic in server.service.topics))
         with listening(at(server)) as events:
             next(event for event in events if event.kind)
             time.sleep(0.6)
@@ -296,7 +290,7 @@ def test_no_more_queries_linger_than_a_client_may_have() -> None:
         for number in range(6):
             with listening(at(server, f"{QUERY} #{number}")) as events:
                 next(event for event in events if event.kind)
-            eventually(lambda: all(not topic.followers for topic in server.service.topics))
+            until(lambda: all(not topic.followers for topic in server.service.topics))
         assert {topic.query[-1] for topic in server.service.topics} == {"4", "5"}
 
 
@@ -308,7 +302,7 @@ def test_a_client_has_no_more_subscriptions_than_it_may() -> None:
                 next(event for event in events if event.kind)
             status, problem = ask(server, "GET", f"/subscribe?{urlencode({'query': QUERY})}")
             assert (status, "2 subscriptions open" in problem["detail"]) == (429, True)
-        eventually(lambda: not any(topic.followers for topic in server.service.topics))
+        until(lambda: not any(topic.followers for topic in server.service.topics))
         with listening(at(server)) as events:
             next(event for event in events if event.kind)
 

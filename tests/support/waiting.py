@@ -1,17 +1,26 @@
-"""A thread that waits for the next delta of an iterator."""
+"""Waiting for what another thread or process does."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import rdflive
 from rdflive.delivery.mailbox import Reader
 
-PATIENCE = 10.0
+PATIENCE = 30.0  # machines are slow at times
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait until something is true, and give it."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.005)
+    return found
 
 
 @contextmanager

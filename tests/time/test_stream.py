@@ -14,20 +14,12 @@ import rdflib
 from rdflib import BNode, Literal, Namespace
 
 import rdflive
-from support.waiting import PATIENCE
+from support.waiting import PATIENCE, until
 
 EX = Namespace("urn:example:")
 QUERY = f"SELECT * {{ ?x <{EX.p}> ?y }}"
 TRIPLE = (EX.a, EX.p, EX.b)
 RULE = f"{{ ?x <{EX.p}> ?y }} => {{ ?y <{EX.p}> ?x }} ."
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """Wait for another thread."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.005)
 
 
 def following(
@@ -295,7 +287,7 @@ def test_clocks_may_be_given() -> None:
     stream.add((EX.c, EX.p, EX.d))
     present[0] = 110.0
     stream.advance_to()
-    wait_until(lambda: len(deltas) > 1)
+    until(lambda: len(deltas) > 1)
     assert len(deltas[1].added) == 2
     assert deltas[1].time == datetime.fromtimestamp(110, UTC)
     subscription.close()
@@ -353,7 +345,7 @@ def test_closed_streams_report_no_more() -> None:
     stream.add(TRIPLE)
     present[0] = 200.0
     stream.close()
-    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
+    until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
     assert len(deltas) == 2
     subscription.close()
 
@@ -363,11 +355,11 @@ def test_last_windows_close_by_the_wall_clock() -> None:
     stream = rdflive.Stream(clock="wall")
     subscription, deltas = following(stream, rdflive.Sliding("100ms"))
     stream.add(TRIPLE)
-    wait_until(lambda: any(delta.expired for delta in deltas))
+    until(lambda: any(delta.expired for delta in deltas))
     assert subscription.answers() == []
     stream.close()
     subscription.close()
-    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
+    until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
 
 
 def test_timers_end_with_the_last_window() -> None:
@@ -379,7 +371,7 @@ def test_timers_end_with_the_last_window() -> None:
         subscription.close()
         stream.add(TRIPLE)
     stream.close()
-    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
+    until(lambda: not [t for t in threading.enumerate() if t.name == "rdflive windows"])
 
 
 def deltas_of_a_window() -> list[rdflive.Delta]:

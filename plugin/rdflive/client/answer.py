@@ -47,7 +47,7 @@ class Answer:
     @property
     def names(self) -> tuple[str, ...]:
         """The variables of a SELECT query; else none."""
-        return self.header.names if self.header.form == "SELECT" else ()
+        return self.header.variables
 
     def whole(self) -> Delta:
         """Give all of it, as an initial delta."""

@@ -69,7 +69,7 @@ class BaseSubscription(ABC):
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables of a SELECT query in its order; none for ASK and CONSTRUCT."""
-        return self._shown.names if self._shown.form == "SELECT" else ()
+        return self._shown.variables
 
     @property
     @abstractmethod

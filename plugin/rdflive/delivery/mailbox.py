@@ -194,13 +194,28 @@ class Reader:
         self._mailbox.wake()
 
 
-class Deltas(Iterator[Delta]):
+class _Taking:
+    """What takes deltas from a source until it is closed, and then releases it."""
+
+    def __init__(self, source: Source, release: Callable[[], object]) -> None:
+        self._source = source
+        self._release = release
+
+    def close(self) -> None:
+        """Take no more deltas; a thread or task that waits for one comes to the end. May be repeated."""
+        self._source.stop()
+        self._release()
+
+    def __del__(self) -> None:
+        self._release()  # nobody waits
+
+
+class Deltas(_Taking, Iterator[Delta]):
     """Blocking iterator over the deltas of a source. A timeout does not end it."""
 
     def __init__(self, source: Source, timeout: float | None, release: Callable[[], object]) -> None:
-        self._source = source
+        super().__init__(source, release)
         self._timeout = timeout
-        self._release = release
 
     def __next__(self) -> Delta:
         delta = self._source.take(self._timeout)
@@ -208,35 +223,15 @@ class Deltas(Iterator[Delta]):
             raise StopIteration
         return delta
 
-    def close(self) -> None:
-        """Take no more deltas; a thread that waits for one comes to the end. May be repeated."""
-        self._source.stop()
-        self._release()
 
-    def __del__(self) -> None:
-        self._release()  # nobody waits
-
-
-class AsyncDeltas(AsyncIterator[Delta]):
+class AsyncDeltas(_Taking, AsyncIterator[Delta]):
     """Asynchronous iterator over the deltas of a source."""
-
-    def __init__(self, source: Source, release: Callable[[], object]) -> None:
-        self._source = source
-        self._release = release
 
     async def __anext__(self) -> Delta:
         delta = await take_async(self._source, self.close)
         if delta is None:
             raise StopAsyncIteration
         return delta
-
-    def close(self) -> None:
-        """Take no more deltas; a task that waits for one comes to the end. May be repeated."""
-        self._source.stop()
-        self._release()
-
-    def __del__(self) -> None:
-        self._release()  # nobody waits
 
 
 async def take_async(source: Source, no_loop: Callable[[], object] = lambda: None) -> Delta | None:

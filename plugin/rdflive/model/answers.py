@@ -43,7 +43,7 @@ class Answers(Rows[Row], Generic[Row]):
     @property
     def names(self) -> tuple[str, ...]:
         """The variables of a SELECT query in its order; else none."""
-        return self._header.names if self._header.form == "SELECT" else ()
+        return self._header.variables
 
     @property
     def prefixes(self) -> dict[str, str]:

@@ -92,7 +92,7 @@ class Delta:
     @property
     def names(self) -> tuple[str, ...]:
         """The variables of a SELECT query in its order, also those that no solution binds; else none."""
-        return self._header.names if self._header.form == "SELECT" else ()
+        return self._header.variables
 
     @property
     def prefixes(self) -> dict[str, str]:

@@ -230,12 +230,8 @@ class Header:
         object.__setattr__(self, "row", _row_type(self.names))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _header, (
-            self.form,
-            self.names,
-            self.convert,
-            self.key,
-        )  # pickle does not find the type of rows
+        # pickle does not find the type of rows
+        return _header, (self.form, self.names, self.convert, self.key)
 
     @property
     def native(self) -> Header:
@@ -246,6 +242,11 @@ class Header:
     def plain(self) -> Header:
         """What of it can be pickled, for rows whose terms are converted."""
         return Header(self.form, self.names, key=self.key)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of a SELECT query in its order; none for ASK and CONSTRUCT."""
+        return self.names if self.form == "SELECT" else ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +30,7 @@ from rdflive.server.isolation.memory_forks import _with_locks
 from support.effort import rounds
 from support.protocol import answered, asked, updated
 from support.serving import Serving, serving
+from support.waiting import until
 
 pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
 pytestmark = pytest.mark.linux("macOS has no limits of memory, and no /proc to look for processes in")
@@ -86,14 +86,6 @@ def told_of(pid: int) -> tuple[bytes, bytes]:
     return Path(f"/proc/{pid}/cmdline").read_bytes(), Path(f"/proc/{pid}/comm").read_bytes()
 
 
-def eventually(is_true: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    until = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < until, "it has not come to be so"
-        time.sleep(0.01)
-
-
 def files() -> int:
     """Count what is open, but for the data of the store on disk, which is in more files or fewer at times."""
     count = 0
@@ -125,7 +117,7 @@ def test_query_is_ended_at_its_limit_of_time(server: Serving, bomb: str) -> None
         assert "1 s" in reply.json["detail"] or "memory" in reply.json["detail"]
         assert int(reply.headers["Retry-After"]) > 0
     assert answered(server, "ASK {}").status == 200
-    eventually(lambda: not children())
+    until(lambda: not children())
 
 
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
@@ -147,7 +139,7 @@ def test_update_is_tried_before_it_runs(server: Serving, bomb: str) -> None:
     assert updated(server, text.format(bomb)).status == 503
     assert server.service.capture.sequence == before
     assert updated(server, "INSERT DATA { <urn:y> <urn:q> 1 } ; DELETE WHERE { <urn:y> ?p ?o }").status == 204
-    eventually(lambda: not children())
+    until(lambda: not children())
 
 
 SUBSCRIPTION = f"SELECT * {CROSS}"
@@ -169,7 +161,7 @@ def test_subscription_is_tried_before_it_is_opened(server: Serving, entailment: 
             socket.send(json.dumps({"subscribe": {"sparql": "SELECT * { ?s <urn:p> 7 }"}}))
             assert "addedResults" in json.loads(socket.recv(timeout=30))["notification"]
         assert answered(roomy, "ASK {}").status == 200
-        eventually(lambda: not children())
+        until(lambda: not children())
 
 
 DOUBLED = " ".join(f"BIND(CONCAT(?{a}, ?{a}) AS ?{b})" for a, b in pairwise(ascii_lowercase + "A"))
@@ -188,7 +180,7 @@ def test_subscription_that_outgrows_its_memory_is_refused(server: Serving) -> No
         assert reply.status == 503, reply.body
         assert "memory" in reply.json["detail"] or "1 s" in reply.json["detail"]
         assert answered(verbose, "ASK {}").status == 200
-    eventually(lambda: not children())
+    until(lambda: not children())
 
 
 def test_subscription_whose_answer_is_too_large_is_refused() -> None:
@@ -243,14 +235,14 @@ def test_nothing_is_left_behind(server: Serving) -> None:
             abandon(patient, "SELECT * { ?s ?p ?o . ?a ?b ?c }", read=1000)
 
         ask_all()
-        eventually(lambda: not children())
+        until(lambda: not children())
         gc.collect()
         before = files()
         for _ in range(5):
             ask_all()
-        eventually(lambda: not children())
+        until(lambda: not children())
         gc.collect()
-        eventually(lambda: files() <= before)
+        until(lambda: files() <= before)
 
 
 def abandon(server: Serving, text: str, read: int = 0) -> None:
@@ -262,14 +254,14 @@ def abandon(server: Serving, text: str, read: int = 0) -> None:
         if read:
             connection.recv(read)
         else:
-            eventually(children)
+            until(children)
 
 
 def test_client_that_goes_ends_its_query(server: Serving) -> None:
     """When the client disconnects the process is killed, long before its time is up."""
     with serving(server.dataset) as patient:
         abandon(patient, BOMBS["cross"])
-        eventually(lambda: not children())
+        until(lambda: not children())
 
 
 @pytest.mark.turns(by="server")
@@ -281,7 +273,7 @@ def test_client_that_does_not_read_is_cut(server: Serving) -> None:
     response = connection.getresponse()
     assert response.status == 200
     assert response.read(1000)
-    eventually(lambda: not children())
+    until(lambda: not children())
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         response.read()
     connection.close()
@@ -313,7 +305,7 @@ def test_each_client_has_so_many_queries_at_once(server: Serving) -> None:
     ]
     for thread in threads:
         thread.start()
-    eventually(lambda: len(children()) == 2)
+    until(lambda: len(children()) == 2)
     reply = answered(server, "ASK {}")
     assert (reply.status, reply.headers["Retry-After"]) == (429, "1")
     for thread in threads:
@@ -329,7 +321,7 @@ def test_the_server_has_so_many_queries_at_once(monkeypatch: pytest.MonkeyPatch)
     with serving(filled("default"), tokens=tokens, queries=1) as server:
         first = threading.Thread(target=lambda: answered(server, BOMBS["cross"], Authorization="Bearer a"))
         first.start()
-        eventually(children)
+        until(children)
         reply = answered(server, "ASK {}", Authorization="Bearer b")
         assert (reply.status, reply.headers["Retry-After"]) == (503, "1")
         os.kill(children()[0], signal.SIGKILL)
@@ -344,7 +336,7 @@ def test_writer_does_not_wait_for_a_query(server: Serving) -> None:
             target=lambda: asked(patient, "GET", "/query?" + urlencode({"query": BOMBS["cross"]}))
         )
         thread.start()
-        eventually(children)
+        until(children)
         assert updated(patient, "INSERT DATA { <urn:z> <urn:q> 1 }").status == 204
         (child,) = children()
         os.kill(child, signal.SIGKILL)
@@ -409,7 +401,7 @@ def test_query_ends_with_its_server(store: str) -> None:
         assert process.stdout is not None
         child = int(process.stdout.readline().split()[0])
         process.kill()
-    eventually(
+    until(
         lambda: (
             not Path(f"/proc/{child}").exists() or "Z (zombie)" in Path(f"/proc/{child}/status").read_text()
         )
