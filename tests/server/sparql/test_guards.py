@@ -148,15 +148,19 @@ def remote_for_rdflib(text: str) -> bool:
 
 def remote_for_oxigraph(text: str) -> bool:
     """Tell by asking an empty store: another endpoint cannot be reached, and SILENT is taken out."""
-    for variant in {text, *(text.replace(word, "") for word in ("SILENT", "silent"))}:
-        store = pyoxigraph.Store()
-        store.add(pyoxigraph.Quad(*[pyoxigraph.NamedNode("urn:x:a")] * 3))
-        for run in (lambda: list(store.query(variant)), lambda: store.update(variant)):  # noqa: B023 - called here
+    store = pyoxigraph.Store()
+    store.add(pyoxigraph.Quad(*[pyoxigraph.NamedNode("urn:x:a")] * 3))
+    for run in (lambda text: list(store.query(text)), store.update):
+        # first as it is: what is no SPARQL may be some without the word
+        for variant in dict.fromkeys((text, *(text.replace(word, "") for word in ("SILENT", "silent")))):
             try:
-                run()
+                run(variant)
             except OSError:
                 return True
-            except Exception:  # noqa: BLE001 - not SPARQL, or not to be evaluated
+            except SyntaxError:
+                if variant == text:
+                    break
+            except Exception:  # noqa: BLE001 - not to be evaluated
                 continue
     return False
 
