@@ -71,7 +71,10 @@ def children(parent: int | None = None) -> list[int]:
     found = []
     own = told_of(parent or os.getpid())
     for task in Path(f"/proc/{parent or os.getpid()}/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
+        below = ""
+        with suppress(ProcessLookupError, FileNotFoundError):  # a thread that has ended meanwhile
+            below = (task / "children").read_text()
+        for pid in map(int, below.split()):
             with suppress(ProcessLookupError, FileNotFoundError):  # it has gone meanwhile
                 command, name = told_of(pid)
                 if (command, name) == own or (not command and name == own[1]):  # one that has ended has none
@@ -385,7 +388,10 @@ with serving(dataset) as server:
     threading.Thread(target=lambda: answered(server, {bomb!r}), daemon=True).start()
     while True:
         for task in os.listdir(f"/proc/{{os.getpid()}}/task"):
-            found = open(f"/proc/{{os.getpid()}}/task/{{task}}/children").read().split()
+            try:
+                found = open(f"/proc/{{os.getpid()}}/task/{{task}}/children").read().split()
+            except OSError:  # a thread that has ended meanwhile
+                continue
             if found:
                 time.sleep(0.2)
                 print(*found, flush=True)
