@@ -241,17 +241,26 @@ def test_several_files_are_followed_together() -> None:
     Path("more.nq.gz").write_bytes(gzip.compress(f"<{E}a> <{E}p> <{E}b> <{E}g> .\n".encode()))
     text = "SELECT ?x ?y { { GRAPH ?g { ?x :p ?y } } UNION { ?x :nextStop ?y } }"
     with running("watch", "data.ttl", "more.nq.gz", "--query", text, "--no-initial") as program:
-        # the first edit is made when the files were read: the program says nothing before
-        Path("data.ttl").write_text(f"{DATA}# a comment\n")
-        for number in range(200):
-            Path("more.nq.gz").write_bytes(gzip.compress(f"<{E}a> <{E}p> <{E}c{number}> <{E}g> .\n".encode()))
-            ready = threading.Event()
-            ready.wait(0.7)
-            if number > 4:
-                break
-        lines = [program.line(), program.line()]
+        is_told = threading.Event()
+
+        def edit() -> None:
+            # until one of them comes after the files were read: the program says nothing before
+            for number in range(100):
+                Path("data.ttl").write_text(f"{DATA}# a comment {number}\n")
+                quad = f"<{E}a> <{E}p> <{E}c{number}> <{E}g> .\n"
+                Path("more.nq.gz").write_bytes(gzip.compress(quad.encode()))
+                if is_told.wait(0.7):
+                    break
+
+        editing = threading.Thread(target=edit)
+        editing.start()
+        try:
+            lines = [program.line(), program.line()]
+        finally:
+            is_told.set()
+            editing.join()
         assert re.fullmatch(r"#\d+  - :a :\w+", lines[0])
-        assert re.fullmatch(r"#\d+  \+ :a :c\d", lines[1])
+        assert re.fullmatch(r"#\d+  \+ :a :c\d+", lines[1])
         assert program.interrupt() == 130
 
 
