@@ -12,6 +12,7 @@ from support.browser import LATE, Page, expect, panel_of, rows_of, subscribe, wr
 from support.served import Served
 
 PREFIX = "PREFIX : <http://example.org/> "
+DECLARED = re.compile(f"^{re.escape('PREFIX skos: <http://www.w3.org/2004/02/skos/core#>')}$")
 
 
 def test_page_subscribes_and_shows_a_change(page: Page, served: Served) -> None:
@@ -111,7 +112,8 @@ def test_page_draws_rates(page: Page, served: Served) -> None:
             pass
     for number in range(20):
         served.update(PREFIX + f"INSERT DATA {{ :X{number} :delay {number} }}")
-    updates, deltas = panel.locator(".chart").first, panel.locator(".chart").last
+    expect(panel.locator(".chart")).to_have_count(2)
+    updates, deltas = panel.locator(".chart").all()
     expect(updates).to_contain_text("highest")
     expect(deltas).to_contain_text("highest")
     expect(deltas.locator("path.line")).to_have_attribute("d", re.compile("."))
@@ -225,5 +227,5 @@ def test_page_has_queries_to_begin_with(page: Page, served: Served) -> None:
     page.get_by_text("Prefixes", exact=True).click()
     for _ in range(2):
         page.get_by_role("button", name="skos:").click()
-    declared = page.locator(".cm-line", has_text="PREFIX skos: <http://www.w3.org/2004/02/skos/core#>")
+    declared = page.locator(".cm-line", has_text=DECLARED)
     expect(declared).to_have_count(1)

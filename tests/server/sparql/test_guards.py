@@ -148,13 +148,13 @@ def remote_for_rdflib(text: str) -> bool:
 
 def remote_for_oxigraph(text: str) -> bool:
     """Tell by asking an empty store: another endpoint cannot be reached, and SILENT is taken out."""
-    store = pyoxigraph.Store()
-    store.add(pyoxigraph.Quad(*[pyoxigraph.NamedNode("urn:x:a")] * 3))
-    for run in (lambda text: list(store.query(text)), store.update):
+    for run in (lambda store, text: list(store.query(text)), pyoxigraph.Store.update):
         # first as it is: what is no SPARQL may be some without the word
         for variant in dict.fromkeys((text, *(text.replace(word, "") for word in ("SILENT", "silent")))):
+            store = pyoxigraph.Store()
+            store.add(pyoxigraph.Quad(*[pyoxigraph.NamedNode("urn:x:a")] * 3))
             try:
-                run(variant)
+                run(store, variant)
             except OSError:
                 return True
             except SyntaxError:
