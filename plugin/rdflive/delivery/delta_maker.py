@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.provenance import Tracer
 from rdflive.entail.view import EntailedView
@@ -31,7 +31,7 @@ class DeltaMaker:
     def make(
         self,
         state: StoreState,
-        query: QueryState,
+        use: Use,
         weights: TermWeights,
         sequence: int,
         *,
@@ -40,7 +40,7 @@ class DeltaMaker:
     ) -> Delta | None:
         """Make the delta that is reported; None if nothing is."""
         if self._windowed is not None:
-            shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(query))
+            shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None:
                 return None
             # RSTREAM reports the whole answer in place of what was told, so nothing expires from it
@@ -50,12 +50,12 @@ class DeltaMaker:
         origins = ends = time = None
         if self._tracer is not None:
             # provenance is for a query of one basic graph pattern, so it looks at one view
-            view = state.watched(query)[0]
+            view = state.watched(use.query)[0]
             assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
             origins = self._tracer.trace(view, weights, initial=initial)
         if self._windowed is not None:
-            time = self._windowed.time(state, query)
-            ends = self._windowed.ends(state, query, weights, expired)
+            time = self._windowed.time(state, use.query)
+            ends = self._windowed.ends(state, use.query, weights, expired)
         return Delta(
             self._header,
             weights,
@@ -67,10 +67,10 @@ class DeltaMaker:
             time=time,
         )
 
-    def whole(self, state: StoreState, query: QueryState, sequence: int) -> Delta | None:
+    def whole(self, state: StoreState, use: Use, sequence: int) -> Delta | None:
         """Make the initial delta for an iterator that starts now; None if nothing is reported."""
-        weights = state.answer(query)
+        weights = state.answer(use)
         if self._tracer is None:
-            return self.make(state, query, weights, sequence, initial=True, expired={})
+            return self.make(state, use, weights, sequence, initial=True, expired={})
         # what was traced is given again: `trace` would count the solutions a second time
         return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
-from rdflive.engine.query import QueryState, TermWeights
-from rdflive.engine.store_state import Emit, StoreState
+from rdflive.engine.query import Emit, TermWeights, Use
+from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
 from rdflive.entail.view import EntailedView
@@ -65,10 +65,10 @@ def join(
     regime: Regime | None = None,
     windowing: Windowing | None = None,
     meter: Meter | None = None,
-) -> tuple[StoreState, QueryState, TermWeights | None]:
+) -> tuple[StoreState, Use, TermWeights | None]:
     """Maintain a plan over a graph or windows, or over what they entail by a regime.
 
-    Returns the store's engine, the query, and its answer or None if starting did not compute it. The first
+    Returns the store's engine, the use, and its answer or None if starting did not compute it. The first
     subscription starts the engine. Called under the store's lock.
     """
     # Before anything is hooked: a term that the store cannot hold refuses the query.
@@ -78,18 +78,18 @@ def join(
         try:
             view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
             every = windowing is not None and windowing.every
-            query, answer = state.add(plan, view_of, emit, every=every, meter=meter)
+            use, answer = state.add(plan, view_of, emit, every=every, meter=meter)
             try:
                 # Only after the query has started is it known which schema and windows it reads.
-                for view in state.watched(query):
-                    view.check(query.states)
+                for view in state.watched(use.query):
+                    view.check(use.query.states)
             except BaseException:
-                state.remove(query)
+                state.remove(use)
                 raise
         except BaseException:
             _release_unused(adapter, state)
             raise
-    return state, query, answer
+    return state, use, answer
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
@@ -125,11 +125,11 @@ def reload(adapter: Adapter, state: State) -> None:
             state.reload(adapter.capture.sequence)
 
 
-def leave(adapter: Adapter, state: StoreState, query: QueryState) -> None:
+def leave(adapter: Adapter, state: StoreState, use: Use) -> None:
     """Stop maintaining a query, and listening to graphs that no other query reads. May be repeated."""
     with adapter.capture.changing():
         try:
-            state.remove(query)
+            state.remove(use)
         finally:
             _release_unused(adapter, state)
 

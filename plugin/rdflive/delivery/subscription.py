@@ -108,17 +108,17 @@ class Subscription(BaseSubscription):
         self._state: StoreState | None = None
         windowing = None if windowed is None else windowed.windowing
         meter = None if budget is None else Meter(budget, lambda: self._capture.sequence, self._exceed)
-        self._state, self._query, answer = membership.join(
+        self._state, self._use, answer = membership.join(
             adapter, graph, plan, self._emit, regime, windowing, meter
         )
         try:
             self._begin(self._state)
             if initial or journal is not None:
-                weights = self._state.answer(self._query) if answer is None else answer
+                weights = self._state.answer(self._use) if answer is None else answer
                 self._emit(weights, self._capture.sequence, True, {})
             elif self._maker.is_traced:
                 # Nobody is told, but the tracer must know where the solutions come from before they go.
-                weights = self._state.answer(self._query)
+                weights = self._state.answer(self._use)
                 self._make(self._state, weights, self._capture.sequence, initial=True, expired={})
         except BaseException:
             self.close()
@@ -135,12 +135,12 @@ class Subscription(BaseSubscription):
         It is in the order of ORDER BY. CONSTRUCT gives triples.
         """
         with self._capture.reading():
-            listed = self._live().answers(self._query)
+            listed = self._live().answers(self._use)
         return Answers(self._header, chain.from_iterable(repeat(terms, weight) for terms, weight in listed))
 
     def _glimpse(self) -> Glimpse:
         with self._capture.reading():
-            return Glimpse(self._header, self._live().answers(self._query, Glimpse.most))
+            return Glimpse(self._header, self._live().answers(self._use, Glimpse.most))
 
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs.
@@ -149,7 +149,7 @@ class Subscription(BaseSubscription):
         With entailment, also how entailed triples are kept and what that has cost so far.
         """
         with self._capture.reading():
-            views = [] if self._state is None else self._state.watched(self._query)
+            views = [] if self._state is None else self._state.watched(self._use.query)
             lines = [line for view in views for line in view.describe()]
             if self._windowed or self._state is None:
                 return Explanation(self._plan, windows=lines)
@@ -161,13 +161,13 @@ class Subscription(BaseSubscription):
         """Count what the subscription has seen and what it keeps."""
         with self._capture.reading():
             state = self._live()
-            containers = self._query.containers()
-            for view in state.watched(self._query):
+            containers = self._use.query.containers()
+            for view in state.watched(self._use.query):
                 containers += view.containers()
             return Stats(
                 algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
-                updates=sum(view.seen for view in state.watched(self._query)) - self._seen,
-                matched=self._query.hits() - self._hits,
+                updates=sum(view.seen for view in state.watched(self._use.query)) - self._seen,
+                matched=self._use.query.hits() - self._hits,
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
                 size=sum(map(size_of, containers)),
@@ -197,7 +197,7 @@ class Subscription(BaseSubscription):
                 capture.enqueue(Delivering(lambda: [self.close]))
                 return
             if self._state is not None:
-                membership.leave(self._adapter, self._state, self._query)
+                membership.leave(self._adapter, self._state, self._use)
                 manager.release(self._adapter)
                 self._state = None  # last, so that the next call finishes what an interruption left
         if self._outbox is not None:
@@ -206,8 +206,8 @@ class Subscription(BaseSubscription):
 
     def _begin(self, state: StoreState) -> None:
         """Count updates and matches from here."""
-        self._seen = sum(view.seen for view in state.watched(self._query))
-        self._hits = self._query.hits()
+        self._seen = sum(view.seen for view in state.watched(self._use.query))
+        self._hits = self._use.query.hits()
 
     def _live(self) -> StoreState:
         if self._state is None or self._closed or self._exceeded is not None:
@@ -226,7 +226,7 @@ class Subscription(BaseSubscription):
 
     def _construct(self) -> ConstructedGraph:
         state, sequence = self._live(), self._capture.sequence
-        now = Delta(self._header, state.answer(self._query), sequence=sequence, initial=True)
+        now = Delta(self._header, state.answer(self._use), sequence=sequence, initial=True)
         shows_rdflib = self._adapter.from_native() is not None
         return ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
 
@@ -235,7 +235,7 @@ class Subscription(BaseSubscription):
         return self._capture.sequence
 
     def _whole(self) -> Delta | None:
-        return self._maker.whole(self._live(), self._query, self._capture.sequence)
+        return self._maker.whole(self._live(), self._use, self._capture.sequence)
 
     def _open_source(self) -> tuple[Source, Callable[[], object]]:
         if self._outbox is None:
@@ -259,7 +259,7 @@ class Subscription(BaseSubscription):
         self, state: StoreState, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
     ) -> Delta | None:
         """Make a delta. Called under the store's lock."""
-        return self._maker.make(state, self._query, weights, sequence, initial=initial, expired=expired)
+        return self._maker.make(state, self._use, weights, sequence, initial=initial, expired=expired)
 
     def _steps(self, delta: Delta) -> list[Callable[[], object]]:
         """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
@@ -307,7 +307,7 @@ class Subscription(BaseSubscription):
     def _owe(self) -> None:
         with self._capture.lock:
             if self._state is not None and not self._closed:
-                self._state.owe(self._query)
+                self._state.commits.owe(self._use)
                 self._capture.owe()
 
     def _exceed(self, error: BudgetError) -> None:

@@ -19,20 +19,37 @@ from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rdflive.engine.pattern import ARGUMENTS, PatternState, Walk, each
+from rdflive.engine.pattern import PatternState, Walk, arguments, each
+from rdflive.engine.relation import Relation
 from rdflive.engine.source import Source
-from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.bgp import Asked, TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import OrderedArray
 
-__all__ = ["WalkPlan", "compile_walk", "intersect"]
+__all__ = ["AskedPaths", "WalkPlan", "compile_walk", "intersect"]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPaths:
+    """What walks through a family's relation look up: in the relation, and in the graph itself."""
+
+    relation: Relation
+    value: Callable[[int], Any]
+    """Gives the term of an id, for expressions."""
+    comparisons: tuple[tuple[Variable, str, Variable], ...]
+    """Parameters that are compared with variables, such as `?limit < ?minutes`: they are kept in order."""
+    listed: Callable[[PatternState, tuple[int, ...]], Any]
+    """Give a look-up in the graph, from slots that are parameters to the other slots of a pattern.
+
+    Only a member that comes or goes needs it, so no path is kept for that.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class WalkPlan:
     """What a walk needs: patterns over ids, their states, masks by centre, and the projection."""
 
-    patterns: Sequence[TriplePattern]
+    patterns: Sequence[TriplePattern | Asked]
     states: Sequence[PatternState]
     masks: dict[Variable | None, tuple[MutableMapping[Any, int], int]]
     projection: Sequence[Variable]
@@ -43,6 +60,8 @@ class WalkPlan:
     """Give the access path of a pattern from some of its slots, making it where it is new."""
     meter: Meter | None = None
     """Is told of every row that a walk looks at."""
+    asked: AskedPaths | None = None
+    """For a family: its relation is the last of the patterns."""
 
 
 def intersect(found: list[Any]) -> Collection[Any]:
@@ -80,7 +99,7 @@ class _Writer:
     def __init__(self, plan: WalkPlan, array: OrderedArray) -> None:
         self.plan = plan
         self.array = array
-        self.arguments = ARGUMENTS[: len(tuple(plan.patterns[array.seed]))]
+        self.arguments = arguments(len(tuple(plan.patterns[array.seed])))
         self.source = Source(f"def walk({', '.join(self.arguments)}, out):")
         # distinct variables: in `?x :p ?x` the pattern's guard has compared the two before any walk
         self.slots = [pattern.variables for pattern in plan.patterns]
@@ -134,7 +153,12 @@ class _Writer:
 
     def _path(self, j: int, bound: Sequence[Variable]) -> str:
         slots = self.slots[j]
-        return self.source.name(self.plan.path(j, tuple(slots.index(v) for v in bound)))
+        key = tuple(slots.index(v) for v in bound)
+        seed, asked = self.plan.patterns[self.array.seed], self.plan.asked
+        # a walk from a member looks up what the parameters bind, which no other walk does
+        if asked is not None and isinstance(seed, Asked) and bound and set(seed.variables).issuperset(bound):
+            return self.source.name(asked.listed(self.plan.states[j], key))
+        return self.source.name(self.plan.path(j, key))
 
     def _demand_full(self, centres: Sequence[Variable | None]) -> None:
         """Give up unless the match state of each of these centres is full."""
@@ -157,6 +181,8 @@ class _Writer:
 
     def _scan(self, j: int) -> None:
         """Bind variables that nothing bound so far is linked to, by listing every match of pattern j."""
+        if self._fit(j):
+            return
         slots = self.slots[j]
         path = self._path(j, slots)
         self._loop(self._bind(slots), path)
@@ -189,10 +215,33 @@ class _Writer:
 
     def _follow(self, j: int) -> None:
         """Bind the open variables of pattern j, the only pattern that links them to what is bound."""
+        if self._fit(j):
+            return
         _, offered = self._lookup(j)
         # An access path holds a lone neighbour bare and several in a set, see `pattern.Neighbours`.
         found = self.found[j]
         self._loop(self._bind(offered), f"({found} if type({found}) is set else ({found},))")
+
+    def _fit(self, j: int) -> bool:
+        """Bind parameters that are kept in order by a comparison with what is bound; false where none is."""
+        asked = self.plan.asked
+        if asked is None or not isinstance(self.plan.patterns[j], Asked):
+            return False
+        slots = self.slots[j]
+        bound, given = [v for v in slots if v in self.names], [v for v in slots if v not in self.names]
+        fitting = (c for c in asked.comparisons if c[0] in given and c[2] in self.names)
+        comparison = next(fitting, None)
+        if comparison is None:
+            return False
+        parameter, operator, variable = comparison
+        given.sort(key=lambda v: v != parameter)
+        places = tuple(slots.index(v) for v in bound), tuple(slots.index(v) for v in given)
+        ranges = self.source.name(asked.relation.ordered(*places, asked.value))
+        key = "(" + "".join(f"{self.names[v]}, " for v in bound) + ")"
+        values = f"{ranges}.fitting({key}, {operator!r}, {self.names[variable]})"
+        target = "(" + "".join(f"{self._bind((v,))}, " for v in given) + ")"
+        self._loop(target, values)
+        return True
 
     def _meet(self, variable: Variable, links: Sequence[int]) -> None:
         """Bind a variable that several patterns link to what is bound: their neighbours are intersected."""
@@ -212,6 +261,8 @@ class _Writer:
     def _check(self, j: int) -> None:
         """Test a pattern whose variables are all bound."""
         slots = self.slots[j]
+        if len(slots) == 1 and isinstance(self.plan.patterns[j], Asked):
+            return  # a triple with a value that nobody asks for is not routed here
         if len(slots) < 2 and (slots[0] if slots else None) in self.plan.masks:
             return  # the full mask of its only variable, or of the ground pattern, says so already
         if len(slots) == 2:
@@ -232,6 +283,8 @@ class _Writer:
 
     def _leave_to(self, j: int) -> None:
         """Skip a solution that maps the earlier pattern j to this walk's triple: the walk of j gives it."""
+        if isinstance(self.plan.patterns[self.array.seed], Asked):
+            return  # it began with no triple
         tests = []
         for argument, term, seeded in zip(
             self.arguments, self.plan.patterns[j], self.plan.patterns[self.array.seed], strict=True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from rdflive.engine.connected import WalkPlan, compile_walk
+from rdflive.engine.connected import AskedPaths, WalkPlan, compile_walk
 from rdflive.engine.pattern import (
     Identity,
     Masks,
@@ -20,6 +20,7 @@ from rdflive.engine.pattern import (
     pattern_identity,
     pattern_key,
 )
+from rdflive.engine.relation import Relation
 from rdflive.engine.router import EMPTY, Patterns, Router
 from rdflive.engine.star import NO_CENTRE, Star, star_key
 from rdflive.query.bgp import TriplePattern, Variable
@@ -38,12 +39,14 @@ class SegmentState:
     A segment is a part of a basic graph pattern whose patterns are connected by variables.
     """
 
-    __slots__ = ("added", "paths", "patterns", "plan", "removed", "segment", "stars")
+    __slots__ = ("added", "paths", "patterns", "plan", "relation", "removed", "segment", "stars")
 
     plan: WalkPlan
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: Segment, relation: Relation | None = None) -> None:
         self.segment = segment
+        self.relation = relation
+        """What the members of a family ask for, where that is joined with the patterns."""
         self.added: list[Row] = []
         self.removed: list[Row] = []
         self.patterns: list[PatternState] = []
@@ -119,17 +122,20 @@ class Kernel:
                 pattern.delete(s, p, o)
         return found
 
-    def add(self, segment: Segment, snapshot: Snapshot) -> SegmentState:
-        """Start maintaining a segment (its constants are ids) on what the snapshot lists."""
-        state = SegmentState(segment)
+    def add(self, segment: Segment, snapshot: Snapshot, asked: AskedPaths | None = None) -> SegmentState:
+        """Start maintaining a segment (its constants are ids) on what the snapshot lists.
+
+        For a family `asked` has its relation, of which nobody has asked for anything yet.
+        """
+        state = SegmentState(segment, None if asked is None else asked.relation)
         try:
-            self._add(state, snapshot)
+            self._add(state, snapshot, asked)
         except BaseException:
             self.remove(state)
             raise
         return state
 
-    def _add(self, state: SegmentState, snapshot: Snapshot) -> None:
+    def _add(self, state: SegmentState, snapshot: Snapshot, asked: AskedPaths | None) -> None:
         segment = state.segment
         # negative, because ids of constants are not
         numbers = {v: -1 - i for i, v in enumerate(segment.variables)}
@@ -140,13 +146,15 @@ class Kernel:
         fresh = _Fresh()
         masks = {centre: self._star(state, centre, fresh) for centre in segment.centres}
 
+        joined = state.patterns if asked is None else [*state.patterns, asked.relation.pattern]
+
         def path(j: int, slots: tuple[int, ...]) -> Any:
-            pattern = state.patterns[j]
+            pattern = joined[j]
             if (pattern, slots) not in state.paths:
                 is_new = pattern.use(slots)
                 # behind `use`: what is in the list is taken back if an interruption comes
                 state.paths.append((pattern, slots))
-                if is_new:
+                if is_new and j < len(state.patterns):
                     fresh.paths.setdefault(pattern, []).append(slots)
             return pattern.paths[slots]
 
@@ -161,7 +169,7 @@ class Kernel:
         ]
         meter = segment.meter
         state.plan = WalkPlan(
-            segment.patterns, state.patterns, masks, segment.projection, conditions, path, meter
+            segment.joined, joined, masks, segment.projection, conditions, path, meter, asked
         )
         # Before `load`: a walk that is compiled asks for the paths that are to be filled.
         walks = [compile_walk(state.plan, array) for array in segment.arrays]
@@ -171,7 +179,9 @@ class Kernel:
             walks = [partial(meter.attempt, walk) for walk in walks]
         fresh.load(snapshot)
         # last, so that no update runs a walk whose paths are not filled
-        for pattern_state, walk in zip(state.patterns, walks, strict=True):
+        if asked is not None:
+            asked.relation.pattern.write()
+        for pattern_state, walk in zip(joined, walks, strict=True):
             pattern_state.walks.append((walk, state))
 
     def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
@@ -179,6 +189,8 @@ class Kernel:
 
         With `most` the search ends when there are so many.
         """
+        if state.relation is not None:
+            return self.solutions_of(state, list(state.relation))
         seed = min(range(len(state.patterns)), key=lambda j: state.patterns[j].size())
         walk = compile_walk(state.plan, state.segment.arrays[seed], once=False)
         pattern = state.patterns[seed]
@@ -192,6 +204,15 @@ class Kernel:
                 break
         return rows
 
+    def solutions_of(self, state: SegmentState, asked: Iterable[Row]) -> list[Row]:
+        """List the current solutions of a family's segment for some tuples that are asked for."""
+        assert state.relation is not None  # noqa: S101 - it is a family's
+        (walk,) = (walk for walk, of in state.relation.pattern.walks if of is state)
+        rows: list[Row] = []
+        for row in asked:
+            walk(*row, rows)
+        return rows
+
     def remove(self, state: SegmentState) -> list[tuple[PatternState, Iterable[Row]]]:
         """Stop maintaining a segment and free what only it used.
 
@@ -202,7 +223,8 @@ class Kernel:
         # Taken before the paths go. These are generators over the path objects, which outlive their removal
         # here.
         kept = {pattern: pattern.matches() for pattern in state.patterns}
-        for pattern in state.patterns:
+        relation = [] if state.relation is None else [state.relation.pattern]
+        for pattern in (*state.patterns, *relation):
             pattern.walks = [entry for entry in pattern.walks if entry[1] is not state]
         for star in state.stars:
             star.users -= 1
@@ -212,7 +234,7 @@ class Kernel:
         for pattern, path in state.paths:
             pattern.leave(path)
         # the generated `insert` and `delete` still name what has gone
-        for pattern in kept:
+        for pattern in (*kept, *relation):
             pattern.write()
         for pattern in state.patterns:
             pattern.users -= 1
@@ -298,6 +320,8 @@ class _Fresh:
                 masks.setdefault(pattern, {}).setdefault(slot, []).append((star.mask, bit))
         for pattern in {**self.paths, **masks}:
             pattern.write()
+            if pattern.is_asked:
+                continue  # nobody has asked for anything yet
             insert = loader(pattern, self.paths.get(pattern, ()), masks.get(pattern, {}))
             for triple in snapshot(pattern):
                 insert(*triple)

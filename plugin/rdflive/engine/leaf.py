@@ -10,9 +10,10 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.multiset import Multiset, Row, Weights, add_rows
 from rdflive.engine.product import Combine, advance, combine, combine_within
+from rdflive.engine.relation import Relation
 from rdflive.query.segment import BasicPlan, Segment
 
-__all__ = ["Leaf"]
+__all__ = ["AskedLeaf", "Leaf"]
 
 
 class Leaf:
@@ -45,15 +46,18 @@ class Leaf:
             return _flat(advance(self.answers, deltas, self._combine, distinct=self._distinct).items())
         return self.answers[0].update(deltas[0]) if self.answers else deltas[0]
 
-    def current(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> Weights:
-        """Give the whole answer: from the answers kept, or from the solutions of the one segment."""
+    def current(self, solutions: Callable[[SegmentState], Iterable[Row]], *, kept: bool = True) -> Weights:
+        """Give the whole answer: from the answers kept, or from the solutions of the one segment.
+
+        Unless the answers are `kept` for all that is asked for, those of a family's segment are not used.
+        """
         # the query was stopped, as one is that fails twice
         if not self.states:
             return {}
         factors = []
         for i, state in enumerate(self.states):
             weights: Weights = {}
-            if self.answers:
+            if self.answers and (kept or state.relation is None):
                 weights = self.answers[i].weights
             else:
                 add_rows(weights, solutions(state), 1)
@@ -66,11 +70,24 @@ class Leaf:
         return [*kept, *(answer.weights for answer in self.answers)]
 
 
+class AskedLeaf:
+    """The input of operators that read what the members of a family ask for."""
+
+    __slots__ = ("relation",)
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+
+    def drain(self) -> Weights:
+        """Take the tuples that came and went since the last time."""
+        return _net(self.relation)
+
+
 def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
     return {tuple(term for row in rows for term in row): weight for rows, weight in combined}
 
 
-def _net(state: SegmentState) -> Weights:
+def _net(state: SegmentState | Relation) -> Weights:
     delta: Weights = {}
     add_rows(delta, state.added, 1)
     # One commit may add and remove the same solution; only the net change may reach the operators.

@@ -52,19 +52,19 @@ class MeteredQuery(QueryState):
         self.meter.kept_rows = self.meter.kept_characters = 0
         return self.meter.open(fill)
 
-    def drain(self) -> TermWeights:
+    def drain(self) -> dict[Row, TermWeights]:
         """Take what the segments found since the last commit, on the budget of the present one."""
         return self.meter.run(super().drain)
 
     def current(
-        self, solutions: Callable[..., Iterable[Row]], most: int | None = None
+        self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
     ) -> list[tuple[Terms, int]]:
         """List the answer on the budget of an opening; rows made for that are not counted as kept."""
         meter = self.meter
         # The operators of this evaluation are dropped at its end, with all that they kept.
         kept = meter.kept_rows, meter.kept_characters
         try:
-            return meter.open(partial(super().current, solutions, most))
+            return meter.open(partial(super().current, solutions, most, asked))
         finally:
             meter.kept_rows, meter.kept_characters = kept
 

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 from rdflive.engine.source import Source
 
 __all__ = [
-    "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Walk", "each", "loader",
-    "pattern_identity", "pattern_key",
+    "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Walk", "arguments", "each",
+    "loader", "pattern_identity", "pattern_key",
 ]  # fmt: skip
 
 Key: TypeAlias = tuple[int, ...]
@@ -29,7 +29,12 @@ Update: TypeAlias = Callable[..., None]
 Walk: TypeAlias = Callable[..., None]
 """Takes the ids of a triple or a quad, and the list that collects solutions."""
 
-ARGUMENTS: Final = ("s", "p", "o", "g")
+_PLACES: Final = ("s", "p", "o", "g")
+
+
+def arguments(count: int) -> tuple[str, ...]:
+    """Name the arguments of a function that takes a triple, a quad, or the parameters of a member."""
+    return (*_PLACES[:count], *(f"a{i}" for i in range(len(_PLACES), count)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class RowTest:
     text: str
     slots: tuple[int, ...]
     passes: Callable[[tuple[int, ...]], bool]
+    routes: bool = False
+    """True where the router itself sees to it, so that nothing is to be tested."""
 
 
 Identity: TypeAlias = tuple[Key, frozenset[tuple[str, tuple[int, ...]]]]
@@ -80,8 +87,8 @@ class PatternState:
     """
 
     __slots__ = (
-        "_make", "arity", "delete", "guard", "held", "hits", "identity", "insert", "keeps", "key", "masks",
-        "paths", "places", "users", "uses", "walks",
+        "_make", "alone", "arity", "delete", "guard", "held", "hits", "identity", "insert", "is_asked",
+        "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +99,8 @@ class PatternState:
         self.arity = len({t for t in key if t < 0})
         self.places = tuple(key.index(-1 - slot) for slot in range(self.arity))
         self.guard = _guard(key, tests)
+        self.is_asked = any(test.routes for test in tests)
+        """True for a pattern of a family, to which triples with values that are asked for are routed."""
         self.paths: dict[tuple[int, ...], Any] = {}
         self.masks: Masks = {}
         self.walks: list[tuple[Walk, Any]] = []
@@ -103,6 +112,8 @@ class PatternState:
         """True when the pattern has a path or a mask, so that a match leaves something behind."""
         self.held = False
         """True while the dictionary holds the terms of every match."""
+        self.alone = (self,)
+        """What the router finds where there is no other pattern."""
         self._make = make
         self.write()
 
@@ -164,21 +175,20 @@ def pattern_identity(key: Key, tests: Sequence[RowTest]) -> Identity:
 
 
 def _arguments(key: Key) -> str:
-    return ", ".join(ARGUMENTS[: len(key)])
+    return ", ".join(arguments(len(key)))
 
 
 def _guard(key: Key, tests: Sequence[RowTest]) -> Callable[..., bool] | None:
     """Test what constants do not decide: repeated variables (`?x p ?x`), then atomic filters."""
-    places = range(len(key))
+    places, names = range(len(key)), arguments(len(key))
     demands = [
-        f"{ARGUMENTS[i]} == {ARGUMENTS[j]}"
-        for i in places
-        for j in range(i)
-        if key[i] < 0 and key[i] == key[j]
+        f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < 0 and key[i] == key[j]
     ]
     source = Source(f"def guard({_arguments(key)}):")
     for test in tests:
-        values = "".join(f"{ARGUMENTS[key.index(-1 - slot)]}, " for slot in test.slots)
+        if test.routes:
+            continue
+        values = "".join(f"{names[key.index(-1 - slot)]}, " for slot in test.slots)
         demands.append(f"{source.name(test.passes)}(({values}))")
     if not demands:
         return None
@@ -200,7 +210,8 @@ def _matches(path: tuple[int, ...], found: Any, arity: int) -> Iterator[tuple[in
 
 
 def _expression(pattern: PatternState, slots: Sequence[int]) -> str:
-    names = [ARGUMENTS[pattern.places[slot]] for slot in slots if slot >= 0]
+    given = arguments(len(pattern.key))
+    names = [given[pattern.places[slot]] for slot in slots if slot >= 0]
     return names[0] if len(names) == 1 else "(" + ", ".join(names) + ")"
 
 

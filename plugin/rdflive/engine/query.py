@@ -1,8 +1,13 @@
-"""One maintained query: the basic graph patterns at its leaves, and the operators above them."""
+"""One maintained query, or family of queries: basic graph patterns at its leaves, and operators above them.
+
+A family is one plan with parameters. Its members differ in the terms that they ask for, and a row of the last
+operator belongs to the members that ask for what it has in the places of the parameters. A query without
+parameters is a family too, whose members all ask for the empty tuple.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
@@ -12,18 +17,37 @@ from typing import Any, TypeAlias
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
-from rdflive.engine.leaf import Leaf
+from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
+from rdflive.engine.relation import Relation
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
+from rdflive.query import algebra
+from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
-from rdflive.query.plan import Plan
+from rdflive.query.plan import Plan, Step
 
-__all__ = ["QueryState", "TermWeights", "add_up", "common_losses"]
+__all__ = ["Emit", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
+Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
+"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
+solutions that were removed because time passed, each with its count.
+"""
+
+
+class Use:
+    """One subscription of a query: what it asks for, and how it is told."""
+
+    __slots__ = ("asked", "emit", "query")
+
+    def __init__(self, query: QueryState, asked: Row, emit: Emit) -> None:
+        self.query = query
+        self.asked = asked
+        """The ids of the terms that stand for the parameters of the plan."""
+        self.emit = emit
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
@@ -49,17 +73,27 @@ def common_losses(net: TermWeights, passed: TermWeights) -> TermWeights:
 
 
 class QueryState:
-    """The leaves and operators of one query, one per step of its plan."""
+    """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_dictionary", "_leaf", "_pick", "_preset", "_sorter", "_terms", "leaves", "meter",
-        "operators", "plan",
+        "_dictionary", "_leaf", "_pick", "_preset", "_relations", "_sorter", "_terms", "_uses", "every",
+        "family", "leaves", "meter", "operators", "plan", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Term]
     ) -> None:
         self.plan = plan
+        self.view_of: Callable[[Any], Any]
+        """Gives the view that a pattern looks at, by the graph that the pattern names."""
+        self.views: list[Any] = []
+        """The views that it looks at."""
+        self.family: Hashable = None
+        """What it is registered by, where others may share it."""
+        self.every = False
+        """Whether every report of its windows is told, also one without a change."""
+        self._uses: dict[Row, Use | tuple[Use, ...]] = {}
+        """By what they ask for: a lone use bare."""
         self.meter: Meter | None = None
         """Counts what the query costs, where it has a budget."""
         self._dictionary = dictionary
@@ -73,9 +107,101 @@ class QueryState:
     def renew(self) -> None:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
         steps = self.plan.steps
-        self.leaves = [None if step.basic is None else Leaf(step.basic, self._dictionary) for step in steps]
-        self._leaf = self.leaves[0] if len(self.leaves) == 1 else None
+        self._relations: dict[tuple[Variable, ...], Relation] = {}
+        self.leaves = [self._make_leaf(step) for step in steps]
+        leaf = self.leaves[0] if len(self.leaves) == 1 else None
+        self._leaf = leaf if isinstance(leaf, Leaf) else None
         self.operators: list[Operator | None] = [None] * len(steps)
+
+    def _make_leaf(self, step: Step) -> Leaf | AskedLeaf | None:
+        if isinstance(step.node, algebra.Parameters):
+            return AskedLeaf(self.relation(step.node.columns))
+        return None if step.basic is None else Leaf(step.basic, self._dictionary)
+
+    def relation(self, columns: tuple[Variable, ...]) -> Relation:
+        """Give what is asked for of some parameters."""
+        found = self._relations.get(columns)
+        if found is None:
+            found = self._relations[columns] = Relation(columns, self.plan.parameters)
+        return found
+
+    @property
+    def uses(self) -> list[Use]:
+        """Everybody who is told of the query."""
+        return [use for asked in self._uses for use in self.uses_of(asked)]
+
+    @property
+    def asked(self) -> list[Row]:
+        """What somebody asks for."""
+        return list(self._uses)
+
+    def forget_uses(self) -> None:
+        """Tell nobody any more."""
+        for asked in filter(None, self._uses):
+            self._dictionary.drop(asked)
+        self._uses.clear()
+
+    def close(self) -> None:
+        """Have the patterns take nothing any more that is asked for; they go with their segments."""
+        for relation in self._relations.values():
+            relation.close()
+
+    def uses_of(self, asked: Row) -> tuple[Use, ...]:
+        """Give who asks for a tuple."""
+        found = self._uses.get(asked, ())
+        return (found,) if isinstance(found, Use) else found
+
+    @property
+    def is_used(self) -> bool:
+        """True while somebody is told of the query."""
+        return bool(self._uses)
+
+    def put(self, use: Use) -> bool:
+        """Take somebody who is to be told; true for the first who asks for this."""
+        found = self._uses.get(use.asked)
+        if found is None:
+            if use.asked:
+                self._dictionary.hold(use.asked)
+            self._uses[use.asked] = use
+        else:
+            self._uses[use.asked] = (*self.uses_of(use.asked), use)
+        return found is None
+
+    def remove(self, use: Use) -> bool:
+        """Undo `put`; true where nobody asks for this any more."""
+        left = tuple(other for other in self.uses_of(use.asked) if other is not use)
+        if left:
+            self._uses[use.asked] = left if len(left) > 1 else left[0]
+        elif use.asked in self._uses:
+            del self._uses[use.asked]
+            if use.asked:
+                self._dictionary.drop(use.asked)
+            return True
+        return False
+
+    def has(self, use: Use) -> bool:
+        """Tell whether somebody is told still."""
+        return use in self.uses_of(use.asked)
+
+    @property
+    def _keeps(self) -> bool:
+        """True where the answers of members are kept, so that they must be known to come and go."""
+        return self._leaf is None or bool(self._leaf.answers)
+
+    def ask(self, asked: Iterable[Row], *, answer: bool = True) -> dict[Row, TermWeights]:
+        """Begin to maintain what is asked for, and give the answers by that, unless nobody wants them."""
+        walk = answer or self._keeps
+        for row in asked:
+            for relation in self._relations.values():
+                relation.ask(row, walk=walk)
+        return self.drain()
+
+    def leave(self, asked: Iterable[Row]) -> None:
+        """Undo `ask`."""
+        for row in asked:
+            for relation in self._relations.values():
+                relation.leave(row, walk=self._keeps)
+        self.drain()
 
     @property
     def is_leaf(self) -> bool:
@@ -85,7 +211,7 @@ class QueryState:
     @property
     def states(self) -> list[SegmentState]:
         """The segments of all leaves."""
-        return [state for leaf in self.leaves if leaf is not None for state in leaf.states]
+        return [state for leaf in self.leaves if isinstance(leaf, Leaf) for state in leaf.states]
 
     def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
         """Run `fill`, which starts the query; a query with a budget overrides this."""
@@ -94,14 +220,33 @@ class QueryState:
     def load(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> TermWeights:
         """Fill the operators from the whole answers of the leaves, and give the answer of the query."""
         self.operators = self._make()
-        return self._name(self._run(self.operators, self._contents(solutions), first=True))
+        contents = [None if leaf is None else _current(leaf, solutions) for leaf in self.leaves]
+        return self._name(self._run(self.operators, contents, first=True))
 
-    def drain(self) -> TermWeights:
-        """Take the solutions that the segments found since the last commit and give the query's delta."""
+    def drain(self) -> dict[Row, TermWeights]:
+        """Take the solutions that the segments found since the last commit; gives deltas by who asks."""
         if self._leaf is not None:
-            return self._name(self._leaf.drain())
-        deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
-        return self._name(self._run(self.operators, deltas, first=False))
+            rows = self._leaf.drain()
+        else:
+            deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
+            rows = self._run(self.operators, deltas, first=False)
+        for relation in self._relations.values():
+            relation.added.clear()
+            relation.removed.clear()
+        return self._by_use(rows)
+
+    def _by_use(self, rows: Weights) -> dict[Row, TermWeights]:
+        """Turn rows into solutions, by what is asked for."""
+        if not rows:
+            return {}
+        if not self.plan.parameters:
+            named = self._name(rows)
+            return {(): named} if named else {}
+        parts: dict[Row, Weights] = {}
+        for row, weight in rows.items():
+            parts.setdefault(tuple(row[place] for place in self.plan.member), {})[row] = weight
+        named_parts = {asked: self._name(part) for asked, part in parts.items()}
+        return {asked: named for asked, named in named_parts.items() if named}
 
     def feed(self, leaves: list[Weights | None], *, first: bool) -> TermWeights:
         """Take the answers of the leaves from elsewhere: the `first` time whole, then deltas."""
@@ -110,9 +255,9 @@ class QueryState:
         return self._name(self._run(self.operators, leaves, first=first))
 
     def current(
-        self, solutions: Callable[..., Iterable[Row]], most: int | None = None
+        self, solutions: Callable[..., Iterable[Row]], most: int | None = None, asked: Row = ()
     ) -> list[tuple[Terms, int]]:
-        """List the whole answer with weights, in order where the query has one.
+        """List the whole answer with weights, in order where the query has one; of a family, one member's.
 
         With `most` only its first rows, so many if there are. Terms are looked up for these alone, and the
         solutions of one pattern without DISTINCT are searched for until there are enough.
@@ -120,17 +265,19 @@ class QueryState:
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.
         """
-        # Distinct, Group, Slice and Closure keep their output.
+        # Distinct, Group, Slice and Closure keep their output, which is of all members.
         rows = getattr(self.operators[-1], "rows", None)
-        if rows is not None:
+        if rows is not None and not asked:
             return self._list(self._cut(rows(), most))
+        solutions = partial(solutions, asked=asked)
         if self._leaf is not None:
             # which rows are the first shows only when all are there
             some = solutions if most is None or self._sorter else partial(solutions, most=most)
-            return self._list(self._cut(self._leaf.current(some), most))
+            return self._list(self._cut(_current(self._leaf, some, asked), most))
         operators = self._make()
+        contents = [None if leaf is None else _current(leaf, solutions, asked) for leaf in self.leaves]
         try:
-            return self._list(self._cut(self._run(operators, self._contents(solutions), first=True), most))
+            return self._list(self._cut(self._run(operators, contents, first=True), most))
         finally:
             _clear(operators)
 
@@ -144,7 +291,7 @@ class QueryState:
     def clear(self) -> None:
         """Forget what the leaves and operators keep."""
         for leaf in self.leaves:
-            if leaf is not None:
+            if isinstance(leaf, Leaf):
                 leaf.states.clear()
                 for answer in leaf.answers:
                     answer.clear()
@@ -152,7 +299,7 @@ class QueryState:
 
     def containers(self) -> list[Any]:
         """List the containers that cache something for this query, for measuring."""
-        kept = [leaf.containers() for leaf in self.leaves if leaf is not None]
+        kept = [leaf.containers() for leaf in self.leaves if isinstance(leaf, Leaf)]
         kept += [operator.containers() for operator in self.operators if operator is not None]
         return [container for containers in kept for container in containers]
 
@@ -162,12 +309,9 @@ class QueryState:
 
     def _make(self) -> list[Operator | None]:
         return [
-            None if step.basic is not None else make_operator(step, self.plan, self._dictionary, self._terms)
-            for step in self.plan.steps
+            None if leaf is not None else make_operator(step, self.plan, self._dictionary, self._terms)
+            for step, leaf in zip(self.plan.steps, self.leaves, strict=True)
         ]
-
-    def _contents(self, solutions: Callable[[SegmentState], Iterable[Row]]) -> list[Weights | None]:
-        return [None if leaf is None else leaf.current(solutions) for leaf in self.leaves]
 
     def _run(self, operators: list[Operator | None], leaves: list[Weights | None], *, first: bool) -> Weights:
         """Run every step whose inputs changed; the first time all of them."""
@@ -212,6 +356,15 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)
+
+
+def _current(
+    leaf: Leaf | AskedLeaf, solutions: Callable[[SegmentState], Iterable[Row]], asked: Row = ()
+) -> Weights:
+    """Give the rows of a leaf; of a family's, those of one member, or of all."""
+    if isinstance(leaf, Leaf):
+        return leaf.current(solutions, kept=not asked)
+    return {leaf.relation.part(asked): 1} if asked else dict.fromkeys(leaf.relation, 1)
 
 
 def _clear(operators: Iterable[Operator | None]) -> None:

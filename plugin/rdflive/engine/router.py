@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from rdflive.engine.pattern import PatternState
+from rdflive.engine.pattern import Key, PatternState
 from rdflive.model import Term
 
 __all__ = ["EMPTY", "Patterns", "Router"]
@@ -71,27 +71,43 @@ class Router:
         return False
 
     def add(self, pattern: PatternState) -> None:
-        """Start routing to a pattern."""
+        """Start routing to a pattern; one of a family waits for the values that are asked for."""
         self.guarded += pattern.guard is not None
-        self._put(pattern, lambda patterns: (*patterns, pattern))
+        if not pattern.is_asked:
+            self._put(pattern.key, lambda patterns: (*patterns, pattern))
 
     def remove(self, pattern: PatternState) -> None:
         """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
         self.guarded -= pattern.guard is not None
-        self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))
+        if not pattern.is_asked:
+            self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
 
-    def _put(self, pattern: PatternState, change: Callable[[Patterns], Patterns]) -> None:
+    def open_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Route triples with a value at a place to a pattern of a family."""
+        # most values have one pattern, and share its tuple
+        self._put(
+            _with(pattern.key, place, value),
+            lambda patterns: (*patterns, pattern) if patterns else pattern.alone,
+        )
+
+    def close_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Undo `open_to`."""
+        self._put(
+            _with(pattern.key, place, value), lambda patterns: tuple(q for q in patterns if q is not pattern)
+        )
+
+    def _put(self, key: Key, change: Callable[[Patterns], Patterns]) -> None:
         # The graph of a quad pattern is always a variable, so three places decide.
-        s, p, o = pattern.key[:3]
+        s, p, o = key[:3]
         shelves = list(self.nodes.get(p, EMPTY) if p >= 0 else self.open)
         if s < 0 and o < 0:
             shelves[0] = change(shelves[0])
         else:
-            place, key = (1, o) if s < 0 else (2, s) if o < 0 else (3, (s, o))
+            place, at = (1, o) if s < 0 else (2, s) if o < 0 else (3, (s, o))
             shelf = self._make() if shelves[place] is None else shelves[place]
-            shelf[key] = change(shelf.get(key, ()))
-            if not shelf[key]:
-                del shelf[key]
+            shelf[at] = change(shelf.get(at, ()))
+            if not shelf[at]:
+                del shelf[at]
             # None while empty, which `route` tells without a probe
             shelves[place] = shelf or None
         if p < 0:
@@ -100,3 +116,7 @@ class Router:
             self.nodes[p] = tuple(shelves)
         else:
             del self.nodes[p]
+
+
+def _with(key: Key, place: int, value: int) -> Key:
+    return (*key[:place], value, *key[place + 1 :])

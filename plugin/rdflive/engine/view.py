@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from rdflive.engine.connected import AskedPaths
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
+from rdflive.engine.relation import Listed, Relation
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, TermPattern
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
+from rdflive.query.expressions import Expression
 from rdflive.query.segment import Segment
 
 __all__ = ["Lister", "QuadView", "State", "View"]
@@ -24,6 +27,10 @@ log = logging.getLogger("rdflive")
 
 Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
+
+
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+"""The comparison with its sides exchanged."""
 
 
 class State(Protocol):
@@ -115,11 +122,14 @@ class View:
     def expire(self) -> None:
         """Take what time alone has changed."""
 
-    def add(self, segment: Segment) -> SegmentState:
-        """Start maintaining a segment on what the graph holds now."""
+    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
+        """Start maintaining a segment on what the graph holds now; one of a family with its relation."""
         dictionary = self._dictionary
-        state = self.kernel.add(self._bind(segment), self.snapshot)
-        for pattern in state.patterns:
+        asked = None if relation is None else self._asked(segment, relation)
+        state = self.kernel.add(self._bind(segment, relation), self.snapshot, asked)
+        for pattern, written in zip(state.patterns, segment.patterns, strict=True):
+            if relation is not None and pattern.is_asked:
+                relation.feed(self, pattern, tuple(written))
             # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
             # The pattern may be shared, and its matches are held once.
@@ -143,11 +153,25 @@ class View:
         """List the current solutions of a segment; with `most` at least so many, if there are."""
         return self.kernel.solutions(state, self.snapshot, most)
 
+    def hold(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
+        """Have a pattern of a family take a triple that is there, because somebody asks for it now."""
+        pattern.insert(*ids)
+        self._dictionary.hold([ids[place] for place in pattern.places])
+
+    def drop(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
+        """Undo `hold`."""
+        pattern.delete(*ids)
+        self._dictionary.drop([ids[place] for place in pattern.places])
+
     def snapshot(self, pattern: PatternState) -> Iterator[tuple[int, ...]]:
         """List what the graph holds that matches a pattern, as ids."""
+        return self.listed(pattern, {})
+
+    def listed(self, pattern: PatternState, at: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
+        """List what the graph holds that matches a pattern and has some ids at these places."""
         guard = pattern.guard
         # variables are negative, and 0 asks for any term
-        s, p, o = (max(term, UNBOUND) for term in pattern.key[:3])
+        s, p, o = (max(at.get(place, term), UNBOUND) for place, term in enumerate(pattern.key[:3]))
         for ids in self.matching((s, p, o)):
             if guard is None or guard(*ids):
                 yield ids
@@ -194,11 +218,20 @@ class View:
     def _make_kernel(self) -> Kernel:
         return Kernel()
 
-    def _bind(self, segment: Segment) -> Segment:
+    def _asked(self, segment: Segment, relation: Relation) -> AskedPaths:
+        value = self.state.terms.value
+
+        def listed(pattern: PatternState, slots: tuple[int, ...]) -> Listed:
+            return Listed(self.listed, pattern, slots)
+
+        return AskedPaths(relation, value, tuple(_comparisons(segment)), listed)
+
+    def _bind(self, segment: Segment, relation: Relation | None) -> Segment:
         """Replace constants by ids and conditions by tests."""
         patterns = tuple(map(self._bind_pattern, segment.patterns))
         tests = tuple(
             self._extra(pattern)
+            + (() if relation is None else tuple(_asking(pattern, relation)))
             + tuple(self._filter(condition, pattern.variables, segment.meter) for condition in filters)
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
@@ -238,6 +271,32 @@ class View:
 
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()
+
+
+def _asking(pattern: TriplePattern, relation: Relation) -> Iterator[RowTest]:
+    """Make the tests of a family's pattern: each of its parameters has a value that somebody asks for."""
+    routed = False
+    for slot, variable in enumerate(pattern.variables):
+        if variable in relation.columns:
+            wants = relation.wants(variable)
+            # of an own text, which makes the pattern the family's own
+            text = f"?{variable.name} is asked for # {id(relation)}"
+            yield RowTest(text, (slot,), lambda row, wants=wants: wants(row[0]), routes=not routed)  # type: ignore[misc]  # a default
+            routed = True
+
+
+def _comparisons(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:
+    """List the comparisons of a parameter with another variable, such as `?limit < ?minutes`."""
+    columns = {v.name: v for v in segment.variables if v.readable}
+    for condition in segment.conditions:
+        found = condition.relation if isinstance(condition, Expression) else None
+        if found is not None:
+            operator = found[1]
+            left, right = (columns.get(str(part)) for part in (found[0], found[2]))
+            if left in segment.asked and right is not None:
+                yield left, operator, right
+            elif right in segment.asked and left is not None:
+                yield right, _TURNED[operator], left
 
 
 class QuadView(View):

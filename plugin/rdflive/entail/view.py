@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, Final, Literal
 
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
 from rdflive.model import Term, TermPattern, Triple
@@ -30,13 +31,13 @@ class WantedView(View, ABC):
     @abstractmethod
     def _worked_out(self) -> Wanted: ...
 
-    def add(self, segment: Segment) -> SegmentState:
+    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
         patterns = [self._wanted(pattern) for pattern in segment.patterns]
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
-            state = super().add(segment)
+            state = super().add(segment, relation)
         except BaseException:
             self._unwant(patterns)
             raise

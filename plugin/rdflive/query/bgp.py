@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-__all__ = ["BGP", "PatternClass", "TriplePattern", "VarOrTerm", "Variable", "classify", "to_text"]
+__all__ = ["BGP", "Asked", "PatternClass", "TriplePattern", "VarOrTerm", "Variable", "classify", "to_text"]
 
 PatternClass: TypeAlias = Literal[
     "ground", "simple var-centric star", "loosely-connected", "var-connected", "general"
@@ -58,6 +58,20 @@ class TriplePattern:
 
     def __str__(self) -> str:
         return " ".join(to_text(term) for term in self)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The relation of a family of queries, as a pattern: it matches the parameters that members ask for.
+
+    Example: of `?t :line :S1` and `?t :line :S2` the family is `?t :line ?p` with the relation {(:S1), (:S2)}
+    of ?p.
+    """
+
+    variables: tuple[Variable, ...]
+
+    def __iter__(self) -> Iterator[VarOrTerm]:
+        return iter(self.variables)
 
 
 def to_text(term: VarOrTerm) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rdflive.query.bgp import BGP, TriplePattern, Variable
+from rdflive.query.bgp import BGP, Asked, TriplePattern, Variable
 
 __all__ = [
     "Decomposition",
@@ -107,12 +107,15 @@ class OrderedArray:
     steps: tuple[Extension, ...]
 
 
-def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
+def ordered_array(patterns: Sequence[TriplePattern | Asked], seed: int) -> OrderedArray:
     """Order the variables outwards from the pattern `seed`, best linked first (findOrderedArray).
 
     Each step takes the variable with the most patterns that link it to bound ones; among these, the one with
     the most patterns of its own. So every pattern is used exactly once. Example: for `?a :p ?b . ?b :q ?c .
     ?a :r ?c` and seed 0, ?a and ?b are bound, and ?c is bound by both other patterns in one step.
+
+    What a family asks for (`Asked`) proposes values only where no pattern does: they may be many, while a
+    test of one is a look-up.
     """
     bound = set(patterns[seed].variables)
     open_ = [j for j in range(len(patterns)) if j != seed]
@@ -121,7 +124,10 @@ def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
     open_ = [j for j in open_ if j not in first]
     steps: list[Extension] = []
     while open_:
-        binds, links, scan = _next(patterns, open_, bound)
+        triples = [j for j in open_ if not isinstance(patterns[j], Asked)]
+        binds, links, scan = _next(patterns, triples or open_, bound)
+        if scan and len(triples) < len(open_):
+            binds, links, scan = _next(patterns, open_, bound)
         bound.update(binds)
         checks = tuple(j for j in open_ if j not in links and bound.issuperset(patterns[j].variables))
         open_ = [j for j in open_ if j not in links and j not in checks]
@@ -130,7 +136,7 @@ def ordered_array(patterns: Sequence[TriplePattern], seed: int) -> OrderedArray:
 
 
 def _next(
-    patterns: Sequence[TriplePattern], open_: Sequence[int], bound: set[Variable]
+    patterns: Sequence[TriplePattern | Asked], open_: Sequence[int], bound: set[Variable]
 ) -> tuple[tuple[Variable, ...], tuple[int, ...], bool]:
     """Choose what to bind next: the best linked variable, else the variables of one linked pattern,
     else a new part.

@@ -35,6 +35,10 @@ class Plan:
     steps: tuple[Step, ...]
     places: tuple[int | None, ...]
     """Per projected variable, its position in the rows of the last step; None if nothing binds it."""
+    parameters: tuple[Variable, ...] = ()
+    """Of a family of queries: what stands for the terms that its members ask for."""
+    member: tuple[int, ...] = ()
+    """Per parameter, its position in the rows of the last step: a row belongs to who asks for these terms."""
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:
@@ -127,7 +131,9 @@ class _Planner:
             return (*self.steps[inputs[0]].columns, *([node.mark] if node.mark else ()))
         if isinstance(node, algebra.Extend):
             return (*self.steps[inputs[0]].columns, node.variable)
-        if isinstance(node, algebra.Values | algebra.Group | algebra.Closure | algebra.Construct):
+        if isinstance(
+            node, algebra.Values | algebra.Parameters | algebra.Group | algebra.Closure | algebra.Construct
+        ):
             return node.columns
         wanted = self._wanted[node]
         # its condition is tested on the merged row

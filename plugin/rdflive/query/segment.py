@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from rdflive.errors import PlanError
 from rdflive.query.algebra import Basic, Condition, Graph, reads
-from rdflive.query.bgp import BGP, PatternClass, TriplePattern, Variable, classify
+from rdflive.query.bgp import BGP, Asked, PatternClass, TriplePattern, Variable, classify
 from rdflive.query.budget import Meter
 from rdflive.query.decompose import (
     OrderedArray,
@@ -47,6 +47,16 @@ class Segment:
     """The other conditions. Each runs when the last of its variables is bound."""
     meter: Meter | None = None
     """Counts the costs of a subscription with a budget."""
+    asked: tuple[Variable, ...] = ()
+    """The parameters of a family that are bound by what its members ask for.
+
+    With any, that relation is one more pattern, behind the others, and has the last of the arrays.
+    """
+
+    @property
+    def joined(self) -> tuple[TriplePattern | Asked, ...]:
+        """What walks go through: the patterns, and what members ask for."""
+        return (*self.patterns, Asked(self.asked)) if self.asked else self.patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +96,31 @@ def plan_basic(
     bgp = BGP(basic.patterns)
     partition = connected_variable_partition(bgp)
     pattern_class = classify(bgp, partition)
+    forced: SegmentAlgorithm | None = None
     if algorithm == "auto" or algorithm == "product":
         parts = connected_variable_decomposition(bgp, partition)
-        groups: list[tuple[TriplePattern, ...]] = [*([parts.ground] if parts.ground else []), *parts.segments]
-        forced = None
+        groups = [*([parts.ground] if parts.ground else []), *parts.segments]
     else:
         _demand(algorithm, bgp, pattern_class)
         groups, forced = [bgp.patterns], algorithm
-    names = [{v.name for v in BGP(group).variables if v.readable} for group in groups]
+    asked: list[tuple[Variable, ...]] = [()] * len(groups)
+    if basic.asked:
+        groups, asked = _linked(groups, basic.asked)
+    variables = [_variables(group, of) for group, of in zip(groups, asked, strict=True)]
+    names = [{v.name for v in own if v.readable} for own in variables]
     # A filter over two segments can only run on their product.
     residual = tuple(c for c in basic.conditions if not any(have.issuperset(c.variables) for have in names))
     # so the segments must show what it reads
-    wanted = wanted.union(*(reads(condition, bgp.variables) for condition in residual))
+    wanted = wanted.union(*(reads(condition, basic.columns) for condition in residual))
     segments = tuple(
         make_segment(
             group,
-            tuple(v for v in BGP(group).variables if v in wanted),
+            tuple(v for v in own if v in wanted),
             forced,
             [c for c in basic.conditions if c not in residual and have.issuperset(c.variables)],
+            of,
         )
-        for group, have in zip(groups, names, strict=True)
+        for group, own, have, of in zip(groups, variables, names, asked, strict=True)
     )
     # where it is asked for by name, over a single segment too
     used: Algorithm = "product"
@@ -113,6 +128,23 @@ def plan_basic(
         used = segments[0].algorithm
     columns = tuple((i, j) for i, segment in enumerate(segments) for j in range(len(segment.projection)))
     return BasicPlan(basic.graph, pattern_class, used, segments, columns, distinct, residual)
+
+
+def _linked(
+    groups: Sequence[tuple[TriplePattern, ...]], asked: tuple[Variable, ...]
+) -> tuple[list[tuple[TriplePattern, ...]], list[tuple[Variable, ...]]]:
+    """Put the patterns that what members ask for links into one group, the last; gives what each is asked.
+
+    Where it links none it goes to a group with variables, if there is one: its walks then list the members.
+    """
+    linked = [group for group in groups if not set(asked).isdisjoint(BGP(group).variables)]
+    linked = linked or [group for group in groups if BGP(group).variables][:1]
+    rest = [group for group in groups if group not in linked]
+    return [*rest, tuple(p for group in linked for p in group)], [*([()] * len(rest)), asked]
+
+
+def _variables(patterns: tuple[TriplePattern, ...], asked: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    return tuple(dict.fromkeys((*BGP(patterns).variables, *asked)))
 
 
 def _demand(algorithm: SegmentAlgorithm, bgp: BGP, pattern_class: PatternClass) -> None:
@@ -135,8 +167,11 @@ def make_segment(
     projection: tuple[Variable, ...],
     algorithm: SegmentAlgorithm | None = None,
     conditions: Sequence[Condition] = (),
+    asked: tuple[Variable, ...] = (),
 ) -> Segment:
     """Plan one segment; without `algorithm` the simplest that fits is taken.
+
+    Parameters of a family (`asked`) count as the constants that they stand for.
 
     A condition is pushed to every pattern that has all of its variables (SPECTRA, Definition 3.2).
 
@@ -145,23 +180,23 @@ def make_segment(
     finds that another has none. With fewer, the first look-up tells as much, and the states would cost 5 to
     30 % (see docs/benchmarks.md).
     """
-    variables = BGP(patterns).variables
+    variables = _variables(patterns, asked)
+    free = tuple(v for v in variables if v not in asked)
     forced = algorithm is not None
     if algorithm is None:
-        algorithm = "ground" if not variables else "star" if len(variables) == 1 else "connected"
+        algorithm = "ground" if not free else "star" if len(free) == 1 else "connected"
     centres: tuple[Variable | None, ...] = ()
-    if algorithm == "ground":
-        centres = (None,)
-    elif algorithm == "star":
-        centres = variables
-    elif algorithm == "connected":
-        centres = tuple(v for v in variables if _keeps_state(v, patterns, forced=forced))
-    arrays = tuple(ordered_array(patterns, seed) for seed in range(len(patterns)))
+    if algorithm == "connected":
+        centres = tuple(v for v in free if _keeps_state(v, patterns, forced=forced))
+    elif not asked:
+        centres = (None,) if algorithm == "ground" else free
     filters = tuple(
         tuple(c for c in conditions if reads(c, p.variables) == reads(c, variables)) for p in patterns
     )
     left = tuple(c for c in conditions if not any(c in pushed for pushed in filters))
-    return Segment(algorithm, patterns, variables, projection, centres, arrays, filters, left)
+    segment = Segment(algorithm, patterns, variables, projection, centres, (), filters, left, asked=asked)
+    arrays = tuple(ordered_array(segment.joined, seed) for seed in range(len(segment.joined)))
+    return replace(segment, arrays=arrays)
 
 
 def _keeps_state(centre: Variable, patterns: tuple[TriplePattern, ...], *, forced: bool) -> bool:

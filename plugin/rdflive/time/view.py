@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.relation import Relation
 from rdflive.engine.view import State
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.view import WantedView
@@ -79,9 +80,9 @@ class WindowView(WantedView):
         self._take_all(self.content.slide(moved))
         self.seconds += perf_counter() - start
 
-    def add(self, segment: Segment) -> SegmentState:
+    def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what is held now."""
-        state = super().add(segment)
+        state = super().add(segment, relation)
         for pane in self.content.panes:
             pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state

@@ -9,7 +9,7 @@ outer solution of an EXISTS). Any other column may be unbound, and unbound is co
 from rdflive.query.algebra.conditions import AllOf, Condition, OneOf, SameTerm
 from rdflive.query.algebra.joins import Exists, Join, LeftJoin, Minus, Union
 from rdflive.query.algebra.node import Columns, Node, ordered, reads, topological
-from rdflive.query.algebra.patterns import Basic, Closure, Graph, Values
+from rdflive.query.algebra.patterns import Basic, Closure, Graph, Parameters, Values
 from rdflive.query.algebra.row_operators import Construct, Extend, Filter, Project
 from rdflive.query.algebra.sets import Aggregate, Distinct, Group, OrderCondition, Slice
 
@@ -33,6 +33,7 @@ __all__ = [
     "Node",
     "OneOf",
     "OrderCondition",
+    "Parameters",
     "Project",
     "SameTerm",
     "Slice",

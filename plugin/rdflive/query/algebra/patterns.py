@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 from rdflive.query.algebra.conditions import Condition
-from rdflive.query.algebra.node import Columns, Node
+from rdflive.query.algebra.node import Columns, Node, ordered
 from rdflive.query.bgp import BGP, TriplePattern, Variable, VarOrTerm
 
-__all__ = ["Basic", "Closure", "Graph", "Values"]
+__all__ = ["Basic", "Closure", "Graph", "Parameters", "Values"]
 
 Graph: TypeAlias = VarOrTerm
 """Where a pattern looks: None is the default graph, a constant one named graph, a variable all of them."""
@@ -23,10 +23,26 @@ class Basic(Node):
     patterns: tuple[TriplePattern, ...]
     graph: Graph = None
     conditions: tuple[Condition, ...] = ()
+    asked: Columns = ()
+    """Parameters of a family: the pattern is joined with what its members ask for of these."""
 
     @cached_property
     def columns(self) -> Columns:
-        return BGP(self.patterns).variables
+        return ordered((*BGP(self.patterns).variables, *self.asked))
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        return frozenset(self.columns)
+
+    def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters(Node):
+    """What the members of a family ask for of some parameters: the distinct tuples, each once."""
+
+    columns: Columns = ()
 
     @property
     def certain(self) -> frozenset[Variable]:

@@ -67,12 +67,18 @@ class Expression:
     @property
     def comparison(self) -> tuple[Any, str, Any] | None:
         """Give the sides and the operator of `<`, `<=`, `>` or `>=` between variables and constants."""
+        found = self.relation
+        return None if found is None or found[1] == "=" else found
+
+    @property
+    def relation(self) -> tuple[Any, str, Any] | None:
+        """Give the sides and the operator as `comparison` does, also of `=`."""
         node = self._node
         if not isinstance(node, CompValue) or node.name != "RelationalExpression":
             return None
         sides = node.expr, str(node.op), node.other
         plain = all(isinstance(side, Node) and not isinstance(side, CompValue) for side in sides[::2])
-        return sides if plain and sides[1] in ("<", "<=", ">", ">=") else None
+        return sides if plain and sides[1] in ("<", "<=", ">", ">=", "=") else None
 
     @property
     def is_plain(self) -> bool:

@@ -1,0 +1,211 @@
+"""The commit of a store's queries, in phases: views take what they put off, queries give their deltas, and
+whoever uses them is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import proxy
+
+from rdflive.engine.query import QueryState, TermWeights, Use, add_up, common_losses
+from rdflive.engine.view import View
+from rdflive.errors import BudgetError, is_interruption
+
+if TYPE_CHECKING:
+    from rdflive.engine.multiset import Row
+    from rdflive.engine.recovery import Recovery
+    from rdflive.engine.store_state import StoreState
+
+__all__ = ["Commits", "Found"]
+
+log = logging.getLogger("rdflive")
+
+Found: TypeAlias = "dict[Row, TermWeights] | None"
+"""The deltas of a query by what is asked for; None where everybody is to be told the whole answer."""
+
+
+class Commits:
+    """Hands on what the changes of a commit came to."""
+
+    def __init__(self, state: StoreState, recovery: Recovery) -> None:
+        # not a circle, so that the last close frees all at once
+        self._state: StoreState = proxy(state)
+        self._views, self._owners, self._dictionary = state.views, state.owners, state.dictionary
+        self._recovery = recovery
+        self._unflushed: dict[View, None] = {}
+        self._untimed: dict[QueryState, Found] | None = None
+        """The deltas of this commit that the writes caused, where time changes something too; otherwise None.
+
+        Windows move in the same commit that brings a write. The two kinds of deltas are computed one after
+        the other so that a subscription can be told which solutions only expired.
+        """
+        self._reported: set[View] = set()
+        self._owed: dict[QueryState, None] = {}
+        """The queries with a delta that was not handed on yet. One that is still here after a failure has all
+        its uses told their whole answer.
+        """
+        self._owed_uses: dict[Use, None] = {}
+        """Those who are to be told their whole answer, though the query is right."""
+        self.is_telling = False
+        """True while a commit has terms to tell of that may have no reference any more."""
+        self.seconds = 0.0
+        """Time spent above the segments."""
+
+    def run(self, sequence: int) -> None:
+        """Hand the net delta of each changed query to those who use it. A second call does nothing."""
+        start = perf_counter()
+        # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
+        # deltas are terms.
+        self.is_telling, self._untimed = True, None
+        try:
+            if self._unflushed or self._recovery.is_needed or self._owed:
+                self._flush(sequence)
+            deltas = self._deltas()
+        finally:
+            self.is_telling = False
+        untimed, self._untimed = self._untimed, None
+        self.seconds += perf_counter() - start
+        if untimed is not None:
+            self._tell_timed(sequence, untimed, deltas)
+        elif self._reported:
+            self._tell_timed(sequence, deltas, {})
+        else:
+            for query, found in deltas.items():
+                self.tell(query, sequence, found)
+        for use in tuple(self._owed_uses):
+            self._tell_whole(use, sequence)
+        self._dictionary.sweep()
+
+    def await_flush(self, view: View) -> None:
+        """Call a view's `flush` at the beginning of the next commit."""
+        self._unflushed[view] = None
+
+    def owe(self, use: Use) -> None:
+        """Hand on somebody's whole answer at the next commit."""
+        self._owed_uses[use] = None
+
+    def owe_query(self, query: QueryState) -> None:
+        """Start a query anew at the next commit, and hand on the whole answers."""
+        self._owed[query] = None
+
+    def forget(self, use: Use) -> None:
+        """Owe somebody nothing."""
+        self._owed_uses.pop(use, None)
+
+    def forget_query(self, query: QueryState) -> None:
+        """Owe nothing for a query."""
+        self._owed.pop(query, None)
+
+    def mended(self, query: QueryState) -> None:
+        """Drop what a query gave in this commit, because it has been started anew."""
+        if self._untimed is not None:
+            self._untimed.pop(query, None)
+
+    def begin_anew(self) -> None:
+        """Forget what is under way, because everything is started anew."""
+        self._unflushed.clear()
+        self._reported.clear()
+        self._untimed, self.is_telling = None, False
+
+    def tell(self, query: QueryState, sequence: int, found: Found) -> None:
+        """Hand on the deltas of a query, or the whole answers."""
+        if found is None:
+            self._owed[query] = None
+            for use in query.uses:
+                self._tell_whole(use, sequence)
+        # who is told every report is told nothing between two reports
+        elif not query.every:
+            for asked, delta in found.items():
+                for use in query.uses_of(asked):
+                    self._tell_use(use, sequence, delta, {})
+        self._owed.pop(query, None)
+
+    def _tell_timed(
+        self, sequence: int, untimed: dict[QueryState, Found], timed: dict[QueryState, Found]
+    ) -> None:
+        """Hand on deltas of which some were caused by time alone."""
+        reported, self._reported = self._reported, set()
+        every = {q for q in self._state.queries if q.every and not reported.isdisjoint(q.views)}
+        queries = dict.fromkeys((*untimed, *timed, *(q for q in self._state.queries if q in every)))
+        for query in queries:
+            changed, passed = untimed.get(query, {}), timed.get(query, {})
+            if changed is None or passed is None:
+                self.tell(query, sequence, None)
+                continue
+            self._owed[query] = None
+            asked = (
+                query.asked if query in every else () if query.every else dict.fromkeys((*changed, *passed))
+            )
+            for parameters in asked:
+                gone = passed.get(parameters, {})
+                net = add_up((*changed.get(parameters, {}).items(), *gone.items()))
+                if net or query in every:
+                    for use in query.uses_of(parameters):
+                        self._tell_use(use, sequence, net, common_losses(net, gone))
+            self._owed.pop(query, None)
+
+    def _tell_whole(self, use: Use, sequence: int) -> None:
+        """Hand on the whole answer of somebody."""
+        # said at once: who is owed it is told no delta beside it
+        self._owed_uses[use] = None
+        try:
+            use.emit(self._state.answer(use), sequence, True, {})
+        except BudgetError as error:
+            self._recovery.end(use.query, error)
+        except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
+            self._failed(use, error)
+            return
+        self._owed_uses.pop(use, None)
+
+    def _tell_use(self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights) -> None:
+        """Hand on a delta. If that fails, nobody else is affected."""
+        if use in self._owed_uses:
+            return
+        try:
+            use.emit(delta, sequence, False, expired)
+        except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
+            self._owed_uses[use] = None
+            self._failed(use, error)
+
+    def _failed(self, use: Use, error: Exception) -> None:
+        log.exception("a delta could not be made; the next is initial: %s", use.query.plan.query.text)
+        if is_interruption(error):
+            self._state.capture.owe()
+
+    def _deltas(self) -> dict[QueryState, Found]:
+        """Take the deltas of the queries whose segments have solutions to be taken."""
+        changed: dict[QueryState, None] = {}
+        owners = self._owners
+        for view in self._views.values():
+            if view.kernel.dirty:
+                for state in view.kernel.dirty:
+                    owner = owners.get(state)
+                    if owner is not None:
+                        changed[owner[0]] = None
+                # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
+                self._owed.update(changed)
+                view.kernel.dirty.clear()
+        return {query: self._recovery.drain(query) for query in changed}
+
+    def _flush(self, sequence: int) -> None:
+        """Have views take the changes that they put off; start a view that fails, and its queries, again."""
+        missed = set(self._owed)
+        waiting, self._unflushed = self._unflushed, {}
+        interrupt = self._recovery.each(waiting, lambda view: view.flush())
+        moved = [view for view in waiting if view.expires and not self._recovery.is_broken(view)]
+        if any(query.every for query in self._state.queries):
+            self._reported.update(view for view in waiting if view.reports)
+        # What the writes changed is taken before time moves on, so that the two can be told apart.
+        if moved:
+            self._untimed = self._deltas()
+            interrupt = self._recovery.each(moved, lambda view: view.expire()) or interrupt
+        for query in tuple(self._owed):
+            if query.meter is not None and query.meter.error is not None:
+                self._recovery.end(query, query.meter.error)
+        if self._recovery.is_needed or missed:
+            self._recovery.mend(sequence, missed)
+        # Ctrl-C is raised only now, when every view is whole again.
+        if interrupt is not None:
+            raise interrupt

@@ -1,0 +1,201 @@
+"""What the members of a family ask for, and the patterns that hold only what somebody asked for.
+
+Say the family is `?t :line ?p ; :delay ?m`, and members ask for ?p = :S1 and ?p = :S2. Then the relation is
+{(:S1), (:S2)}. The pattern `?t :line ?p` takes triples with one of these objects only, and what a member asks
+for is one more pattern that walks go through: from the tuple (:S1) to the trains of that line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rdflive.engine.multiset import Row
+from rdflive.engine.pattern import PatternState
+from rdflive.engine.ranges import Ranges
+from rdflive.query.bgp import Variable
+
+if TYPE_CHECKING:
+    from rdflive.engine.view import View
+
+__all__ = ["Fed", "Listed", "Relation"]
+
+Lister: TypeAlias = Callable[[PatternState, Mapping[int, int]], Iterable[Row]]
+"""Lists what the graph holds that matches a pattern and has some ids at places of the triple."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A pattern that holds only what is asked for: where its parameters stand in a triple."""
+
+    view: View
+    pattern: PatternState
+    places: tuple[tuple[int, int], ...]
+    """Pairs of a place in the triple and a column of the relation; by the first one triples are routed."""
+
+
+class Relation:
+    """The distinct tuples that are asked for of some parameters of a family.
+
+    `added` and `removed` are the tuples that came and went since they were taken, for the operators that read
+    the relation itself.
+    """
+
+    __slots__ = ("_fed", "_tuples", "_wanted", "added", "columns", "pattern", "places", "ranges", "removed")
+
+    def __init__(self, columns: tuple[Variable, ...], parameters: Sequence[Variable]) -> None:
+        self.columns = columns
+        self.places = tuple(parameters.index(column) for column in columns)
+        """Where the columns stand in the tuple of a member."""
+        self.pattern = PatternState(tuple(-1 - i for i in range(len(columns))))
+        self.ranges: dict[tuple[tuple[int, ...], tuple[int, ...]], Ranges] = {}
+        """Tuples in order, by the slots that they are looked up by and those that are given."""
+        self.added: list[Row] = []
+        self.removed: list[Row] = []
+        self._tuples: dict[Row, int] = {}
+        """How many members ask for a tuple."""
+        self._wanted: tuple[dict[int, int], ...] = tuple({} for _ in columns)
+        """Per column, how many tuples have a value."""
+        self._fed: list[Fed] = []
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._tuples)
+
+    def __len__(self) -> int:
+        return len(self._tuples)
+
+    def wants(self, column: Variable) -> Callable[[int], bool]:
+        """Give the test whether somebody asks for a value of a column."""
+        return self._wanted[self.columns.index(column)].__contains__
+
+    def feed(self, view: View, pattern: PatternState, terms: Sequence[Any]) -> None:
+        """Have a pattern hold what is asked for from now on; before anything is asked."""
+        places = tuple(
+            (place, self.columns.index(term)) for place, term in enumerate(terms) if term in self.columns
+        )
+        self._fed.append(Fed(view, pattern, places))
+
+    def ordered(self, bound: tuple[int, ...], given: tuple[int, ...], value: Callable[[int], Any]) -> Ranges:
+        """Give the tuples in the order of the first of the given slots, by the bound ones; before anything is
+        asked.
+        """
+        return self.ranges.setdefault((bound, given), Ranges(value))
+
+    def part(self, parameters: Row) -> Row:
+        """Give what a member asks for of these parameters."""
+        return tuple(parameters[place] for place in self.places)
+
+    def ask(self, parameters: Row, *, walk: bool) -> None:
+        """Take what one more member asks for. With `walk` the solutions that this brings are found."""
+        row = self.part(parameters)
+        count = self._tuples.get(row, 0)
+        self._tuples[row] = count + 1
+        if count:
+            return
+        for column, value in enumerate(row):
+            wanted = self._wanted[column]
+            known = wanted.get(value, 0)
+            wanted[value] = known + 1
+            if not known:
+                self._fetch(column, value)
+        self.pattern.insert(*row)
+        for (bound, given), ranges in self.ranges.items():
+            ranges.add(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
+        self.added.append(row)
+        if walk:
+            for run, state in self.pattern.walks:
+                run(*row, state.added)
+
+    def leave(self, parameters: Row, *, walk: bool) -> None:
+        """Undo `ask`. With `walk` the solutions that go are found."""
+        row = self.part(parameters)
+        count = self._tuples[row] - 1
+        if count:
+            self._tuples[row] = count
+            return
+        if walk:
+            for run, state in self.pattern.walks:
+                run(*row, state.removed)
+        self.removed.append(row)
+        for (bound, given), ranges in self.ranges.items():
+            ranges.remove(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
+        self.pattern.delete(*row)
+        for column, value in enumerate(row):
+            wanted = self._wanted[column]
+            if wanted[value] > 1:
+                wanted[value] -= 1
+            else:
+                self._let_go(column, value)
+                del wanted[value]
+        del self._tuples[row]
+
+    def close(self) -> None:
+        """Stop routing triples to the patterns, which go with their segments."""
+        for fed in self._fed:
+            place, column = fed.places[0]
+            for value in self._wanted[column]:
+                fed.view.kernel.router.close_to(fed.pattern, place, value)
+        self._fed.clear()
+
+    def _fetch(self, column: int, value: int) -> None:
+        """Have the patterns take the triples with a value that nobody asked for before."""
+        for fed in self._fed:
+            if column == fed.places[0][1]:
+                fed.view.kernel.router.open_to(fed.pattern, fed.places[0][0], value)
+            if any(column == of for _, of in fed.places):
+                for ids in self._triples(fed, column, value):
+                    fed.view.hold(fed.pattern, ids)
+
+    def _let_go(self, column: int, value: int) -> None:
+        """Have the patterns forget the triples with a value that nobody asks for any more."""
+        for fed in self._fed:
+            if any(column == of for _, of in fed.places):
+                for ids in self._triples(fed, column, value):
+                    fed.view.drop(fed.pattern, ids)
+            if column == fed.places[0][1]:
+                fed.view.kernel.router.close_to(fed.pattern, fed.places[0][0], value)
+
+    def _triples(self, fed: Fed, column: int, value: int) -> list[Row]:
+        """List the triples with a value that a pattern takes or forgets; their other values are asked for."""
+        if not fed.pattern.keeps:
+            return []
+        at = {place: value for place, of in fed.places if of == column}
+        # listed at once: to hold a triple changes the dictionary that a lister reads
+        return [
+            ids
+            for ids in fed.view.listed(fed.pattern, at)
+            if all(ids[place] in self._wanted[of] for place, of in fed.places)
+        ]
+
+
+class Listed:
+    """A look-up of a pattern in the graph itself, by slots that are parameters; it stands for an access path.
+
+    It serves the walks that begin with what a member asks for: these are few, and a path would cost memory.
+    """
+
+    __slots__ = ("_given", "_listed", "_pattern", "_places")
+
+    def __init__(self, listed: Lister, pattern: PatternState, slots: tuple[int, ...]) -> None:
+        self._listed = listed
+        self._pattern = pattern
+        self._places = tuple(pattern.places[slot] for slot in slots)
+        self._given = tuple(pattern.places[slot] for slot in range(pattern.arity) if slot not in slots)
+
+    def get(self, key: Any) -> Any:
+        """Give what an access path would: None, one value bare, or a set."""
+        triples = self._matches(key)
+        if len(self._given) == 1:
+            (place,) = self._given
+            found: set[Any] = {ids[place] for ids in triples}
+        else:
+            found = {tuple(ids[place] for place in self._given) for ids in triples}
+        return found if len(found) > 1 else next(iter(found), None)
+
+    def __contains__(self, key: Any) -> bool:
+        return next(iter(self._matches(key)), None) is not None
+
+    def _matches(self, key: Any) -> Iterable[Row]:
+        values = key if len(self._places) > 1 else (key,)
+        return self._listed(self._pattern, dict(zip(self._places, values, strict=True)))
