@@ -167,7 +167,7 @@ def test_ample_budget_changes_nothing(query: str) -> None:
     """With the default budget every answer is that without one, and what is kept comes back to nothing."""
     random, graph = drawn_from(f"ample {query}"), rdflib.Graph()
     one, other = Follower(graph, query, Budget()), Follower(graph, query, None)
-    begun = one.subscription._query.meter
+    begun = one.subscription._use.query.meter
     assert begun is not None
     empty = begun.kept_rows, begun.kept_characters
     for _ in range(40):

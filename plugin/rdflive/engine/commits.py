@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import proxy
 
 from rdflive.engine.query import QueryState, TermWeights, Use, add_up, common_losses
@@ -22,8 +22,9 @@ __all__ = ["Commits", "Found"]
 
 log = logging.getLogger("rdflive")
 
-Found: TypeAlias = "dict[Row, TermWeights] | None"
-"""The deltas of a query by what is asked for; None where everybody is to be told the whole answer."""
+Found: TypeAlias = "tuple[dict[Row, TermWeights], bool]"
+"""The deltas of a query by what is asked for, and whether they are the whole answers."""
+_NOTHING: Final[Found] = ({}, False)
 
 
 class Commits:
@@ -111,13 +112,14 @@ class Commits:
 
     def tell(self, query: QueryState, sequence: int, found: Found) -> None:
         """Hand on the deltas of a query, or the whole answers."""
-        if found is None:
+        deltas, whole = found
+        if whole:
             self._owed[query] = None
             for use in query.uses:
-                self._tell_whole(use, sequence)
+                self._tell_use(use, sequence, deltas.get(use.asked, {}), {}, whole=True)
         # who is told every report is told nothing between two reports
         elif not query.every:
-            for asked, delta in found.items():
+            for asked, delta in deltas.items():
                 for use in query.uses_of(asked):
                     self._tell_use(use, sequence, delta, {})
         self._owed.pop(query, None)
@@ -130,26 +132,26 @@ class Commits:
         every = {q for q in self._state.queries if q.every and not reported.isdisjoint(q.views)}
         queries = dict.fromkeys((*untimed, *timed, *(q for q in self._state.queries if q in every)))
         for query in queries:
-            changed, passed = untimed.get(query, {}), timed.get(query, {})
-            if changed is None or passed is None:
-                self.tell(query, sequence, None)
+            (changed, began), (passed, begins) = untimed.get(query, _NOTHING), timed.get(query, _NOTHING)
+            if began or begins:
+                whole = passed if begins else _sums(changed, passed)
+                self.tell(query, sequence, (whole, True))
                 continue
             self._owed[query] = None
             asked = (
                 query.asked if query in every else () if query.every else dict.fromkeys((*changed, *passed))
             )
+            nets = _sums(changed, passed)
             for parameters in asked:
-                gone = passed.get(parameters, {})
-                net = add_up((*changed.get(parameters, {}).items(), *gone.items()))
+                net = nets.get(parameters, {})
                 if net or query in every:
+                    expired = common_losses(net, passed.get(parameters, {}))
                     for use in query.uses_of(parameters):
-                        self._tell_use(use, sequence, net, common_losses(net, gone))
+                        self._tell_use(use, sequence, net, expired)
             self._owed.pop(query, None)
 
     def _tell_whole(self, use: Use, sequence: int) -> None:
         """Hand on the whole answer of somebody."""
-        # said at once: who is owed it is told no delta beside it
-        self._owed_uses[use] = None
         try:
             use.emit(self._state.answer(use), sequence, True, {})
         except BudgetError as error:
@@ -159,12 +161,16 @@ class Commits:
             return
         self._owed_uses.pop(use, None)
 
-    def _tell_use(self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights) -> None:
-        """Hand on a delta. If that fails, nobody else is affected."""
-        if use in self._owed_uses:
-            return
+    def _tell_use(
+        self, use: Use, sequence: int, delta: TermWeights, expired: TermWeights, *, whole: bool = False
+    ) -> None:
+        """Hand on a delta, or the whole answer. If that fails, nobody else is affected."""
+        if whole:
+            self._owed_uses.pop(use, None)
+        elif use in self._owed_uses:
+            return  # it is told its whole answer
         try:
-            use.emit(delta, sequence, False, expired)
+            use.emit(delta, sequence, whole, expired)
         except Exception as error:  # noqa: BLE001 - logged; nobody else is affected
             self._owed_uses[use] = None
             self._failed(use, error)
@@ -209,3 +215,9 @@ class Commits:
         # Ctrl-C is raised only now, when every view is whole again.
         if interrupt is not None:
             raise interrupt
+
+
+def _sums(one: dict[Row, TermWeights], other: dict[Row, TermWeights]) -> dict[Row, TermWeights]:
+    """Add the deltas of each who asks."""
+    asked = dict.fromkeys((*one, *other))
+    return {a: add_up((*one.get(a, {}).items(), *other.get(a, {}).items())) for a in asked}

@@ -84,7 +84,7 @@ class QueryState:
         self, plan: Plan, dictionary: Dictionary, terms: TermTable, to_native: Callable[[Any], Term]
     ) -> None:
         self.plan = plan
-        self.view_of: Callable[[Any], Any]
+        self.view_of: Callable[[Any], Any] | None = None
         """Gives the view that a pattern looks at, by the graph that the pattern names."""
         self.views: list[Any] = []
         """The views that it looks at."""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from weakref import proxy
 
-from rdflive.engine.query import QueryState
+from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 
 if TYPE_CHECKING:
     from rdflive.engine.commits import Found
+    from rdflive.engine.multiset import Row
     from rdflive.engine.store_state import StoreState
 
 __all__ = ["Recovery"]
@@ -94,14 +95,15 @@ class Recovery:
     def drain(self, query: QueryState) -> Found:
         """Give the deltas of a query. A query that fails is started again, and the whole answer is told."""
         try:
-            return query.drain()
+            return query.drain(), False
         except BudgetError as error:
             self.end(query, error)
-            return {}
+            return {}, False
         except Exception:
             log.exception("a query failed on an update and is started anew: %s", query.plan.query.text)
         self._state.stop(query)
-        return None if self._restart(query) else {}
+        answers = self._restart(query)
+        return ({}, False) if answers is None else (answers, True)
 
     def end(self, query: QueryState, error: BudgetError) -> None:
         """Stop a query that would exceed its budget, and say so. It stays here until it is removed."""
@@ -175,16 +177,19 @@ class Recovery:
 
     def _tell_anew(self, query: QueryState, sequence: int) -> None:
         """Start a stopped query again and hand on the whole answer."""
-        if self._restart(query):
-            self._state.commits.tell(query, sequence, None)
+        answers = self._restart(query)
+        if answers is not None:
+            self._state.commits.tell(query, sequence, (answers, True))
 
-    def _restart(self, query: QueryState) -> bool:
-        """Start a stopped query again; false where that fails, and nobody is to be told."""
+    def _restart(self, query: QueryState) -> dict[Row, TermWeights] | None:
+        """Start a stopped query again; gives the answers by what is asked for, None where that fails."""
         try:
-            self._state.start(query)
+            answer = self._state.start(query)
+            if answer is not None:
+                return {(): answer}
+            return {asked: self._state.answer_to(query, asked) for asked in query.asked}
         except BudgetError as error:
             self.end(query, error)
-            return False
         except Exception as error:
             text = query.plan.query.text
             if is_interruption(error):
@@ -194,6 +199,4 @@ class Recovery:
             else:
                 log.exception("a query failed for good: %s", text)
             self._state.stop(query)
-            # nothing is owed that cannot be told; where it is tried again, all is owed anew
-            return False
-        return True
+        return None

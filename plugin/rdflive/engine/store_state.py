@@ -122,7 +122,14 @@ class StoreState:
 
     def answer(self, use: Use) -> TermWeights:
         """Give the whole current answer of somebody."""
-        return add_up(self.answers(use))
+        return self.answer_to(use.query, use.asked)
+
+    def answer_to(self, query: QueryState, asked: tuple[int, ...]) -> TermWeights:
+        """Give the whole current answer to what is asked of a query."""
+        answer = add_up(query.current(self.solutions, None, asked))
+        if not self.capture.is_used:
+            self.sweep()
+        return answer
 
     def remove(self, use: Use) -> None:
         """Stop telling somebody, and free what only that needed; views may be left without queries."""
@@ -144,6 +151,7 @@ class StoreState:
                 del self._families[query.family]
             self.commits.forget_query(query)
             self.recovery.forget_query(query)
+            query.view_of = None  # it knows this state, and whoever used the query knows that
 
     def reload(self, sequence: int) -> None:
         """Forget what is cached, read the store again, and hand everybody the whole answer."""
@@ -178,6 +186,7 @@ class StoreState:
         for leaf in query.leaves:
             if not isinstance(leaf, Leaf):
                 continue
+            assert query.view_of is not None  # noqa: S101 - somebody uses it
             view = query.view_of(leaf.plan.graph)
             if view not in query.views:
                 view.queries += 1

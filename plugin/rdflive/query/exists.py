@@ -46,7 +46,8 @@ def marked(node: algebra.Node, expression: Any, scope: Scope) -> tuple[algebra.N
 
 def _exists(outer: algebra.Node, part: Any, scope: Scope, mark: Variable | None = None) -> algebra.Node:
     # Translated on trial, as if the pattern were independent; only its algebra shows whether it is.
-    inner = scope.query.translate(part.graph, replace(scope.base, bounds=(outer,)), [])
+    inside = scope.base.mentioning(part.graph)
+    inner = scope.query.translate(part.graph, replace(inside, bounds=(outer,)), [])
     if not _is_independent(inner, outer):
         outer, seed = _seed_of(outer, inner, scope)
         # no bounds: the seed is joined in with everything, so paths may start from it

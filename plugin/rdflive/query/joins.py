@@ -59,40 +59,58 @@ def join(parts: Sequence[Part], scope: Scope, offered: Offered) -> algebra.Node:
     # for `FILTER(?x = <iri>)` the row <iri> is joined in, so that a path may start there; the filter stays
     fixed = [scope.query.fixed.get(condition.text) for condition in offered]
     nodes += [values for values in fixed if values and ends & values.certain]
-    variables = {v.name for pattern in patterns for v in pattern.variables if v.readable}
+    parameters = {v.name for v in scope.asked}
+    variables = {v.name for pattern in patterns for v in pattern.variables if v.readable} | parameters
     # one without variables, such as FILTER(1 > 2), belongs to no component and is applied above
-    taken = [c for c in offered if c.variables and variables.issuperset(c.variables)]
+    taken = [
+        c for c in offered if variables.issuperset(c.variables) and not parameters.issuperset(c.variables)
+    ]
     _take(offered, taken)
     # A filter inside the pattern ends walks early instead of dropping their rows above.
     conditions += taken
     if not nodes and not paths and len(patterns) <= LONGEST:
         return basic(patterns, scope, conditions) if patterns else scope.seed or algebra.Values()
-    pool = []
+    pool: list[algebra.Node] = []
+    # The relation of a family comes in with the first piece that reads it, so that the piece keeps no more.
+    asked = False
     for component, filters in _components(patterns, conditions):
         pieces = list(_pieces(component))
-        names = [{v.name for pattern in piece for v in pattern.variables if v.readable} for piece in pieces]
+        names = [
+            {v.name for pattern in piece for v in pattern.variables if v.readable} | parameters
+            for piece in pieces
+        ]
         for piece, have in zip(pieces, names, strict=True):
             mine = [c for c in filters if have.issuperset(c.variables)]
-            pool.append(basic(piece, scope, mine))
+            read = scope.read(piece, mine)
+            pool.append(basic(piece, scope, mine, read if asked else scope.asked if read else ()))
+            asked = asked or bool(read)
         # a filter over two pieces waits until they are joined
         offered += [c for c in filters if not any(have.issuperset(c.variables) for have in names)]
+    if scope.parameters is not None and not asked:
+        nodes.insert(0, scope.parameters)
     return _link([*pool, *nodes], paths, scope, offered)
 
 
 def basic(
-    patterns: Iterable[TriplePattern], scope: Scope, conditions: Iterable[Condition] = ()
+    patterns: Iterable[TriplePattern],
+    scope: Scope,
+    conditions: Iterable[Condition] = (),
+    asked: algebra.Columns | None = None,
 ) -> algebra.Node:
-    """Match triple patterns in the graph of a scope."""
+    """Match triple patterns in the graph of a scope; rows carry the parameters, or only those `asked`."""
+    asked = scope.asked if asked is None else asked
     patterns, conditions = tuple(patterns), tuple(conditions)
     if isinstance(scope.graph, Merge):
         left = list(conditions)
         node = join([_in_merge(pattern, scope) for pattern in patterns], Scope(scope.query), left)
+        if asked:
+            node = algebra.Join(algebra.Parameters(asked), node)
         return filtered(node, left)
     if isinstance(scope.graph, Variable):
         patterns = tuple(replace(pattern, graph=scope.graph) for pattern in patterns)
         if scope.query.dataset.named is not None:
             conditions += (algebra.OneOf(scope.graph.name, scope.query.dataset.named),)
-    return Basic(patterns, scope.graph, conditions)
+    return Basic(patterns, scope.graph, conditions, asked)
 
 
 def filtered(node: algebra.Node, conditions: Iterable[Condition]) -> algebra.Node:
@@ -133,7 +151,7 @@ def _pieces(patterns: Sequence[TriplePattern]) -> Iterator[list[TriplePattern]]:
 def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered: Offered) -> algebra.Node:
     """Join greedily: first what shares a bound variable, then a path from a bound end, then anything."""
     # The outer solutions of a correlated EXISTS bound everything else, so they come first.
-    pool.sort(key=lambda node: node is not scope.outer)
+    pool.sort(key=lambda node: node is not scope.outer and node is not scope.parameters)
     result = pool.pop(0) if pool else None
     while pool or paths:
         found = None if result is None else _linked(pool, result)
@@ -141,7 +159,7 @@ def _link(pool: list[algebra.Node], paths: list[OpenPath], scope: Scope, offered
             pool.remove(found)
         elif path := _reachable(paths, result):
             paths.remove(path)
-            found = path.close(result, scope.base)
+            found = path.close(result, scope.bare)
         else:
             found = pool.pop(0) if pool else _close(paths.pop(0), scope)
         result = found if result is None else algebra.Join(result, found)
@@ -158,10 +176,10 @@ def _close(path: OpenPath, scope: Scope) -> algebra.Node:
     """Start a path from rows that the whole group is joined with, if they bound an end; otherwise
     from every node.
     """
-    context = frozenset(scope.base.context)
+    context = frozenset(scope.bare.context)
     ends = {path.start, path.end}
     bounds = (rows for rows in scope.bounds if ends & rows.certain and context <= rows.certain)
-    return path.close(next(bounds, None), scope.base)
+    return path.close(next(bounds, None), scope.bare)
 
 
 def _linked(pool: Iterable[algebra.Node], result: algebra.Node) -> algebra.Node | None:

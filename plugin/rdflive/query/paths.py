@@ -73,6 +73,8 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         end = scope.query.fresh()
         # no steps lead from every node of the graph to itself, also from one without such an edge
         seeds = _nodes(s, scope) if path.mod in "?*" else None
+        if s in scope.query.parameters.values():
+            seeds = _beside(algebra.Parameters((s,)), scope)
         loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
         return
@@ -104,8 +106,15 @@ def _bounded(
     A path of no steps matches nodes of the graph only. So for `?` and `*`, values that are no nodes of the
     graph are left out.
     """
+    asked = scope.query.parameters.values()
+    if _may_stay(path.path) and (start in asked or end in asked):
+        path = MulPath(path.path, "*")  # as from a constant
     optional = path.mod in "?*"
     ways = [(start, end, True), (end, start, False)]
+    # a parameter stands for a constant, which need not be a node of the graph
+    for near, far, forward in ways:
+        if near in asked:
+            return _from(path, _beside(algebra.Parameters((near,)), scope), near, far, forward, scope)
     bounded = [way for way in ways if bound is not None and way[0] in bound.certain]
     if bound is None or not bounded:
         seeds = _nodes(start, scope) if optional else None

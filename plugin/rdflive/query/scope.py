@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from rdflib.term import BNode, Node
 from rdflib.term import Variable as RdflibVariable
 
 from rdflive.query import algebra
-from rdflive.query.bgp import Variable, VarOrTerm
+from rdflive.query.bgp import TriplePattern, Variable, VarOrTerm
 from rdflive.query.expressions import Expression, volatile
 from rdflive.query.expressions import replace as replace_in
 
@@ -56,6 +56,8 @@ class Query:
     """The variables that `initBindings` fix."""
     dataset: Dataset
     base_iri: str | None = None
+    parameters: Mapping[Node, Variable] = field(default_factory=dict)
+    """What stands for the constants in which the members of a family differ."""
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
@@ -72,7 +74,7 @@ class Query:
             return self.preset.get(str(node), Variable(str(node)))
         if isinstance(node, BNode):
             return self._blanks.setdefault(node, Variable(f"b{len(self._blanks)}", distinguished=False))
-        return node
+        return self.parameters.get(node, node)
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
@@ -83,7 +85,30 @@ class Query:
         return Expression(replace_in(node, self._constant), base=self.base_iri)
 
     def _constant(self, node: Any) -> Any:
-        return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
+        if isinstance(node, RdflibVariable):
+            return self.preset.get(str(node))
+        parameter = self.parameters.get(node) if isinstance(node, Node) else None
+        return None if parameter is None else RdflibVariable(parameter.name)
+
+    def mentioned(self, *parts: Any) -> frozenset[Variable]:
+        """Give the parameters that stand for constants of these parts of rdflib's algebra."""
+        found: set[Variable] = set()
+
+        def look(part: Any) -> None:
+            if isinstance(part, CompValue):
+                for key in part:
+                    look(part[key])
+            elif isinstance(part, list | tuple | set | frozenset):
+                for each in part:
+                    look(each)
+            elif isinstance(part, dict):
+                look(list(part.items()))
+            elif isinstance(part, Node) and part in self.parameters:
+                found.add(self.parameters[part])
+
+        if self.parameters:
+            look(parts)
+        return frozenset(found)
 
 
 # without slots, which would leave `cached_property` no place for its values
@@ -95,6 +120,8 @@ class Scope:
     graph: Any = None
     graphs: algebra.Node | None = None
     """The names of the graphs, if `graph` is a variable."""
+    parameters: algebra.Parameters | None = None
+    """What members of a family ask for, as far as the pattern mentions it."""
     outer: algebra.Node | None = None
     """The distinct outer solutions of a correlated EXISTS."""
     bounds: tuple[algebra.Node, ...] = ()
@@ -102,12 +129,18 @@ class Scope:
 
     @cached_property
     def context(self) -> algebra.Columns:
-        """The columns that every row must carry: inside GRAPH ?g the hidden column of the graph, and inside a
-        correlated EXISTS the columns of the outer solution that are compared exactly.
+        """The columns that every row must carry: inside GRAPH ?g the hidden column of the graph, in a family
+        the parameters, and inside a correlated EXISTS the columns of the outer solution that are compared
+        exactly.
         """
         outer = self.outer.columns if self.outer else ()
         graphs = self.graphs.columns if self.graphs else ()
-        return algebra.ordered((*graphs, *(v for v in outer if v in self._exact)))
+        return algebra.ordered((*graphs, *self.asked, *(v for v in outer if v in self._exact)))
+
+    @property
+    def asked(self) -> algebra.Columns:
+        """The parameters that every row must carry."""
+        return self.parameters.columns if self.parameters else ()
 
     @property
     def _exact(self) -> frozenset[Variable]:
@@ -117,11 +150,32 @@ class Scope:
     @cached_property
     def seed(self) -> algebra.Node | None:
         """The rows of the context, which an empty group gives; None if that is one empty row."""
-        if self.outer is None or self.graphs is None:
-            return self.outer or self.graphs
-        return algebra.Join(self.graphs, self.outer)
+        parts = [part for part in (self.graphs, self.parameters, self.outer) if part is not None]
+        return reduce(algebra.Join, parts) if parts else None
 
     @property
     def base(self) -> Scope:
         """The same graph without the outer solutions."""
         return self if self.outer is None else replace(self, outer=None)
+
+    @property
+    def bare(self) -> Scope:
+        """The same graph alone, as for what lies on a path."""
+        return replace(self, outer=None, parameters=None)
+
+    def read(self, patterns: Iterable[TriplePattern], conditions: Iterable[Any] = ()) -> algebra.Columns:
+        """Give the parameters that patterns and conditions read."""
+        names = {name for condition in conditions for name in condition.variables}
+        own = {v for pattern in patterns for v in pattern.variables}
+        return tuple(v for v in self.asked if v in own or v.name in names)
+
+    def mentioning(self, *parts: Any) -> Scope:
+        """The same with no more parameters than some parts of rdflib's algebra mention.
+
+        What mentions none is matched once for all members, and not once for each.
+        """
+        found = self.query.mentioned(*parts)
+        kept = tuple(v for v in self.asked if v in found)
+        if kept == self.asked:
+            return self
+        return replace(self, parameters=algebra.Parameters(kept) if kept else None)

@@ -47,7 +47,7 @@ def _parts(node: CompValue, scope: Scope, offered: Offered) -> list[Part]:
     values = [_values(operand.p, scope) for operand in operands if is_values(operand)]
     patterns = [part for part in parts if isinstance(part, TriplePattern)]
     # A path inside an OPTIONAL or UNION of the group may start from these.
-    bounds = [basic(linked, scope) for linked in linked_patterns(patterns)]
+    bounds = [basic(linked, scope, asked=scope.read(linked)) for linked in linked_patterns(patterns)]
     inner = replace(scope, bounds=(*bounds, *values, *scope.bounds))
     for operand in operands:
         if is_values(operand):
@@ -62,7 +62,7 @@ def _triples(node: CompValue, scope: Scope) -> Iterator[Part]:
         ends = scope.query.term(s), scope.query.term(o)
         if isinstance(p, Path):
             # `join` brings the outer solutions in once for the whole group
-            yield from path_parts(ends[0], p, ends[1], scope.base)
+            yield from path_parts(ends[0], p, ends[1], scope.bare)
         else:
             yield TriplePattern(ends[0], scope.query.term(p), ends[1])
 
@@ -97,7 +97,7 @@ def _left_join(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     inner: Offered = [scope.query.expression(part) for part in parts if not exists_parts(part)]
     correlated = [part for part in parts if exists_parts(part)]
     # those over the right side alone may run there: a row that fails one matches nothing anyway
-    right = translate(node.p2, replace(scope, bounds=(left,)), inner)
+    right = translate(node.p2, replace(scope.mentioning(node.p2, parts), bounds=(left,)), inner)
     if not correlated:
         return algebra.LeftJoin(left, right, _conjunction(inner))
     left, keys = exact_copies(left, left.columns, scope)
@@ -124,14 +124,14 @@ def _minus(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     """Translate MINUS, which removes nothing if the two sides share no variable."""
     left = translate(node.p1, scope, offered)
     # no filters from above: they would keep rows from removing what they should
-    right = translate(node.p2, replace(scope, bounds=(left,)), [])
+    right = translate(node.p2, replace(scope.mentioning(node.p2), bounds=(left,)), [])
     shared = frozenset(left.columns).intersection(right.columns)
     if scope.outer is not None:  # both sides carry outer columns, but share one only if both name it
         for side in (node.p1, node.p2):
-            shared = shared.intersection(translate(side, scope.base, []).columns)
+            shared = shared.intersection(translate(side, scope.bare, []).columns)
         right = algebra.Project(right, tuple(v for v in right.columns if v in shared or v in scope.context))
     # blank nodes and the planner's columns are no variables that both sides could name
-    shared = frozenset(v for v in shared if v.distinguished)
+    shared = frozenset(v for v in shared if v.distinguished and v not in scope.asked)
     context = tuple(v for v in scope.context if v not in shared)
     return algebra.Minus(left, right, context) if shared else left
 
@@ -203,7 +203,7 @@ def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     if is_values(node):
         return _values(node.p, scope)
     # evaluated by itself: a subquery sees neither outer solutions nor the rows beside it
-    return _subquery(node.p, replace(scope.base, bounds=()), offered)
+    return _subquery(node.p, replace(scope.base.mentioning(node.p), bounds=()), offered)
 
 
 def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:

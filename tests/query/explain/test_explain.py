@@ -93,7 +93,7 @@ def test_what_operators_keep_is_said(query: str) -> None:
             graph.add(triple)
             graph.graph(rdflib.URIRef("u:g")).add(triple)
     with rdflive.subscribe(graph, PREFIX + query) as subscription:
-        state = subscription._query  # the operators are no part of the API
+        state = subscription._use.query  # the operators are no part of the API
         names = Names(state.plan)
         for step, operator in zip(state.plan.steps, state.operators, strict=True):
             if operator is not None:
