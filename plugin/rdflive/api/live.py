@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import rdflib
@@ -25,7 +27,7 @@ from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.given import namespaces, read_query
 from rdflive.query.parse import ParsedQuery, parse_query
-from rdflive.query.plan import make_plan
+from rdflive.query.plan import Plan, make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
 from rdflive.syntax.tokens import looks_continuous
@@ -144,15 +146,20 @@ def subscribe(
         raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
     _check_graph(graph)
     with given.naming():
-        parsed = _parse(graph, given.text, initNs, initBindings)
+        # a plan of its own, where what is kept for one member or told of it is more than its answer
+        alone = regime or window or budget or provenance or expires or algorithm not in ("auto", "join")
+        parsed = _parse(graph, given.text, initNs, initBindings, family=not alone)
         journal = None
         if resume is not None:
             identity = query_identity(parsed, namespaces(graph, initNs))
             # other entailment gives other answers, so to the file it is another query
             journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
+        plan = make_plan(parsed, algorithm)
+        if plan.parameters:
+            plan = replace(plan, written=partial(_plan, graph, given.text, initNs, initBindings, algorithm))
         return open_subscription(
             graph,
-            make_plan(parsed, algorithm),
+            plan,
             windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
             callback=callback,
             initial=initial,
@@ -205,7 +212,7 @@ def explain(
     if graph is not None:
         _check_graph(graph)
     with given.naming():
-        plan = make_plan(_parse(graph, given.text, initNs, initBindings), algorithm)
+        plan = _plan(graph, given.text, initNs, initBindings, algorithm)
     if graph is None:
         return Explanation(plan)
     with manager.locked(manager.store_of(graph)) as adapter:
@@ -270,12 +277,29 @@ def _check_graph(graph: GraphLike) -> None:
 
 
 def _parse(
-    graph: object, query: str, init_ns: Mapping[str, Any] | None, init_bindings: Mapping[str, Any] | None
+    graph: object,
+    query: str,
+    init_ns: Mapping[str, Any] | None,
+    init_bindings: Mapping[str, Any] | None,
+    *,
+    family: bool = False,
 ) -> ParsedQuery:
     try:
-        return parse_query(query, init_ns=namespaces(graph, init_ns), init_bindings=init_bindings)
+        spaces = namespaces(graph, init_ns)
+        return parse_query(query, init_ns=spaces, init_bindings=init_bindings, family=family)
     except QuerySyntaxError as error:
         # the parser stops at the first window, and its error does not say why
         if looks_continuous(query):
             raise error.saying("a text that declares its windows is for rdflive.register") from error
         raise
+
+
+def _plan(
+    graph: object,
+    query: str,
+    init_ns: Mapping[str, Any] | None,
+    init_bindings: Mapping[str, Any] | None,
+    algorithm: Algorithm,
+) -> Plan:
+    """Plan a query with its constants where they stand."""
+    return make_plan(_parse(graph, query, init_ns, init_bindings), algorithm)

@@ -65,11 +65,13 @@ def join(
     regime: Regime | None = None,
     windowing: Windowing | None = None,
     meter: Meter | None = None,
+    *,
+    answer: bool = True,
 ) -> tuple[StoreState, Use, TermWeights | None]:
     """Maintain a plan over a graph or windows, or over what they entail by a regime.
 
-    Returns the store's engine, the use, and its answer or None if starting did not compute it. The first
-    subscription starts the engine. Called under the store's lock.
+    Returns the store's engine, the use, and its answer, or None if starting did not compute it or `answer` is
+    false. The first subscription starts the engine. Called under the store's lock.
     """
     # Before anything is hooked: a term that the store cannot hold refuses the query.
     _check_constants(adapter, plan)
@@ -78,7 +80,14 @@ def join(
         try:
             view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
             every = windowing is not None and windowing.every
-            use, answer = state.add(plan, view_of, emit, every=every, meter=meter)
+            # Only on a plain graph: what a regime works out depends on the constants of a pattern.
+            family = None
+            if plan.parameters and regime is None and windowing is None and meter is None:
+                family = plan.query.shape, plan.algorithm, adapter.graph_key(target)
+            asked = tuple(map(adapter.to_native, plan.query.parameters.values()))
+            use, found = state.add(
+                plan, view_of, emit, family=family, asked=asked, answer=answer, every=every, meter=meter
+            )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
                 for view in state.watched(use.query):
@@ -89,7 +98,7 @@ def join(
         except BaseException:
             _release_unused(adapter, state)
             raise
-    return state, use, answer
+    return state, use, found
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:

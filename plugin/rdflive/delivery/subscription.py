@@ -109,7 +109,7 @@ class Subscription(BaseSubscription):
         windowing = None if windowed is None else windowed.windowing
         meter = None if budget is None else Meter(budget, lambda: self._capture.sequence, self._exceed)
         self._state, self._use, answer = membership.join(
-            adapter, graph, plan, self._emit, regime, windowing, meter
+            adapter, graph, plan, self._emit, regime, windowing, meter, answer=initial or journal is not None
         )
         try:
             self._begin(self._state)
@@ -154,7 +154,7 @@ class Subscription(BaseSubscription):
             if self._windowed or self._state is None:
                 return Explanation(self._plan, windows=lines)
             notes = unheld_notes(self._adapter, self._graph, self._plan, self._regime)
-        return Explanation(self._plan, lines, notes=tuple(notes))
+        return Explanation(self._plan.readable, lines, notes=tuple(notes))
 
     @property
     def stats(self) -> Stats:

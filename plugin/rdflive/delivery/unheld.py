@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from itertools import chain, islice
@@ -175,7 +175,10 @@ def _named(plan: Plan) -> Iterator[_Name]:
                 _Name("graph", iri, None) for one in among for iri in one.terms if isinstance(iri, URIRef)
             )
         for pattern in node.patterns:
-            yield from _of_pattern(pattern, NAMED if isinstance(graph, Variable) else graph)
+            # a class that a member of a family asks for
+            term = plan.query.parameters.get(pattern.object)  # type: ignore[call-overload]  # or nothing
+            written = pattern if term is None else replace(pattern, object=term)
+            yield from _of_pattern(written, NAMED if isinstance(graph, Variable) else graph)
 
 
 def _of_pattern(pattern: TriplePattern, of: Any) -> Iterator[_Name]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
 from rdflib.plugins.sparql.algebra import translatePName, traverse
@@ -17,6 +18,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.family import constants_of, shape_of
 from rdflive.query.given import check_bindings, read_query
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.rdflib_algebra import algebra_of
@@ -47,6 +49,10 @@ class ParsedQuery:
     beside: Node | bool = True
     """The graph whose triples windows in the default graph are merged with; true for that of the store,
     false for none."""
+    parameters: Mapping[Variable, Node] = field(default_factory=dict)
+    """What stands for constants in which the members of a family differ, with those of this text."""
+    shape: str = ""
+    """What the members of a family have in common; empty for a query without parameters."""
 
 
 @depth_limited()
@@ -57,11 +63,13 @@ def parse_query(
     init_bindings: Mapping[str, Node] | None = None,
     windows: frozenset[Node] = frozenset(),
     merges: bool = False,
+    family: bool = False,
 ) -> ParsedQuery:
     """Parse SPARQL into the algebra that is maintained.
 
     `windows` are names of graphs beside those of the store, whatever FROM NAMED says; with `merges` there
-    are windows in the default graph, beside what FROM names.
+    are windows in the default graph, beside what FROM names. With `family` variables stand for the
+    constants in which the members of a family differ.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column, or without for one that is too deep.
@@ -89,7 +97,12 @@ def parse_query(
     if merges and dataset.default is not None:
         beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
     refuse = partial(refused, tokens=tokens)
-    scope = Scope(Query(translate, refuse, preset, dataset, query.prologue.base), dataset.default)
+    numbers = count(1)
+    constants = constants_of(node) if family else []
+    parameters = {term: Variable(f"·{next(numbers)}", distinguished=False) for term in constants}
+    shared = Query(translate, refuse, preset, dataset, query.prologue.base, parameters, _numbers=numbers)
+    asked = algebra.Parameters(tuple(parameters.values())) if parameters else None
+    scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)
     pattern = translate(modifiers.pattern, scope, [])
     bound = {v.name for v in pattern.columns if v.distinguished}
@@ -105,13 +118,18 @@ def parse_query(
     root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
     if form == "ASK":
         # one empty row while there is any solution: its coming and going is the answer
-        root = algebra.Distinct(algebra.Project(root, ()))
+        root = algebra.Distinct(algebra.Project(root, scope.context))
     elif form == "CONSTRUCT":
         template = _template(node, modifiers, tokens)
         if any(isinstance(term, BNode) for triple in template for term in triple):
             template = _as_written(text, query.prologue)
         root, names = _construct(root, template, preset)
-    return ParsedQuery(text, form, root, names, preset, order, beside)
+    values = {variable: term for term, variable in parameters.items()}
+    shape = ""
+    if parameters:
+        fixed = sorted((name, repr(term)) for name, term in preset.items())
+        shape = f"{shape_of(node, parameters)} {names} {fixed} {query.prologue.base}"
+    return ParsedQuery(text, form, root, names, preset, order, beside, values, shape)
 
 
 def _dataset(clauses: list[CompValue] | None) -> Dataset:

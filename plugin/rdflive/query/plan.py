@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rdflive.query import algebra
@@ -39,6 +39,15 @@ class Plan:
     """Of a family of queries: what stands for the terms that its members ask for."""
     member: tuple[int, ...] = ()
     """Per parameter, its position in the rows of the last step: a row belongs to who asks for these terms."""
+    algorithm: Algorithm = "auto"
+    """What was asked for."""
+    written: Callable[[], Plan] | None = None
+    """Plans the query of one member as it was written, for who wants to read it."""
+
+    @property
+    def readable(self) -> Plan:
+        """The plan with the constants of the text in their places."""
+        return self if self.written is None else self.written()
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:
@@ -58,6 +67,7 @@ class Plan:
             if isinstance(node, algebra.Values):
                 yield from (term for row in node.rows for term in row if term is not None)
         yield from self.query.preset.values()
+        yield from self.query.parameters.values()
 
 
 @depth_limited()
@@ -67,7 +77,15 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     planner = _Planner(query.root, algorithm, frozenset((*query.names, *order)))
     last = planner.steps[-1].columns
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
-    return Plan(query, tuple(planner.steps), tuple(places.get(name) for name in query.names))
+    parameters = tuple(query.parameters)
+    return Plan(
+        query,
+        tuple(planner.steps),
+        tuple(places.get(name) for name in query.names),
+        parameters,
+        tuple(last.index(parameter) for parameter in parameters),
+        algorithm,
+    )
 
 
 class _Planner:

@@ -1,0 +1,111 @@
+"""Which constants of a query may differ between the members of a family.
+
+Queries that differ only in such constants share one plan, in which variables stand for them: the parameters.
+A constant is one where a variable could stand for it wherever it occurs, with the same meaning, and where it
+finds few members for a change: as subject or object of a pattern, as the end of a path, or compared with a
+variable of a pattern, for members are kept in the order of what they compare with. Any other constant, such
+as a predicate or the name of a graph, tells families apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rdflib.paths import Path
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Literal, Node, URIRef, Variable
+
+from rdflive.query.expressions import conjuncts
+from rdflive.query.shapes import operands_of
+
+__all__ = ["constants_of", "shape_of"]
+
+_MOST: Final = 8
+"""Parameters of a query; the members of one with more constants have a plan each."""
+_ORDERED: Final = frozenset({"=", "<", "<=", ">", ">="})
+
+
+def constants_of(algebra: CompValue) -> list[Node]:
+    """List the constants of a query that can be parameters, in the order of rdflib's algebra.
+
+    A CONSTRUCT query has none: what it makes belongs to nobody in particular.
+    """
+    if algebra.name == "ConstructQuery":
+        return []
+    everywhere = Counter(_terms(algebra))
+    possible = Counter(_places(algebra))
+    found = [term for term, count in possible.items() if count == everywhere[term]]
+    return found if len(found) <= _MOST else []
+
+
+def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
+    """Write a part of rdflib's algebra with parameters in the place of constants: families differ in it."""
+    if isinstance(node, CompValue):
+        parts = (f"{key}={shape_of(node[key], parameters)}" for key in node if not key.startswith("_"))
+        return f"{node.name}({', '.join(parts)})"
+    if isinstance(node, dict):
+        return f"{{{shape_of(list(node.items()), parameters)}}}"
+    if isinstance(node, list | tuple):
+        return f"[{', '.join(shape_of(part, parameters) for part in node)}]"
+    if isinstance(node, set | frozenset):
+        return f"{{{', '.join(sorted(shape_of(part, parameters) for part in node))}}}"
+    if isinstance(node, Node) and node in parameters:
+        return f"${parameters[node].name}"
+    return repr(node)
+
+
+def _places(node: Any) -> Iterator[Node]:
+    """List the constants at places where a parameter may stand, each as often as it stands there."""
+    if isinstance(node, CompValue):
+        if node.name == "BGP":
+            yield from (term for s, _, o in node.triples for term in (s, o) if _is_constant(term))
+            return
+        if node.name == "Filter":
+            bound = _bound(node.p)
+            for part in conjuncts(node.expr):
+                yield from _compared(part, bound)
+        for key in node:
+            yield from _places(node[key])
+    elif isinstance(node, list | tuple):
+        for part in node:
+            yield from _places(part)
+
+
+def _bound(node: CompValue) -> set[Node]:
+    """Give the variables that the triple patterns of a group bind."""
+    while node.name == "Filter":
+        node = node.p
+    bgps = [operand for operand in operands_of(node) if operand.name == "BGP"]
+    return {term for bgp in bgps for s, _, o in bgp.triples for term in (s, o) if isinstance(term, Variable)}
+
+
+def _compared(part: Any, bound: set[Node]) -> Iterator[Node]:
+    """Give the constant that a filter compares with a bound variable."""
+    if isinstance(part, CompValue) and part.name == "RelationalExpression" and part.op in _ORDERED:
+        for one, other in ((part.expr, part.other), (part.other, part.expr)):
+            if isinstance(one, Variable) and one in bound and _is_constant(other):
+                yield other
+
+
+def _is_constant(term: Any) -> bool:
+    return isinstance(term, URIRef | Literal)
+
+
+def _terms(node: Any) -> Iterator[Node]:
+    """List the constants of a part of the algebra, each as often as it occurs."""
+    if isinstance(node, CompValue):
+        for key in node:
+            # what rdflib notes of variables
+            if not key.startswith("_"):
+                yield from _terms(node[key])
+    elif isinstance(node, Path):
+        yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")])
+    elif isinstance(node, dict):
+        yield from _terms([*node, *node.values()])
+    elif _is_constant(node):
+        yield node
+    elif isinstance(node, list | tuple | set | frozenset):
+        for part in node:
+            yield from _terms(part)
