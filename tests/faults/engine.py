@@ -38,8 +38,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a pattern that goes takes those of the same constants with it",
         "rdflive/engine/router.py",
-        "self._put(pattern, lambda patterns: tuple(q for q in patterns if q is not pattern))",
-        "self._put(pattern, lambda patterns: ())",
+        "self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))",
+        "self._put(pattern.key, lambda patterns: ())",
         ("engine/test_router.py",),
     ),
     Fault(
@@ -115,8 +115,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a loop may match any edge",
         "rdflive/engine/pattern.py",
-        "if key[i] < 0 and key[i] == key[j]",
-        "if key[i] < -1 and key[i] == key[j]",
+        'f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < 0 and key[i] == key[j]',
+        'f"{names[i]} == {names[j]}" for i in places for j in range(i) if key[i] < -1 and key[i] == key[j]',
         KERNEL,
     ),
     Fault(

@@ -80,14 +80,18 @@ class AskedLeaf:
 
     def drain(self) -> Weights:
         """Take the tuples that came and went since the last time."""
-        return _net(self.relation)
+        delta: Weights = {}
+        add_rows(delta, self.relation.added, 1)
+        # not cleared: several operators may read what is asked for
+        add_rows(delta, self.relation.removed, -1)
+        return delta
 
 
 def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
     return {tuple(term for row in rows for term in row): weight for rows, weight in combined}
 
 
-def _net(state: SegmentState | Relation) -> Weights:
+def _net(state: SegmentState) -> Weights:
     delta: Weights = {}
     add_rows(delta, state.added, 1)
     # One commit may add and remove the same solution; only the net change may reach the operators.

@@ -152,7 +152,8 @@ class Recovery:
         self._stopped.clear()
         for view in state.views.values():
             view.forget()
-        for query in queries:
+        # also of one whose close was interrupted
+        for query in state.queries:
             query.renew()
             query.views = []
         for view in state.views.values():

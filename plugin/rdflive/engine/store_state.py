@@ -77,6 +77,9 @@ class StoreState:
         With a meter the query ends when it costs too much.
         """
         query = self._families.get(family)
+        if query is not None and not query.is_used:  # its close was interrupted
+            self._end(query)
+            query = None
         began: TermWeights | None = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)

@@ -118,17 +118,6 @@ def _values(node: algebra.Values, reading: _Reading) -> Words:
 
 
 @_describe.register
-def _parameters(node: algebra.Parameters, reading: _Reading) -> Words:
-    columns = reading.list(node.columns)
-    return Words(
-        "Parameters",
-        f"{columns} that are asked for",
-        "one row per tuple",
-        "one row per member that comes or goes",
-    )
-
-
-@_describe.register
 def _join(node: algebra.Join, reading: _Reading) -> Words:
     compared = reading.compared(node)
     costs = f"{compared.look_up}, then one merge per pair found"
