@@ -13,7 +13,44 @@ def operator(name: str) -> tuple[str, ...]:
     return (f"engine/operators/test_{name}.py",)
 
 
+FAMILIES = ("test_families.py",)
+
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "a value that nobody asks for any more keeps its triples",
+        "rdflive/engine/relation.py",
+        "self._let_go(column, value)",
+        "pass",
+        FAMILIES,
+    ),
+    Fault(
+        "a triple is taken with one parameter of two that are asked for",
+        "rdflive/engine/relation.py",
+        "if all(ids[place] in self._wanted[of] for place, of in fed.places)",
+        "if any(ids[place] in self._wanted[of] for place, of in fed.places)",
+        FAMILIES,
+    ),
+    Fault(
+        "a limit that is met exactly is out of range",
+        "rdflive/engine/ranges.py",
+        "high: Any = (space, place + slack if slack else place, (inf,))",
+        "high: Any = (space, place + slack if slack else place)",
+        FAMILIES,
+    ),
+    Fault(
+        "only the first of several operators is told who asks",
+        "rdflive/engine/leaf.py",
+        "add_rows(delta, self.relation.removed, -1)",
+        "self.relation.added.clear()",
+        FAMILIES,
+    ),
+    Fault(
+        "a constant that stands at other places too may differ",
+        "rdflive/query/family.py",
+        "found = [term for term, count in possible.items() if count == everywhere[term]]",
+        "found = list(possible)",
+        FAMILIES,
+    ),
     Fault(
         "a filter that a budget can cut short belongs to a pattern that others share",
         "rdflive/engine/view.py",
