@@ -96,13 +96,19 @@ class View:
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
         """Take one change, given as ids."""
+        self.take_all(sign, (ids,))
+
+    def take_all(self, sign: int, changes: Iterable[tuple[int, ...]]) -> None:
+        """Take changes of one sign, given as ids, one after the other."""
         # The kernel stores ids in paths and masks without knowing the dictionary, so references are counted
         # here.
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
-        for pattern in self.kernel.apply(sign, *ids):
-            pattern.hits += 1
-            if pattern.keeps:
-                count([ids[place] for place in pattern.places])
+        apply = self.kernel.apply
+        for ids in changes:
+            for pattern in apply(sign, *ids):
+                pattern.hits += 1
+                if pattern.keeps:
+                    count([ids[place] for place in pattern.places])
 
     def flush(self) -> None:
         """Take the changes that were put off until the commit; see `State.await_flush`."""

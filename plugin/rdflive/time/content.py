@@ -11,11 +11,12 @@ from rdflive.entail.entailment import IdTriple, Sign, Wanted
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
-from rdflive.time.pane import Pane
+from rdflive.time.pane import Moves, Pane
 
 __all__ = ["Changes", "Content", "ExplicitContent", "ReportedBackground"]
 
-Changes: TypeAlias = Iterator[tuple[Sign, IdTriple]]
+Changes: TypeAlias = Iterator[tuple[Sign, Sequence[IdTriple]]]
+"""Triples that came (+1) or went (-1): those of one window, or derived one after the other, at once."""
 
 
 class Content(Wanted, Protocol):
@@ -158,7 +159,7 @@ class ExplicitContent:
             # one source after the other, each compared with what the others hold by then
             for sign, triple in self.background.changes():
                 if not any(pane.holds(triple) for pane in self.panes):
-                    yield sign, triple
+                    yield sign, (triple,)
         for pane in panes:
             yield from self._exact(pane, pane.changes())
 
@@ -203,18 +204,16 @@ class ExplicitContent:
 
     reset = reload
 
-    def _exact(self, pane: Pane, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
+    def _exact(self, pane: Pane, moves: Moves) -> Changes:
         """Leave out triples that other windows or the background graph hold too: the union does not
         change.
         """
         if self._alone:
-            for triple, held in changes:
-                yield (1 if held else -1), triple
+            yield from moves
             return
         # windows that were not reported now still answer by their own last report
-        others = [other for other in self.panes if other is not pane]
-        for triple, held in changes:
-            if any(other.holds(triple) for other in others):
-                continue
-            if self.background is None or not self.background.holds(triple):
-                yield (1 if held else -1), triple
+        holders = [other.holds for other in self.panes if other is not pane]
+        if self.background is not None:
+            holders.append(self.background.holds)
+        for sign, triples in moves:
+            yield sign, [triple for triple in triples if not any(holds(triple) for holds in holders)]
