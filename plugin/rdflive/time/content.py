@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import filterfalse
 from typing import Any, Protocol, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
@@ -101,6 +102,17 @@ class ReportedBackground:
         if noted is not None:
             return noted < 0
         return self.now.holds((s, p, o))
+
+    def lacking(self, triples: list[IdTriple]) -> list[IdTriple]:
+        """Keep the triples that the graph did not hold at the last reports."""
+        if self._net:
+            return list(filterfalse(self.holds, triples))
+        # the triples of a stream have few predicates, which the graph mostly does not have
+        terms, known = self._dictionary.terms, self.now.knows
+        known_predicates = {p for p in {triple[1] for triple in triples} if known(terms[p])}
+        if not known_predicates:
+            return triples
+        return [triple for triple in triples if triple[1] not in known_predicates or not self.holds(triple)]
 
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List the triples that match and that the graph held at the last reports."""
@@ -212,8 +224,8 @@ class ExplicitContent:
             yield from moves
             return
         # windows that were not reported now still answer by their own last report
-        holders = [other.holds for other in self.panes if other is not pane]
-        if self.background is not None:
-            holders.append(self.background.holds)
+        others = [other for other in self.panes if other is not pane]
         for sign, triples in moves:
-            yield sign, [triple for triple in triples if not any(holds(triple) for holds in holders)]
+            for other in others:
+                triples = list(filterfalse(other.holds, triples))
+            yield sign, triples if self.background is None else self.background.lacking(triples)

@@ -124,7 +124,7 @@ class WindowView(WantedView):
     def _take_all(self, changes: Changes) -> None:
         for sign, triples in changes:
             self.seen += len(triples)
-            self.take_all(sign, triples)
+            self.take_all(sign, self._router.relevant(triples))
 
     @property
     def _worked_out(self) -> Content:
