@@ -372,6 +372,20 @@ FAULTS: tuple[Fault, ...] = (
         operator("group"),
     ),
     Fault(
+        "groups of different counts are told the count of the first",
+        "rdflive/engine/operators/group.py",
+        "count = counts.get(state.rows)",
+        "count = next(iter(counts.values()), None)",
+        operator("group"),
+    ),
+    Fault(
+        "rows become equal in a projection that leaves out a column, and their weights are not added",
+        "rdflive/engine/operators/project.py",
+        "self._keeps = set(places).issuperset(range(width))",
+        "self._keeps = True",
+        operator("project"),
+    ),
+    Fault(
         "the old row of a group keeps its terms",
         "rdflive/engine/operators/group.py",
         "self._dictionary.drop(old)",
