@@ -241,8 +241,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "rows that become equal are counted once",
         "rdflive/engine/operators/project.py",
-        "gather(projected, self._row(row), weight)",
-        "projected[self._row(row)] = weight",
+        "gather(projected, take(row), weight)",
+        "projected[take(row)] = weight",
         operator("project"),
     ),
     Fault(

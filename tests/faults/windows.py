@@ -110,6 +110,20 @@ FAULTS: tuple[Fault, ...] = (
         CORNERS,
     ),
     Fault(
+        "a slide is taken pattern by pattern where patterns are joined",
+        "rdflive/engine/kernel.py",
+        "if any(any(keyed) or any(q.keeps for q in free) for free, *keyed in shelves.values()):",
+        "if any(any(keyed) for free, *keyed in shelves.values()):",
+        DIFFERENTIAL,
+    ),
+    Fault(
+        "the terms of what patterns keep of a slide are not held",
+        "rdflive/engine/view.py",
+        "kept += [ids[place] for place in pattern.places]",
+        "pass",
+        DIFFERENTIAL,
+    ),
+    Fault(
         "what a pattern asks for by its subject passes by a window",
         "rdflive/engine/router.py",
         "objects[p] = None if free or by_subject or by_both else by_object or ()",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias
@@ -96,19 +96,30 @@ class View:
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
         """Take one change, given as ids."""
-        self.take_all(sign, (ids,))
-
-    def take_all(self, sign: int, changes: Iterable[tuple[int, ...]]) -> None:
-        """Take changes of one sign, given as ids, one after the other."""
         # The kernel stores ids in paths and masks without knowing the dictionary, so references are counted
         # here.
         count = self._dictionary.hold if sign > 0 else self._dictionary.drop
-        apply = self.kernel.apply
-        for ids in changes:
-            for pattern in apply(sign, *ids):
-                pattern.hits += 1
-                if pattern.keeps:
-                    count([ids[place] for place in pattern.places])
+        for pattern in self.kernel.apply(sign, *ids):
+            pattern.hits += 1
+            if pattern.keeps:
+                count([ids[place] for place in pattern.places])
+
+    def take_all(self, sign: int, changes: Collection[tuple[int, ...]]) -> None:
+        """Take changes of one sign, given as ids."""
+        lone = self.kernel.apply_lone(sign, changes)
+        if lone is not None:
+            for pattern, matched in lone:
+                pattern.hits += matched
+            return
+        apply, kept = self.kernel.apply, list[int]()
+        try:
+            for ids in changes:
+                for pattern in apply(sign, *ids):
+                    pattern.hits += 1
+                    if pattern.keeps:
+                        kept += [ids[place] for place in pattern.places]
+        finally:  # also what was taken before a failure
+            (self._dictionary.hold if sign > 0 else self._dictionary.drop)(kept)
 
     def flush(self) -> None:
         """Take the changes that were put off until the commit; see `State.await_flush`."""

@@ -169,7 +169,9 @@ class Group:
         label, deleted, triples = labels.table.get, self._deleted, element.triples
         if element.sign > 0 and deleted:
             triples = tuple(triple for triple in triples if deleted.get(triple, position) <= position)
-        known = dict.fromkeys([(intern(s), intern(p), intern(o)) for s, p, o in triples])
+        # predicates and objects are mostly known, which `get` tells without a call; ids are not 0
+        get = self._dictionary.ids.get
+        known = dict.fromkeys([(intern(s), get(p) or intern(p), get(o) or intern(o)) for s, p, o in triples])
         if element.sign > 0:
             labels.put_all([ids for ids in known if (old := label(ids)) is None or old < position], position)
             return

@@ -148,9 +148,12 @@ class Group:
             count = counts.get(state.rows)
             if count is None:
                 count = counts[state.rows] = self._intern(integer(state.rows))
-            # Results are computed once per commit and group, whatever number of rows changed.
-            results = map(self._result, state.accumulators)
-            new = (*key, *[count if counts_rows else next(results) for counts_rows in self._counting])
+            if self._aggregates:
+                # Results are computed once per commit and group, whatever number of rows changed.
+                results = map(self._result, state.accumulators)
+                new = (*key, *[count if counts_rows else next(results) for counts_rows in self._counting])
+            else:
+                new = (*key, *[count] * len(self._counting))
         else:
             del self._groups[key]
         old = state.output

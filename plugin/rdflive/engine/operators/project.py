@@ -19,21 +19,25 @@ class Project:
     {(8, 0): 3}
     """
 
-    __slots__ = ("_keeps", "_row")
+    __slots__ = ("_keeps", "_renames", "_row")
 
     def __init__(self, places: tuple[int, ...], width: int) -> None:
         self._row = row_at(places)
+        self._renames = places == tuple(range(width))
         self._keeps = set(places).issuperset(range(width))
 
     def update(self, *deltas: Weights) -> Weights:
         """Project every row."""
         (delta,) = deltas
+        if self._renames:
+            return delta
+        take = self._row
         # without a column less, different rows stay different
         if self._keeps:
-            return {self._row(row): weight for row, weight in delta.items()}
+            return {take(row): weight for row, weight in delta.items()}
         projected: Weights = {}
         for row, weight in delta.items():
-            gather(projected, self._row(row), weight)
+            gather(projected, take(row), weight)
         return projected
 
     def clear(self) -> None:
