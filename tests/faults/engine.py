@@ -278,8 +278,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "rows that become equal are counted once",
         "rdflive/engine/operators/project.py",
-        "gather(projected, self._row(row), weight)",
-        "projected[self._row(row)] = weight",
+        "gather(projected, take(row), weight)",
+        "projected[take(row)] = weight",
         operator("project"),
     ),
     Fault(
@@ -407,6 +407,20 @@ FAULTS: tuple[Fault, ...] = (
         "if state.rows or state.seeds:",
         "if state.rows:",
         operator("group"),
+    ),
+    Fault(
+        "groups of different counts are told the count of the first",
+        "rdflive/engine/operators/group.py",
+        "count = counts.get(state.rows)",
+        "count = next(iter(counts.values()), None)",
+        operator("group"),
+    ),
+    Fault(
+        "rows become equal in a projection that leaves out a column, and their weights are not added",
+        "rdflive/engine/operators/project.py",
+        "self._keeps = set(places).issuperset(range(width))",
+        "self._keeps = True",
+        operator("project"),
     ),
     Fault(
         "the old row of a group keeps its terms",

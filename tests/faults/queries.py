@@ -29,6 +29,13 @@ FAULTS: tuple[Fault, ...] = (
         DEPTH,
     ),
     Fault(
+        "COUNT counts rows that leave its variable unbound",
+        "rdflive/query/algebra/sets.py",
+        "always = (v for v in self.input.certain if v.distinguished)",
+        "always = (v for v in self.input.columns if v.distinguished)",
+        TRANSLATE,
+    ),
+    Fault(
         "a group that is too long is parsed before it is refused",
         "rdflive/query/rdflib_algebra.py",
         "if _longest_chain(tokens) >= sys.getrecursionlimit():",

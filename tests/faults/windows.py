@@ -77,8 +77,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a late removal takes away a triple that came behind it",
         "rdflive/time/group.py",
-        "if label is not None and label <= position:",
-        "if label is not None:",
+        "labels.remove_all([ids for ids in known if (old := label(ids)) is not None and old <= position])",
+        "labels.remove_all([ids for ids in known if label(ids) is not None])",
         STREAM,
     ),
     Fault(
@@ -91,17 +91,44 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what stands at the new beginning of a window goes too",
         "rdflive/time/labels.py",
-        "for label in list(self._by_label.irange(first, last, inclusive=(True, False))):",
-        "for label in list(self._by_label.irange(first, last)):",
+        "for label in self._by_label.irange(first, last, inclusive=(True, False)):",
+        "for label in self._by_label.irange(first, last):",
         CORNERS,
     ),
     Fault(
         "the terms of a triple that went stay held",
         "rdflive/time/labels.py",
-        "self._dictionary.drop(triple)",
+        "self._dictionary.drop(gone.pop())",
+        "gone.pop()",
+        CORNERS,
+    ),
+    Fault(
+        "of several changes of a label before a report, the last is taken for the first",
+        "rdflive/time/labels.py",
+        "self.setdefault(triple, old)",
+        "self[triple] = old",
+        CORNERS,
+    ),
+    Fault(
+        "a slide is taken pattern by pattern where patterns are joined",
+        "rdflive/engine/kernel.py",
+        "if any(any(keyed) or any(q.keeps for q in free) for free, *keyed in shelves.values()):",
+        "if any(any(keyed) for free, *keyed in shelves.values()):",
+        DIFFERENTIAL,
+    ),
+    Fault(
+        "the terms of what patterns keep of a slide are not held",
+        "rdflive/engine/view.py",
+        "kept += [ids[place] for place in pattern.places]",
         "pass",
         DIFFERENTIAL,
-        after="before.gone.remove(triple)",
+    ),
+    Fault(
+        "what a pattern asks for by its subject passes by a window",
+        "rdflive/engine/router.py",
+        "objects[p] = None if free or by_subject or by_both else by_object or ()",
+        "objects[p] = None if free else by_object or ()",
+        DIFFERENTIAL,
     ),
     Fault(
         "a window that was not due stays at its last report",
@@ -127,8 +154,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what the graph beside a window holds goes with time",
         "rdflive/time/content.py",
-        "if self.background is None or not self.background.holds(triple):",
-        "if True:",
+        "yield sign, triples if self.background is None else self.background.lacking(triples)",
+        "yield sign, triples",
         CORNERS,
     ),
     Fault(

@@ -54,6 +54,10 @@ QUERIES = {
         f"SELECT * {{ ?x {P} ?y FILTER EXISTS {{"
         f" {{ ?x {Q} ?z }} UNION {{ ?x {Q} ?y }} OPTIONAL {{ ?y {P} ?w }} FILTER(!BOUND(?w)) }} }}"
     ),
+    "counts of what every row binds and of what some do": (
+        "SELECT ?y (COUNT(?x) AS ?all) (COUNT(?z) AS ?some) (COUNT(DISTINCT ?x) AS ?different)"
+        f" {{ ?x {P} ?y OPTIONAL {{ ?x {Q} ?z }} }} GROUP BY ?y"
+    ),
 }
 
 

@@ -75,6 +75,7 @@ QUERIES = (
     Query(f"SELECT * {{ ?x {P} ?y MINUS {{ ?y {Q} ?x }} }}"),
     Query(f"SELECT ?x (COUNT(?y) AS ?n) {{ ?x {P} ?y }} GROUP BY ?x"),
     Query(f"SELECT * {{ {{ ?x {P} ?y }} UNION {{ ?y {Q} ?x . ?x {P} ?z }} }}"),
+    Query(f"SELECT * {{ {{ {iri('a')} {P} ?y }} UNION {{ ?y {Q} {iri('b')} }} }}"),
 )
 
 

@@ -403,3 +403,32 @@ def test_what_a_report_without_a_change_held_decides_what_expires(before: str) -
     ]
     assert other.answers()
     assert subscription.answers() == []
+
+
+def test_a_triple_that_came_twice_between_two_reports_has_come() -> None:
+    """What a window with shorter steps saw come and be renewed is new to one with longer steps."""
+    stream = rdflive.Stream()
+    slow = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 5))
+    rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 1))
+    for instant in (6, 7):
+        stream.add(fact("a", "b"), at=instant)
+        stream.advance_to(instant)
+    assert slow.answers() == []
+    stream.advance_to(10)
+    assert len(slow.answers()) == 1
+
+
+def test_a_triple_that_came_and_went_between_two_reports_leaves_no_terms() -> None:
+    """What a slower window is still to be told is held until then, and no longer."""
+    stream = rdflive.Stream()
+    slow = rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 5))
+    rdflive.subscribe(stream, QUERY, window=rdflive.Sliding(10, 1))
+    dictionary = slow._live().dictionary
+    bare = len(dictionary)
+    stream.add(fact("a", "b"), at=6)
+    stream.advance_to(6)
+    stream.remove(fact("a", "b"), at=7)
+    stream.advance_to(7)
+    assert len(dictionary) > bare
+    stream.advance_to(10)
+    assert len(dictionary) == bare

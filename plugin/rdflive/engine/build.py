@@ -160,7 +160,8 @@ def _extend(node: algebra.Extend, build: _Build) -> Operator:
 
 @_make.register
 def _project(node: algebra.Project, build: _Build) -> Operator:
-    return operators.Project(tuple(_place(build.inputs[0], node.source(v)) for v in build.columns))
+    columns = build.inputs[0]
+    return operators.Project(tuple(_place(columns, node.source(v)) for v in build.columns), len(columns))
 
 
 @_make.register
@@ -174,7 +175,7 @@ def _group(node: algebra.Group, build: _Build) -> Operator:
     places = _readable(columns)
     aggregates = [
         (
-            None if a.expression is None else a.expression.term(places, build.terms),
+            None if (argument := node.argument(a)) is None else argument.term(places, build.terms),
             make_accumulator(
                 a.name,
                 # COUNT(DISTINCT *) is about whole rows, which `Group` tells apart itself

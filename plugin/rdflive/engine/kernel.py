@@ -6,7 +6,7 @@ pass the same tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -121,6 +121,30 @@ class Kernel:
             for pattern in found:
                 pattern.delete(s, p, o)
         return found
+
+    def apply_lone(self, sign: int, triples: Collection[Row]) -> list[tuple[PatternState, int]] | None:
+        """Apply updates of one sign pattern by pattern, if no pattern with their predicates keeps anything.
+
+        Such patterns are segments by themselves: a solution is one triple, so the order of the updates does
+        not matter. Returns the patterns, with how many updates each matched; None if nothing was applied.
+        """
+        router = self.router
+        if router.open is not EMPTY or router.guarded:
+            return None
+        shelves = {p: router.nodes.get(p, EMPTY) for p in {triple[1] for triple in triples}}
+        if any(any(keyed) or any(q.keeps for q in free) for free, *keyed in shelves.values()):
+            return None
+        matched = []
+        for p, (free, *_) in shelves.items():
+            found = triples if len(shelves) == 1 else [triple for triple in triples if triple[1] == p]
+            for pattern in free:
+                matched.append((pattern, len(found)))
+                for walk, state in pattern.walks:
+                    solutions = state.added if sign > 0 else state.removed
+                    self.dirty[state] = None
+                    for triple in found:
+                        walk(*triple, solutions)
+        return matched
 
     def add(self, segment: Segment, snapshot: Snapshot, asked: AskedPaths | None = None) -> SegmentState:
         """Start maintaining a segment (its constants are ids) on what the snapshot lists.

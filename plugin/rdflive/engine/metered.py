@@ -111,7 +111,7 @@ def _length(step: Step, terms: TermTable) -> Length | None:
     if isinstance(node, algebra.Extend):
         makes, columns = not node.expression.is_plain, 1
     elif isinstance(node, algebra.Group):
-        makes, columns = any(a.expression is not None for a in node.aggregates), len(node.aggregates)
+        makes, columns = any(node.argument(a) is not None for a in node.aggregates), len(node.aggregates)
     else:
         return None
 

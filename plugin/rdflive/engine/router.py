@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, TypeAlias
 
 from rdflive.engine.pattern import Key, PatternState
@@ -12,6 +12,7 @@ __all__ = ["EMPTY", "Patterns", "Router"]
 
 Patterns: TypeAlias = tuple[PatternState, ...]
 Shelves: TypeAlias = tuple[Any, ...]
+Ids: TypeAlias = tuple[int, ...]
 EMPTY: Final[Shelves] = ((), None, None, None)
 
 
@@ -69,6 +70,16 @@ class Router:
             if by_both is not None and (known(s, -1), known(o, -1)) in by_both:
                 return True
         return False
+
+    def relevant(self, triples: Collection[Ids]) -> Collection[Ids]:
+        """Leave out triples that no pattern matches, as far as predicates and objects tell."""
+        if self.open is not EMPTY:
+            return triples
+        objects: dict[int, Any] = {}
+        for p in {triple[1] for triple in triples}:
+            free, by_object, by_subject, by_both = self.nodes.get(p, EMPTY)
+            objects[p] = None if free or by_subject or by_both else by_object or ()
+        return [triple for triple in triples if (found := objects[triple[1]]) is None or triple[2] in found]
 
     def add(self, pattern: PatternState) -> None:
         """Start routing to a pattern; one of a family waits for the values that are asked for."""

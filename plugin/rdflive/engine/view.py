@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -110,6 +110,23 @@ class View:
             pattern.hits += 1
             if pattern.keeps:
                 count([ids[place] for place in pattern.places])
+
+    def take_all(self, sign: int, changes: Collection[tuple[int, ...]]) -> None:
+        """Take changes of one sign, given as ids."""
+        lone = self.kernel.apply_lone(sign, changes)
+        if lone is not None:
+            for pattern, matched in lone:
+                pattern.hits += matched
+            return
+        apply, kept = self.kernel.apply, list[int]()
+        try:
+            for ids in changes:
+                for pattern in apply(sign, *ids):
+                    pattern.hits += 1
+                    if pattern.keeps:
+                        kept += [ids[place] for place in pattern.places]
+        finally:  # also what was taken before a failure
+            (self._dictionary.hold if sign > 0 else self._dictionary.drop)(kept)
 
     def flush(self) -> None:
         """Take the changes that were put off until the commit; see `State.await_flush`."""

@@ -117,9 +117,15 @@ class _Planner:
             return self._basic(node, wanted)
         if isinstance(node, algebra.Project) and not node.renamed:
             return self._hiding(node)
-        # an expression that fails drops no row, so nobody misses one whose value is not read
-        if isinstance(node, algebra.Extend) and node.variable not in wanted:
-            return self._index[node.input]
+        if isinstance(node, algebra.Extend):
+            # an expression that fails drops no row, so nobody misses one whose value is not read
+            if node.variable not in wanted:
+                return self._index[node.input]
+            # a copy in the place of what nobody else reads leaves rows as they were
+            if node.copied is not None:
+                renamed = ((node.variable, node.copied),)
+                copy = algebra.Project(node.input, node.input.columns, renamed)
+                return self._add(Step(copy, (self._index[node.input],), self._kept(node.columns, wanted)))
         if isinstance(node, algebra.Distinct):
             return self._distinct(node)
         if isinstance(node, algebra.Slice):

@@ -30,8 +30,16 @@ class BackgroundGraph:
         if next(iter(self.triples(triple)), None) is not None:
             return True
         # Asked only after a miss: a predicate that the graph has needs no second look-up when it hits.
-        if next(iter(self.triples((None, predicate, None))), None) is None:
-            self._absent.add(predicate)
+        self.knows(predicate)
+        return False
+
+    def knows(self, predicate: Any) -> bool:
+        """Tell whether the graph has a triple with a predicate."""
+        if predicate in self._absent:
+            return False
+        if next(iter(self.triples((None, predicate, None))), None) is not None:
+            return True
+        self._absent.add(predicate)
         return False
 
     def touch(self, change: Triple) -> None:

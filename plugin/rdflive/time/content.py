@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import filterfalse
 from typing import Any, Protocol, TypeAlias
 
 from rdflive.engine.dictionary import Dictionary
@@ -11,11 +12,12 @@ from rdflive.entail.entailment import IdTriple, Sign, Wanted
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
-from rdflive.time.pane import Pane
+from rdflive.time.pane import Moves, Pane
 
 __all__ = ["Changes", "Content", "ExplicitContent", "ReportedBackground"]
 
-Changes: TypeAlias = Iterator[tuple[Sign, IdTriple]]
+Changes: TypeAlias = Iterator[tuple[Sign, Sequence[IdTriple]]]
+"""Triples that came (+1) or went (-1): those of one window, or derived one after the other, at once."""
 
 
 class Content(Wanted, Protocol):
@@ -101,6 +103,17 @@ class ReportedBackground:
             return noted < 0
         return self.now.holds((s, p, o))
 
+    def lacking(self, triples: list[IdTriple]) -> list[IdTriple]:
+        """Keep the triples that the graph did not hold at the last reports."""
+        if self._net:
+            return list(filterfalse(self.holds, triples))
+        # the triples of a stream have few predicates, which the graph mostly does not have
+        terms, known = self._dictionary.terms, self.now.knows
+        known_predicates = {p for p in {triple[1] for triple in triples} if known(terms[p])}
+        if not known_predicates:
+            return triples
+        return [triple for triple in triples if triple[1] not in known_predicates or not self.holds(triple)]
+
     def matching(self, key: Key) -> Iterator[IdTriple]:
         """List the triples that match and that the graph held at the last reports."""
         terms = self._dictionary.terms
@@ -158,7 +171,7 @@ class ExplicitContent:
             # one source after the other, each compared with what the others hold by then
             for sign, triple in self.background.changes():
                 if not any(pane.holds(triple) for pane in self.panes):
-                    yield sign, triple
+                    yield sign, (triple,)
         for pane in panes:
             yield from self._exact(pane, pane.changes())
 
@@ -203,18 +216,16 @@ class ExplicitContent:
 
     reset = reload
 
-    def _exact(self, pane: Pane, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
+    def _exact(self, pane: Pane, moves: Moves) -> Changes:
         """Leave out triples that other windows or the background graph hold too: the union does not
         change.
         """
         if self._alone:
-            for triple, held in changes:
-                yield (1 if held else -1), triple
+            yield from moves
             return
         # windows that were not reported now still answer by their own last report
         others = [other for other in self.panes if other is not pane]
-        for triple, held in changes:
-            if any(other.holds(triple) for other in others):
-                continue
-            if self.background is None or not self.background.holds(triple):
-                yield (1 if held else -1), triple
+        for sign, triples in moves:
+            for other in others:
+                triples = list(filterfalse(other.holds, triples))
+            yield sign, triples if self.background is None else self.background.lacking(triples)

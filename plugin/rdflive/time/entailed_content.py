@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rdflive.engine.dictionary import UNBOUND
@@ -87,12 +89,16 @@ class EntailedContent:
         """Read the background graph again."""
         self._held.reload()
 
-    def _entail(self, explicit: list[tuple[Sign, IdTriple]]) -> Changes:
+    def _entail(self, explicit: list[tuple[Sign, Sequence[IdTriple]]]) -> Changes:
         terms = self._dictionary.terms
-        changes = [(sign, (terms[s], terms[p], terms[o])) for sign, (s, p, o) in explicit]
+        changes = [
+            (sign, (terms[s], terms[p], terms[o])) for sign, triples in explicit for s, p, o in triples
+        ]
         concerned = [(sign, triple) for sign, triple in changes if self._entailment.concerns(triple)]
         if concerned:
-            yield from self._entailment.update(concerned)
+            # in their order: a triple may go and come back
+            for sign, run in groupby(self._entailment.update(concerned), key=itemgetter(0)):
+                yield sign, [triple for _, triple in run]
 
     def _explicit(self, pattern: TermPattern) -> Iterator[Triple]:
         terms, known = self._dictionary.terms, self._dictionary.intern

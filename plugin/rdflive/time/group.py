@@ -166,20 +166,18 @@ class Group:
         A late element must not lower a label, nor bring back a triple that was deleted after it.
         """
         intern, labels, position = self._dictionary.intern, self.explicit, element.position
-        deleted = self._deleted
-        for triple in element.triples:
-            s, p, o = triple
-            ids = intern(s), intern(p), intern(o)
-            label = labels.table.get(ids)
-            if element.sign < 0:
-                if label is not None and label <= position:
-                    labels.remove(ids)
-                if self.keeps_deletes:
-                    # Deletes may come late too; the latest one decides.
-                    deleted[triple] = max(position, deleted.get(triple, position))
-                    deleted.move_to_end(triple)
-            # A late element must not lower a label, nor bring back a triple that was deleted after it.
-            elif (label is None or label < position) and not (
-                deleted and deleted.get(triple, position) > position
-            ):
-                labels.put(ids, position)
+        label, deleted, triples = labels.table.get, self._deleted, element.triples
+        if element.sign > 0 and deleted:
+            triples = tuple(triple for triple in triples if deleted.get(triple, position) <= position)
+        # predicates and objects are mostly known, which `get` tells without a call; ids are not 0
+        get = self._dictionary.ids.get
+        known = dict.fromkeys([(intern(s), get(p) or intern(p), get(o) or intern(o)) for s, p, o in triples])
+        if element.sign > 0:
+            labels.put_all([ids for ids in known if (old := label(ids)) is None or old < position], position)
+            return
+        labels.remove_all([ids for ids in known if (old := label(ids)) is not None and old <= position])
+        if self.keeps_deletes:
+            for triple in triples:
+                # Deletes may come late too; the latest one decides.
+                deleted[triple] = max(position, deleted.get(triple, position))
+                deleted.move_to_end(triple)

@@ -16,7 +16,7 @@ from rdflive.time.background import BackgroundGraph
 from rdflive.time.content import Changes
 from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.group import Group
-from rdflive.time.pane import Pane
+from rdflive.time.pane import Moves, Pane
 from rdflive.time.windows import ALWAYS
 
 __all__ = ["LabelledContent", "SharedClosure"]
@@ -171,7 +171,7 @@ class LabelledContent:
         """Give what changed other than by time."""
         # the first window of a commit does this for all that share the closure
         self._shared.sync()
-        return self._shown(self._pane.changes())
+        yield from self._shown(self._pane.changes())
 
     def slide(self, panes: Iterable[Pane]) -> Changes:
         """Give what the passing of time changes."""
@@ -203,7 +203,6 @@ class LabelledContent:
         """Read the background graph again."""
         self._shared.reload()
 
-    def _shown(self, changes: Iterable[tuple[IdTriple, bool]]) -> Changes:
-        for triple, held in changes:
-            if self._closure.is_wanted(triple):
-                yield (1 if held else -1), triple
+    def _shown(self, moves: Moves) -> Changes:
+        for sign, triples in moves:
+            yield sign, list(filter(self._closure.is_wanted, triples))

@@ -32,7 +32,7 @@ _PICKS: Final[dict[tuple[int, ...], Pick]] = {
 class Before(dict[IdTriple, "int | None"]):
     """The labels that triples had before they changed; None for a triple that had none.
 
-    Take entries out with `Labels.take`, or all of them with `Labels.forget`.
+    Take them out with `Labels.forget`.
     """
 
     __slots__ = ("gone",)
@@ -43,6 +43,14 @@ class Before(dict[IdTriple, "int | None"]):
         """Triples that were removed. The dictionary holds their ids until the watcher has taken the
         change.
         """
+
+    def note(self, changed: Mapping[IdTriple, int | None]) -> None:
+        """Note the labels that triples are about to lose, unless an older one is noted."""
+        if self:
+            for triple, old in changed.items():
+                self.setdefault(triple, old)
+        else:  # the common case, and quicker
+            self.update(changed)
 
 
 class Labels:
@@ -80,19 +88,12 @@ class Labels:
         self.forget(before)
         self._watching = [other for other in self._watching if other is not before]
 
-    def take(self, before: Before) -> tuple[IdTriple, int | None]:
-        """Take one change out of the notes. Its ids stay valid until the next commit."""
-        triple, old = before.popitem()
-        if triple in before.gone:
-            before.gone.remove(triple)
-            self._dictionary.drop(triple)
-        return triple, old
-
     def forget(self, before: Before) -> None:
-        """Discard all notes."""
-        for triple in before.gone:
-            self._dictionary.drop(triple)
-        before.gone.clear()
+        """Discard all notes. The ids in them stay valid until the next commit."""
+        gone = before.gone
+        while gone:
+            # taken out first: an interruption may leave a term held for ever, and never one that is not held
+            self._dictionary.drop(gone.pop())
         before.clear()
 
     @contextmanager
@@ -110,29 +111,23 @@ class Labels:
 
     def put_all(self, triples: Iterable[IdTriple], label: int) -> None:
         """Give triples the same label, whether they had one or not."""
-        table, watching, hold = self.table, self._watching, self._dictionary.hold
-        new, moved = [], []
+        table = self.table
+        # A renewal at the same instant changes nothing, and must not be noted.
+        changed = {triple: old for triple in triples if (old := table.get(triple)) != label}
+        new = [triple for triple, old in changed.items() if old is None]
         try:
-            for triple in triples:
-                old = table.get(triple)
-                # A renewal at the same instant changes nothing, and must not be noted.
-                if old == label:
-                    continue
-                for before in watching:
-                    before.setdefault(triple, old)
-                if old is None:
-                    hold(
-                        triple
-                    )  # before the label, so that an interruption between leaves no label without terms
-                    new.append(triple)
-                    table[triple] = label
-                else:
-                    moved.append(triple)
-                    table[triple] = label
-                    self._leave(old, triple)
+            for before in self._watching:
+                before.note(changed)
+            # before the labels, so that an interruption between leaves no label without terms
+            self._dictionary.hold(chain.from_iterable(new))
+            table.update(dict.fromkeys(changed, label))
+            if len(new) < len(changed):
+                for triple, old in changed.items():
+                    if old is not None:
+                        self._leave(old, triple)
             for places, index in self._indexes.items():
                 _enter_all(index, _PICKS[places], new)
-            self._join(label, new + moved)
+            self._join(label, list(changed))
         except BaseException:
             self._mend()
             raise
@@ -153,15 +148,13 @@ class Labels:
             self._mend()
             raise
 
-    def between(self, first: int, last: int) -> Iterator[IdTriple]:
+    def between(self, first: int, last: int) -> list[IdTriple]:
         """List the triples with a label >= `first` and < `last`, lowest label first."""
-        # Copied, because labels may change while the caller takes the triples.
-        for label in list(self._by_label.irange(first, last, inclusive=(True, False))):
+        found: list[IdTriple] = []
+        for label in self._by_label.irange(first, last, inclusive=(True, False)):
             there = self._by_label[label]
-            if isinstance(there, set):
-                yield from list(there)
-            else:
-                yield there
+            found += there if isinstance(there, set) else (there,)
+        return found
 
     def drop(self, below: int) -> list[IdTriple]:
         """Remove all triples with a lower label, and list them.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from rdflive.entail.entailment import IdTriple
+from rdflive.entail.entailment import IdTriple, Sign
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.store import Listener
 from rdflive.time.labels import Labels
 from rdflive.time.windows import ALWAYS, Window
 
-__all__ = ["Pane"]
+__all__ = ["Moves", "Pane"]
+
+Moves: TypeAlias = tuple[tuple[Sign, list[IdTriple]], ...]
+"""Triples that came in (+1) or went (-1), together; each triple is in one of the lists."""
 
 
 class Reporting(Listener, Protocol):
@@ -173,20 +176,23 @@ class Pane:
         self.refresh()
         self.view.await_report(self)
 
-    def changes(self) -> Iterator[tuple[IdTriple, bool]]:
-        """List what came in (True) and went (False) other than by time; `begin` stays as it was.
+    def changes(self) -> Moves:
+        """List what went and what came in other than by time; `begin` stays as it was.
 
-        A change is in effect for `holds` before the next one is given.
+        The changes are in effect for `holds` when they are given.
         """
-        table, begin, before = self.labels.table, self.begin, self.before
+        label, begin = self.labels.table.get, self.begin
         self.refresh()
-        while before:
-            triple, old = self.labels.take(before)
-            new = table.get(triple)
+        came: list[IdTriple] = []
+        went: list[IdTriple] = []
+        for triple, old in self.before.items():
+            new = label(triple)
             held = new is not None and new >= begin
             # A renewed label is no change while both labels are inside.
             if held is not (old is not None and old >= begin):
-                yield triple, held
+                (came if held else went).append(triple)
+        self.labels.forget(self.before)
+        return (-1, went), (1, came)
 
     def slides(self) -> bool:
         """Tell whether time takes anything out at the last report; if not, the window has moved already."""
@@ -199,19 +205,15 @@ class Pane:
         self.begin = begin
         return False
 
-    def slide(self) -> Iterator[tuple[IdTriple, bool]]:
-        """Move to the last report, and list what time takes out (False), or at the first report brings in
-        (True).
-
-        The window has moved before the first change is given.
-        """
+    def slide(self) -> Moves:
+        """Move to the last report, and list what time takes out, or at the first report brings in."""
         assert self.report is not None  # noqa: S101 - only a reported pane slides
         old, new = self.begin, self.scope.begin(self.report)
         self.begin = new
         self.refresh()
         if new >= old:
-            return ((triple, False) for triple in self.labels.between(old, new))
-        return ((triple, True) for triple in self.labels.between(new, old))
+            return ((-1, self.labels.between(old, new)),)
+        return ((1, self.labels.between(new, old)),)
 
     def settle(self) -> None:
         """Hold what the last report says, if a failure came between the report and `slide`."""

@@ -123,9 +123,9 @@ class WindowView(WantedView):
         return self.content.containers()
 
     def _take_all(self, changes: Changes) -> None:
-        for sign, ids in changes:
-            self.seen += 1
-            self.take(sign, ids)
+        for sign, triples in changes:
+            self.seen += len(triples)
+            self.take_all(sign, self._router.relevant(triples))
 
     @property
     def _worked_out(self) -> Content:

@@ -36,6 +36,7 @@ class World:
         self.base = [self.dictionary.intern(term) for term in TERMS]
         self.dictionary.hold(self.base)
         self.functions = functions
+        self.width = len(keys)
         aggregates = [self.aggregate(name, distinct) for name, distinct in functions]
         self.group = Group(self.dictionary, keys, aggregates, self.dictionary.intern, implicit)
         self.references = sum(self.dictionary._references)
@@ -53,7 +54,7 @@ class World:
         given = [dict(delta) for delta in deltas]
         delta = self.group.update(*deltas)
         assert given == list(deltas)
-        width = len(self.group._keys)
+        width = self.width
         assert set(delta.values()) <= {1, -1}
         assert max(Counter((row[:width], sign) for row, sign in delta.items()).values(), default=1) == 1
         for row, weight in delta.items():
@@ -66,7 +67,7 @@ class World:
 
     def read(self) -> dict[Row, tuple[str | None, ...]]:
         """The output as ids of the keys and terms of the results, by their spelling."""
-        width = len(self.group._keys)
+        width = self.width
         terms = self.dictionary.terms
         return {row[:width]: tuple(spelling(terms[i]) for i in row[width:]) for row in self.output}
 

@@ -23,7 +23,7 @@ from support.operators import History, check, histories, rows, weigh
 )
 def test_project_of_examples(places: tuple[int, ...], delta: Weights, projected: Weights) -> None:
     """The table's deltas become the table's deltas."""
-    assert Project(places).update(delta) == projected
+    assert Project(places, 2).update(delta) == projected
 
 
 @given(st.lists(st.integers(-1, 2), max_size=4), histories(rows(3)))
@@ -33,4 +33,4 @@ def test_project_equals_recomputation(places: list[int], history: History) -> No
     def recompute(total: Weights) -> Weights:
         return weigh((tuple(0 if p < 0 else row[p] for p in places), n) for row, n in total.items())
 
-    check(Project(tuple(places)), history, recompute)
+    check(Project(tuple(places), 3), history, recompute)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from rdflive.engine.dictionary import Dictionary
+from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row, Weights
-from rdflive.query.aggregates import Accumulator
+from rdflive.engine.operators.places import row_at
+from rdflive.query.aggregates import Accumulator, integer
 
 __all__ = ["Aggregate", "Group"]
 
 Aggregate: TypeAlias = tuple[Callable[[Row], Any] | None, Callable[[], Accumulator], bool]
 """A row's value (None for COUNT(*)), the factory of accumulators, and whether distinct rows count."""
 
-_ANY: Any = "row"  # a value for COUNT(*), which counts rows; any that is no error
+_ANY: Any = "row"  # a value for COUNT(DISTINCT *), which counts rows; any that is no error
 
 
 class _State:
@@ -40,7 +41,9 @@ class Group:
     per touched group.
     """
 
-    __slots__ = ("_aggregates", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows", "_keys")
+    __slots__ = (
+        "_aggregates", "_counting", "_dictionary", "_groups", "_implicit", "_intern", "_keeps_rows", "_key",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,8 +54,10 @@ class Group:
         implicit: bool = False,
     ) -> None:
         self._dictionary = dictionary
-        self._keys = keys
-        self._aggregates = tuple(aggregates)
+        self._key = row_at(keys)
+        # a group counts its rows anyway, so COUNT(*) needs no accumulator
+        self._counting = [value is None and not distinct_rows for value, _, distinct_rows in aggregates]
+        self._aggregates = [one for one, counts in zip(aggregates, self._counting, strict=True) if not counts]
         self._intern = intern
         self._implicit = implicit
         self._keeps_rows = any(distinct_rows for _, _, distinct_rows in aggregates)
@@ -61,15 +66,20 @@ class Group:
     def update(self, *deltas: Weights) -> Weights:
         """Take the deltas of rows and seeds and give that of the groups' rows."""
         touched: dict[Row, _State] = {}
+        key_of, accumulates = self._key, bool(self._aggregates)
         for row, change in deltas[0].items():
-            key = tuple([row[place] for place in self._keys])
-            self._add(self._touch(key, touched), row, change)
+            key = key_of(row)
+            state = touched.get(key) or self._touch(key, touched)
+            state.rows += change
+            if accumulates:
+                self._add(state, row, change)
         if self._implicit:
             for key, change in deltas[1].items():
                 self._touch(key, touched).seeds += change
         output: Weights = {}
+        counts: dict[int, int] = {}
         for key, state in touched.items():
-            self._replace(key, state, output)
+            self._replace(key, state, output, counts)
         return output
 
     def rows(self) -> Weights:
@@ -101,14 +111,11 @@ class Group:
         return state
 
     def _add(self, state: _State, row: Row, change: int) -> None:
-        state.rows += change
         # COUNT(DISTINCT *) counts a row with its first copy and not again
         turn = self._turn(state.seen, row, change) if state.seen is not None else 0
-        for (value, _, distinct_rows), accumulator in zip(self._aggregates, state.accumulators, strict=True):
+        for (value, _, _), accumulator in zip(self._aggregates, state.accumulators, strict=True):
             if value is not None:
                 accumulator.add(value(row), change)
-            elif not distinct_rows:
-                accumulator.add(_ANY, change)
             elif turn:
                 accumulator.add(_ANY, turn)
 
@@ -126,14 +133,27 @@ class Group:
         self._dictionary.drop(row)
         return -1
 
-    def _replace(self, key: Row, state: _State, output: Weights) -> None:
-        """Put the group's new row in the place of its old one, if they differ."""
+    def _result(self, accumulator: Accumulator) -> int:
+        # An aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1).
+        result = accumulator.result()
+        return UNBOUND if result is None else self._intern(result)
+
+    def _replace(self, key: Row, state: _State, output: Weights, counts: dict[int, int]) -> None:
+        """Put the group's new row in the place of its old one, if they differ.
+
+        `counts` gives the ids of the counts that other groups of this update have come to.
+        """
         new = None
         if state.rows or state.seeds:
-            # Results are computed once per commit and group, whatever number of rows changed.
-            results = [accumulator.result() for accumulator in state.accumulators]
-            # An aggregate that fails leaves its variable unbound (SPARQL 1.1, 18.5.1).
-            new = (*key, *[0 if result is None else self._intern(result) for result in results])
+            count = counts.get(state.rows)
+            if count is None:
+                count = counts[state.rows] = self._intern(integer(state.rows))
+            if self._aggregates:
+                # Results are computed once per commit and group, whatever number of rows changed.
+                results = map(self._result, state.accumulators)
+                new = (*key, *[count if counts_rows else next(results) for counts_rows in self._counting])
+            else:
+                new = (*key, *[count] * len(self._counting))
         else:
             del self._groups[key]
         old = state.output

@@ -12,23 +12,32 @@ __all__ = ["Project"]
 
 
 class Project:
-    """Gives the columns at some places, -1 for UNBOUND; rows that become equal add their weights.
+    """Gives the columns at some places of rows with so many, -1 for UNBOUND; rows that become equal add
+    their weights.
 
-    >>> Project((1, -1)).update({(7, 8): 1, (9, 8): 2})
+    >>> Project((1, -1), 2).update({(7, 8): 1, (9, 8): 2})
     {(8, 0): 3}
     """
 
-    __slots__ = ("_row",)
+    __slots__ = ("_keeps", "_renames", "_row")
 
-    def __init__(self, places: tuple[int, ...]) -> None:
+    def __init__(self, places: tuple[int, ...], width: int) -> None:
         self._row = row_at(places)
+        self._renames = places == tuple(range(width))
+        self._keeps = set(places).issuperset(range(width))
 
     def update(self, *deltas: Weights) -> Weights:
         """Project every row."""
         (delta,) = deltas
+        if self._renames:
+            return delta
+        take = self._row
+        # without a column less, different rows stay different
+        if self._keeps:
+            return {take(row): weight for row, weight in delta.items()}
         projected: Weights = {}
         for row, weight in delta.items():
-            gather(projected, self._row(row), weight)
+            gather(projected, take(row), weight)
         return projected
 
     def clear(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, Protocol
 
 import rdflib
@@ -17,7 +17,7 @@ from rdflive.query.budget import Meter
 from rdflive.query.expressions.numbers import DECIMALS, number
 from rdflive.query.ordering import term_key
 
-__all__ = ["Accumulator", "SetFunction", "make_accumulator"]
+__all__ = ["Accumulator", "SetFunction", "integer", "make_accumulator"]
 
 SetFunction = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT"]
 
@@ -69,6 +69,12 @@ def make_accumulator(
     return make
 
 
+@lru_cache(maxsize=4096)
+def integer(count: int) -> Node:
+    """Give a count as a literal. Many groups come to the same few counts, and literals are slow to make."""
+    return rdflib.Literal(count)
+
+
 class _Metered:
     """Counts the values that another accumulator keeps, equal ones too."""
 
@@ -97,7 +103,7 @@ class _Count:
             self._count += weight
 
     def result(self) -> Node | None:
-        return rdflib.Literal(self._count)
+        return integer(self._count)
 
 
 class _Distinct:

@@ -42,6 +42,12 @@ class Extend(Unary):
     def expressions(self) -> tuple[Condition, ...]:
         return (self.expression,)
 
+    @property
+    def copied(self) -> Variable | None:
+        """The column that the expression is, if it is one."""
+        text = self.expression.text
+        return next((v for v in self.input.columns if v.readable and text == f"?{v.name}"), None)
+
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:
         return (wanted - {self.variable} | reads(self.expression, self.input.columns),)
 

@@ -59,13 +59,25 @@ class Group(Unary):
 
     @property
     def expressions(self) -> tuple[Condition, ...]:
-        return tuple(a.expression for a in self.aggregates if a.expression is not None)
+        return tuple(read for a in self.aggregates if (read := self.argument(a)) is not None)
+
+    def argument(self, aggregate: Aggregate) -> Any:
+        """Give the expression that an aggregate evaluates in each row; None where it counts the rows.
+
+        COUNT(?x) counts rows where ?x is bound in all of them, so nobody needs to know its values.
+        """
+        expression = aggregate.expression
+        if expression is None or aggregate.name != "COUNT" or aggregate.distinct:
+            return expression
+        always = (v for v in self.input.certain if v.distinguished)
+        return None if any(expression.text == f"?{v.name}" for v in always) else expression
 
     def needs(self, wanted: frozenset[Variable]) -> tuple[frozenset[Variable], ...]:  # noqa: ARG002
         rows = frozenset(self.keys).intersection(self.input.columns)
         for aggregate in self.aggregates:
-            if aggregate.expression is not None:
-                rows |= reads(aggregate.expression, self.input.columns)
+            expression = self.argument(aggregate)
+            if expression is not None:
+                rows |= reads(expression, self.input.columns)
             elif aggregate.distinct:
                 # COUNT(DISTINCT *) compares solutions, of which hidden columns are no part
                 rows |= {v for v in self.input.columns if v.distinguished}

@@ -83,7 +83,7 @@ class Groups:
         self._keys = [operation.inputs.index(v) for v in node.keys]
         self._is_implicit = node.seeds is not None
         self._cells = Cells(operation.inputs, node.expressions, terms)
-        self._aggregates = [self._compile(aggregate) for aggregate in node.aggregates]
+        self._aggregates = [self._compile(aggregate, node) for aggregate in node.aggregates]
         self._keeps_rows = any(aggregate.is_of_rows for aggregate in self._aggregates)
 
     def update(self, state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
@@ -101,8 +101,8 @@ class Groups:
         state.add(batch, _table(state.layout, kept))
         return _solutions(changes, len(self._keys) + len(self._aggregates))
 
-    def _compile(self, aggregate: planning.Aggregate) -> _Aggregate:
-        expression = aggregate.expression
+    def _compile(self, aggregate: planning.Aggregate, node: Any) -> _Aggregate:
+        expression = node.argument(aggregate)
         is_of_rows = aggregate.distinct and expression is None
         distinct = aggregate.distinct and not is_of_rows
         make = make_accumulator(aggregate.name, distinct=distinct, separator=aggregate.separator)
