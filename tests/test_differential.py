@@ -127,7 +127,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
                 term for pattern in view.kernel.patterns.values() for term in pattern.key if term >= 0
             }
             assert subscription.stats.entries == (0 if follower.state() in (Counter(), False) else 1)
-            assert len(engine.dictionary) == len(constants)
+            assert len(engine.dictionary) == len(constants.union(subscription._use.asked))
         assert (len(engine.dictionary), engine.views) == (0, {})
         assert (view.kernel.patterns, view.kernel.stars) == ({}, {})
 

@@ -55,7 +55,8 @@ class SegmentState:
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets that cache something for this segment (shared ones too)."""
-        paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in self.paths}
+        kept = [(pattern, path) for pattern, path in self.paths if pattern in self.patterns]
+        paths = {id(pattern.paths[path]): pattern.paths[path] for pattern, path in kept}
         return [*paths.values(), *(star.mask for star in self.stars)]
 
 

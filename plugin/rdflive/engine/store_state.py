@@ -219,8 +219,9 @@ class StoreState:
                 if owner is not None:
                     owner[1].remove(state)
         finally:
-            query.clear()
+            # first: an interruption has the views counted anew
             views, query.views = query.views, []
+            query.clear()
             for view in views:
                 view.queries -= 1
             self.sweep()
