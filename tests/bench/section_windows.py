@@ -33,6 +33,7 @@ OBJECTS: Final = 1000
 QUERIES: Final = {
     "plain": f"SELECT * {{ ?s <{EX}p> <{EX}o7> }}",
     "joined with a background": f"SELECT * {{ ?s <{EX}p> ?o . ?o <{EX}kind> <{EX}k7> }}",
+    "counted in 1,000 groups": f"SELECT ?o (COUNT(?s) AS ?n) {{ ?s <{EX}p> ?o }} GROUP BY ?o",
 }
 SHARED: Final = 4
 """Windows of different ranges that look at one stream, or each at its own."""

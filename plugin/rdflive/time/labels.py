@@ -121,7 +121,7 @@ class Labels:
             # before the labels, so that an interruption between leaves no label without terms
             self._dictionary.hold(chain.from_iterable(new))
             table.update(dict.fromkeys(changed, label))
-            if len(new) < len(changed):
+            if len(new) < len(changed):  # some had a label
                 for triple, old in changed.items():
                     if old is not None:
                         self._leave(old, triple)

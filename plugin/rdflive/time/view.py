@@ -125,7 +125,11 @@ class WindowView(WantedView):
     def _take_all(self, changes: Changes) -> None:
         for sign, triples in changes:
             self.seen += len(triples)
-            self.take_all(sign, self._router.relevant(triples))
+            # what prepares for many would take as long as one
+            if len(triples) > 1:
+                self.take_all(sign, self._router.relevant(triples))
+            elif triples:
+                self.take(sign, triples[0])
 
     @property
     def _worked_out(self) -> Content:
