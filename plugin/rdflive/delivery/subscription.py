@@ -165,7 +165,7 @@ class Subscription(BaseSubscription):
             for view in state.watched(self._use.query):
                 containers += view.containers()
             return Stats(
-                algorithms=tuple(name for basic in self._plan.basics for name in basic.algorithms),
+                algorithms=tuple(name for basic in self._plan.readable.basics for name in basic.algorithms),
                 updates=sum(view.seen for view in state.watched(self._use.query)) - self._seen,
                 matched=self._use.query.hits() - self._hits,
                 deltas=self._delivered if self._outbox is None else self._outbox.count,

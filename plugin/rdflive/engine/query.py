@@ -295,6 +295,8 @@ class QueryState:
                 leaf.states.clear()
                 for answer in leaf.answers:
                     answer.clear()
+        for relation in self._relations.values():
+            relation.reset()
         _clear(self.operators)
 
     def containers(self) -> list[Any]:

@@ -130,6 +130,15 @@ class Relation:
                 del wanted[value]
         del self._tuples[row]
 
+    def reset(self) -> None:
+        """Forget everything, behind `close` and when the segments have gone."""
+        self.pattern = PatternState(self.pattern.key)
+        self._tuples.clear()
+        for kept in (*self._wanted, self.ranges):
+            kept.clear()
+        self.added.clear()
+        self.removed.clear()
+
     def close(self) -> None:
         """Stop routing triples to the patterns, which go with their segments."""
         for fed in self._fed:

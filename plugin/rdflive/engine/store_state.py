@@ -175,7 +175,10 @@ class StoreState:
         """List the patterns of all queries as they were written, each with the key of its view."""
         keys = {view: key for key, view in self.views.items()}
         for query in self.queries:
-            yield from ((keys[view], pattern) for view, pattern in self.located(query))
+            for asked in query.asked:
+                terms = dict(zip(query.plan.parameters, map(self.terms.value, asked), strict=True))
+                for view, pattern in self.located(query):
+                    yield keys[view], TriplePattern(*(terms.get(t, t) for t in pattern)) if terms else pattern  # type: ignore[arg-type]  # terms of rdflib
 
     def start(self, query: QueryState) -> TermWeights | None:
         """Start maintaining a query on what the store holds now, for all who use it.
