@@ -71,6 +71,9 @@ class Relation:
 
     def feed(self, view: View, pattern: PatternState, terms: Sequence[Any]) -> None:
         """Have a pattern hold what is asked for from now on; before anything is asked."""
+        # two segments may share it
+        if any(fed.pattern is pattern for fed in self._fed):
+            return
         places = tuple(
             (place, self.columns.index(term)) for place, term in enumerate(terms) if term in self.columns
         )
@@ -134,8 +137,9 @@ class Relation:
         """Forget everything, behind `close` and when the segments have gone."""
         self.pattern = PatternState(self.pattern.key)
         self._tuples.clear()
-        for kept in (*self._wanted, self.ranges):
-            kept.clear()
+        self.ranges.clear()
+        for wanted in self._wanted:
+            wanted.clear()
         self.added.clear()
         self.removed.clear()
 

@@ -178,7 +178,8 @@ class StoreState:
             for asked in query.asked:
                 terms = dict(zip(query.plan.parameters, map(self.terms.value, asked), strict=True))
                 for view, pattern in self.located(query):
-                    yield keys[view], TriplePattern(*(terms.get(t, t) for t in pattern)) if terms else pattern  # type: ignore[arg-type]  # terms of rdflib
+                    parts: list[Any] = [terms.get(part, part) for part in pattern]  # type: ignore[call-overload]
+                    yield keys[view], TriplePattern(*parts) if terms else pattern
 
     def start(self, query: QueryState) -> TermWeights | None:
         """Start maintaining a query on what the store holds now, for all who use it.
