@@ -6,33 +6,28 @@ from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Any, Final
 from weakref import proxy
 
-from rdflive.engine.query import QueryState, TermWeights, Use, add_up, common_losses
+from rdflive.engine.multiset import Row
+from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
+from rdflive.engine.recovery import Recovery
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
 
-if TYPE_CHECKING:
-    from rdflive.engine.multiset import Row
-    from rdflive.engine.recovery import Recovery
-    from rdflive.engine.store_state import StoreState
-
-__all__ = ["Commits", "Found"]
+__all__ = ["Commits"]
 
 log = logging.getLogger("rdflive")
 
-Found: TypeAlias = "tuple[dict[Row, TermWeights], bool]"
-"""The deltas of a query by what is asked for, and whether they are the whole answers."""
 _NOTHING: Final[Found] = ({}, False)
 
 
 class Commits:
     """Hands on what the changes of a commit came to."""
 
-    def __init__(self, state: StoreState, recovery: Recovery) -> None:
+    def __init__(self, state: Any, recovery: Recovery) -> None:
         # not a circle, so that the last close frees all at once
-        self._state: StoreState = proxy(state)
+        self._state: Any = proxy(state)
         self._views, self._owners, self._dictionary = state.views, state.owners, state.dictionary
         self._recovery = recovery
         self._unflushed: dict[View, None] = {}

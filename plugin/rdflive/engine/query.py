@@ -28,10 +28,12 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Emit", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Emit", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
+Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
+"""The deltas of a query by what is asked for, and whether they are the whole answers."""
 Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
 """Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
 solutions that were removed because time passed, each with its count.

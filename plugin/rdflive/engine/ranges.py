@@ -7,15 +7,12 @@ A train that is 7 minutes late concerns those whose limit is below 7: they are a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from math import inf, isnan
+from math import inf
 from typing import Any, Final
 
-from rdflib.term import BNode, Literal, URIRef
 from sortedcontainers import SortedList
 
-from rdflive.query.expressions.numbers import to_float
-from rdflive.query.expressions.values import known
+from rdflive.query.ordering import order_key
 
 __all__ = ["Ranges"]
 
@@ -83,17 +80,5 @@ class Ranges:
 
     def _place(self, number: int) -> tuple[str, Any]:
         """Give the space of a term, and its key there; terms without an order have one key."""
-        term = self._value(number)
-        if isinstance(term, URIRef | BNode):
-            return "term", number
-        value = known(term) if isinstance(term, Literal) else None
-        if value is not None:
-            space, read = value
-            if isinstance(read, str | bool):
-                return space, read
-            if isinstance(read, datetime):
-                return "moment", (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-            # as doubles, because a decimal is compared with a double as one
-            if space == "number" and not isnan(key := to_float(read)):
-                return space, key
-        return "", 0
+        space, key = order_key(self._value(number))
+        return space, number if space == "term" else key

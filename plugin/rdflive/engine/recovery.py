@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 from weakref import proxy
 
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.multiset import Row
+from rdflive.engine.query import Found, QueryState, TermWeights
 from rdflive.engine.view import View
 from rdflive.errors import BudgetError, is_interruption
-
-if TYPE_CHECKING:
-    from rdflive.engine.commits import Found
-    from rdflive.engine.multiset import Row
-    from rdflive.engine.store_state import StoreState
 
 __all__ = ["Recovery"]
 
@@ -28,9 +24,9 @@ class Recovery:
     twice has no answer until the graph is read again.
     """
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: Any) -> None:
         # not a circle, so that the last close frees all at once
-        self._state: StoreState = proxy(state)
+        self._state: Any = proxy(state)
         self._broken: dict[View, None] = {}
         self._stopped: dict[QueryState, None] = {}
         """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rdflive.engine.multiset import Row
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.ranges import Ranges
 from rdflive.query.bgp import Variable
-
-if TYPE_CHECKING:
-    from rdflive.engine.view import View
 
 __all__ = ["Fed", "Listed", "Relation"]
 
@@ -29,7 +26,7 @@ Lister: TypeAlias = Callable[[PatternState, Mapping[int, int]], Iterable[Row]]
 class Fed:
     """A pattern that holds only what is asked for: where its parameters stand in a triple."""
 
-    view: View
+    view: Any
     pattern: PatternState
     places: tuple[tuple[int, int], ...]
     """Pairs of a place in the triple and a column of the relation; by the first one triples are routed."""
@@ -69,7 +66,7 @@ class Relation:
         """Give the test whether somebody asks for a value of a column."""
         return self._wanted[self.columns.index(column)].__contains__
 
-    def feed(self, view: View, pattern: PatternState, terms: Sequence[Any]) -> None:
+    def feed(self, view: Any, pattern: PatternState, terms: Sequence[Any]) -> None:
         """Have a pattern hold what is asked for from now on; before anything is asked."""
         # two segments may share it
         if any(fed.pattern is pattern for fed in self._fed):

@@ -13,10 +13,10 @@ from rdflib.term import Node
 from rdflib.xsd_datetime import Duration
 
 from rdflive.model import DirectionalString, TripleTerm
-from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number
-from rdflive.query.expressions.values import moment
+from rdflive.query.expressions.numbers import DECIMALS, NUMERIC, number, to_float
+from rdflive.query.expressions.values import known, moment
 
-__all__ = ["Descending", "descending", "term_key"]
+__all__ = ["Descending", "descending", "order_key", "term_key"]
 
 _NUMBERS: Final = str(XSD.integer)  # numbers of all types sort where xsd:integer does
 _STRING: Final = str(XSD.string)
@@ -157,3 +157,23 @@ _VALUE_KEYS: Final[dict[str, Callable[[Literal, Any], Any]]] = {
     str(XSD.dayTimeDuration): _duration_key,
     str(XSD.yearMonthDuration): _duration_key,
 }
+
+
+def order_key(term: Any) -> tuple[str, Any]:
+    """Give the space of a term and its key there: `<` and `=` hold within a space only, and as keys say.
+
+    Terms that only equal themselves are of the space "term"; those of no known order share an empty one.
+    """
+    if isinstance(term, URIRef | BNode):
+        return "term", term
+    value = known(term) if isinstance(term, Literal) else None
+    if value is not None:
+        space, read = value
+        if isinstance(read, str | bool):
+            return space, read
+        if isinstance(read, datetime):
+            return "moment", (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+        # as doubles, because a decimal is compared with a double as one
+        if space == "number" and (key := to_float(read)) == key:
+            return space, key
+    return "", 0
