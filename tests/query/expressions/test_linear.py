@@ -72,7 +72,9 @@ def test_answers_are_those_of_python(case: int) -> None:
             except UnsupportedQueryError:
                 refused += name == "REGEX"
         for _ in range(6):
-            text = Literal("".join(random.choices(LETTERS, k=random.randint(0, 7))))
+            # Python's time doubles with each letter where groups are repeated within groups
+            most = 7 if pattern.count("(") < 2 else 4
+            text = Literal("".join(random.choices(LETTERS, k=random.randint(0, most))))
             new = Literal(random.choice(["<$1>", "", r"\$", "$0$2", "$"]))
             if "REGEX" in found:
                 assert count.open(found["REGEX"], text, pattern, options) == value(
