@@ -109,7 +109,7 @@ class Sum:
         assert self.weights == Counter(wanted), self.text
         answers = [self._row(solution) for solution in self.subscription.answers()]
         assert Counter(answers) == self.weights, self.text
-        if self.subscription._plan.query.order:
+        if self.subscription._question.plan.query.order:
             assert answers == wanted, self.text
 
 

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from rdflive.api.opening import Windows, open_subscription
+from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
+from rdflive.delivery.question import Question
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError
@@ -17,6 +18,7 @@ from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.syntax.excerpt import with_excerpt
+from rdflive.syntax.prefixes import Prefixes
 from rdflive.syntax.tokens import tokenize
 from rdflive.time.expiry import Expiry
 from rdflive.time.languages import StreamWindow, parse_continuous
@@ -83,20 +85,23 @@ def register(
             )
         except QuerySyntaxError as error:
             raise _as_written(error, given.text) from error
-        return open_subscription(
-            graph,
+        question = Question(
+            query.text,
             make_plan(parsed, algorithm),
+            regime_of(entailment, rules, strategy, None),
+            prefixes=Prefixes(query.text, initNs, graph),
+        )
+        (subscription,) = open_subscriptions(
+            graph,
+            question,
+            [()],
             windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
             callback=callback,
             initial=initial,
             name=None if query.name is None else str(query.name),
-            resume=None,
             on_error=on_error,
-            regime=regime_of(entailment, rules, strategy, None),
-            provenance=False,
-            init_ns=initNs,
-            budget=None,
         )
+        return subscription
 
 
 def _as_written(error: QuerySyntaxError, text: str) -> QuerySyntaxError:

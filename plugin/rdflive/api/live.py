@@ -6,15 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import rdflib
 
-from rdflive.api.opening import Windows, open_subscription
+from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.keys import read_key
+from rdflive.delivery.question import Question
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import unheld_notes
@@ -26,10 +25,10 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.given import namespaces, read_query
-from rdflive.query.parse import ParsedQuery, parse_query
-from rdflive.query.plan import Plan, make_plan
+from rdflive.query.known import Asked, find_plan
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
+from rdflive.syntax.prefixes import Prefixes
 from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
@@ -148,32 +147,35 @@ def subscribe(
     with given.naming():
         # a plan of its own, where what is kept for one member or told of it is more than its answer
         alone = regime or window or budget or provenance or expires or algorithm not in ("auto", "join")
-        parsed = _parse(graph, given.text, initNs, initBindings, family=not alone)
+        asked = _find(graph, given.text, initNs, initBindings, algorithm, family=not alone)
         journal = None
         if resume is not None:
-            identity = query_identity(parsed, namespaces(graph, initNs))
+            identity = query_identity(given.text, initBindings or {}, namespaces(graph, initNs))
             # other entailment gives other answers, so to the file it is another query
             journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
-        plan = make_plan(parsed, algorithm)
-        if plan.parameters:
-            plan = replace(plan, written=partial(_plan, graph, given.text, initNs, initBindings, algorithm))
-        return open_subscription(
+        question = Question(
+            given.text,
+            asked.plan,
+            regime,
+            provenance=provenance,
+            prefixes=Prefixes(given.text, initNs, graph),
+            key=read_key(key),
+        )
+        (subscription,) = open_subscriptions(
             graph,
-            plan,
+            question,
+            [asked.terms],
             windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
             callback=callback,
             initial=initial,
             name=name,
-            resume=journal,
             on_error=on_error,
-            regime=regime,
-            provenance=provenance,
-            init_ns=initNs,
+            resume=journal,
             budget=budget,
             throttle=throttle,
             executor=executor,
-            key=read_key(key),
         )
+        return subscription
 
 
 def batch(graph: GraphLike) -> AbstractContextManager[object]:
@@ -212,7 +214,7 @@ def explain(
     if graph is not None:
         _check_graph(graph)
     with given.naming():
-        plan = _plan(graph, given.text, initNs, initBindings, algorithm)
+        plan = _find(graph, given.text, initNs, initBindings, algorithm).plan
     if graph is None:
         return Explanation(plan)
     with manager.locked(manager.store_of(graph)) as adapter:
@@ -276,30 +278,26 @@ def _check_graph(graph: GraphLike) -> None:
             pass
 
 
-def _parse(
-    graph: object,
-    query: str,
-    init_ns: Mapping[str, Any] | None,
-    init_bindings: Mapping[str, Any] | None,
-    *,
-    family: bool = False,
-) -> ParsedQuery:
-    try:
-        spaces = namespaces(graph, init_ns)
-        return parse_query(query, init_ns=spaces, init_bindings=init_bindings, family=family)
-    except QuerySyntaxError as error:
-        # the parser stops at the first window, and its error does not say why
-        if looks_continuous(query):
-            raise error.saying("a text that declares its windows is for rdflive.register") from error
-        raise
-
-
-def _plan(
+def _find(
     graph: object,
     query: str,
     init_ns: Mapping[str, Any] | None,
     init_bindings: Mapping[str, Any] | None,
     algorithm: Algorithm,
-) -> Plan:
-    """Plan a query with its constants where they stand."""
-    return make_plan(_parse(graph, query, init_ns, init_bindings), algorithm)
+    *,
+    family: bool = False,
+) -> Asked:
+    """Give the plan of a query; with `family` one that it may share with others."""
+    try:
+        return find_plan(
+            query,
+            init_ns=namespaces(graph, init_ns),
+            init_bindings=init_bindings,
+            algorithm=algorithm,
+            family=family,
+        )
+    except QuerySyntaxError as error:
+        # the parser stops at the first window, and its error does not say why
+        if looks_continuous(query):
+            raise error.saying("a text that declares its windows is for rdflive.register") from error
+        raise

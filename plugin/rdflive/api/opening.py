@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from rdflib import URIRef
 from rdflib.term import Node
@@ -16,6 +16,7 @@ from rdflib.term import Node
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback, check_callback
 from rdflive.delivery.keys import check_key
+from rdflive.delivery.question import Question
 from rdflive.delivery.relay import elsewhere
 from rdflive.delivery.resume import Journal, ResumeError
 from rdflive.delivery.subscription import OnError, Subscription
@@ -27,7 +28,6 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
-from rdflive.syntax.prefixes import Prefixes
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
 from rdflive.time.instants import DurationLike
@@ -35,7 +35,7 @@ from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
 
-__all__ = ["Windows", "open_subscription"]
+__all__ = ["Windows", "open_subscriptions"]
 
 
 @dataclass(frozen=True)
@@ -105,74 +105,96 @@ class Windows:
         return Windowed(windowing, self.output, self.streams[0].show, endings)
 
 
-def open_subscription(
+_NO_WINDOWS: Final = Windows()
+
+
+def open_subscriptions(
     graph: GraphLike,
-    plan: Plan,
+    question: Question,
+    rows: Sequence[tuple[Node, ...]],
     *,
-    windows: Windows,
+    windows: Windows = _NO_WINDOWS,
     callback: Callback | None,
     initial: bool,
     name: str | None,
-    resume: tuple[str | os.PathLike[str], str] | None,
     on_error: OnError,
-    regime: Regime | None,
-    provenance: bool,
-    init_ns: Mapping[str, Any] | None,
-    budget: Budget | None,
+    resume: tuple[str | os.PathLike[str], str] | None = None,
+    budget: Budget | None = None,
     throttle: DurationLike | None = None,
     executor: Executor | None = None,
-    key: tuple[str, ...] = (),
-) -> Subscription:
-    """Subscribe to a plan; `resume` is the path of a journal, and the identity of the query in it."""
+) -> list[Subscription]:
+    """Subscribe to a question, once for the terms of each row, in one commit.
+
+    `resume` is the path of a journal, and the identity of the query in it; it goes with one row.
+    """
+    plan, regime = question.plan, question.regime
     check_callback(callback, on_error)
-    check_key(key, Header(plan.query.form, plan.query.names))
+    header = Header(plan.query.form, plan.query.names, prefixes=question.prefixes, key=question.key)
+    check_key(question.key, header)
     place = elsewhere(callback, throttle, executor)
-    if provenance and (regime is None or resume is not None):
+    if question.provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
-    if windows.streams and (resume is not None or provenance):
+    if windows.streams and (resume is not None or question.provenance):
         raise ValueError("resume= and provenance= need a graph: what a window held is not kept when it ends")
     if regime is not None:
         refuse_quads(plan)
         windows.check(regime)
-    warn_of_hidden_names(plan.query.text, plan.query.names)
+    warn_of_hidden_names(question.text, plan.query.names)
+    if not rows:
+        return []
     with ExitStack() as undo:
         journal = None
         if resume is not None:
             journal = Journal(resume[0], str(name), resume[1])
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
-            subscription = Subscription(
-                adapter,
-                graph,
-                plan,
-                callback=callback,
-                initial=initial,
-                name=name,
-                on_error=on_error,
-                elsewhere=place,
-                journal=journal,
-                regime=regime,
-                provenance=provenance,
-                windowed=windows.windowed(plan, adapter),
-                prefixes=Prefixes(plan.query.text, init_ns, graph),
-                budget=budget,
-                key=key,
-            )
-            undo.callback(subscription.close)
-            notes = unsaid_notes(adapter, graph, plan, regime, windowed=bool(windows.streams))
+            question = replace(question, windowed=windows.windowed(plan, adapter))
+            header = replace(header, convert=adapter.from_native())
+            opened = [
+                Subscription(
+                    adapter,
+                    graph,
+                    question,
+                    terms,
+                    _of_member(header, question, terms),
+                    callback=callback,
+                    initial=initial,
+                    name=name,
+                    on_error=on_error,
+                    elsewhere=place,
+                    journal=journal,
+                )
+                for terms in rows
+            ]
+            undo.callback(_close, opened)
+            Subscription.start(opened, budget)
+            notes = list(unsaid_notes(adapter, graph, question, rows))
             for stream in windows.streams:
                 stream.opened(adapter)
             # set only then, because each write has to make a `Batch` for it
             if manager.listens("rdflive_batch"):
                 adapter.capture.on_batch = partial(_announce, manager.store_of(graph))
-        log_notes(notes, plan.query.text)
-        # the initial delta, now that the lock is free
+        log_notes(notes, question.text)
+        # the initial deltas, now that the lock is free
         adapter.capture.deliver()
         # the initial delta could not be written to the journal
-        if isinstance(subscription.last_error, ResumeError) and subscription.closed:
-            raise subscription.last_error
+        first = opened[0]
+        if isinstance(first.last_error, ResumeError) and first.closed:
+            raise first.last_error
         undo.pop_all()
-    return subscription
+    return opened
+
+
+def _of_member(header: Header, question: Question, terms: tuple[Node, ...]) -> Header:
+    """Give the header of the deltas of one who asks for some terms."""
+    if not question.plan.query.bound:
+        return header
+    return replace(header, parameters=tuple(question.parameters(terms).items()))
+
+
+def _close(opened: Iterable[Subscription]) -> None:
+    for subscription in opened:
+        subscription.close()
 
 
 def _announce(store: Any, captured: Any) -> None:

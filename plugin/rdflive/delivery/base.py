@@ -33,6 +33,12 @@ _PROLOGUE: Final = re.compile(
 class BaseSubscription(ABC):
     """A query whose answer is kept up to date, and the ways to follow it: by callback and by iterators."""
 
+    # without a dict for each: a store may have a million of them
+    __slots__ = (
+        "__weakref__", "_callback", "_calling", "_delivered", "_display", "_elsewhere", "_followers",
+        "_initial", "_made", "_own", "_queue", "_text", "last_error", "name",
+    )  # fmt: skip
+
     def __init__(
         self,
         query: str,

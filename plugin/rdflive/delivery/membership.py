@@ -5,11 +5,14 @@ The engine belongs to the store: it exists as long as some subscription, or `sat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
+from rdflib.term import Node
+
+from rdflive.delivery.question import Question
 from rdflive.engine.query import Emit, TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
@@ -19,7 +22,6 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Term
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
-from rdflive.query.plan import Plan
 from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
 from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.expiry import Expiry
@@ -60,45 +62,46 @@ class _WindowsKey:
 def join(
     adapter: Adapter,
     target: Any,
-    plan: Plan,
-    emit: Emit,
-    regime: Regime | None = None,
-    windowing: Windowing | None = None,
+    question: Question,
+    asking: Sequence[tuple[tuple[Node, ...], Emit]],
     meter: Meter | None = None,
     *,
     answer: bool = True,
-) -> tuple[StoreState, Use, TermWeights | None]:
-    """Maintain a plan over a graph or windows, or over what they entail by a regime.
+) -> tuple[StoreState, list[tuple[Use, TermWeights | None]]]:
+    """Maintain a question over a graph, for all who ask: with which terms, and how to tell them.
 
-    Returns the store's engine, the use, and its answer, or None if starting did not compute it or `answer` is
-    false. The first subscription starts the engine. Called under the store's lock.
+    Returns the store's engine, and the uses, each with its answer, or None if starting did not compute it or
+    `answer` is false. The first subscription starts the engine. Called under the store's lock.
     """
+    plan, windowed = question.plan, question.windowed
+    windowing = Windowing() if windowed is None else windowed.windowing
     # Before anything is hooked: a term that the store cannot hold refuses the query.
-    _check_constants(adapter, plan)
+    _natives(adapter, plan.constants)
+    natives = [(_natives(adapter, terms), emit) for terms, emit in asking]
     state = _state(adapter)
     with adapter.capture.changing():
         try:
-            view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
-            every = windowing is not None and windowing.every
+            view_of = partial(_view, adapter, target, state, question.regime, windowing)
             # Only on a plain graph: what a regime works out depends on the constants of a pattern.
             family = None
-            if plan.parameters and regime is None and windowing is None and meter is None:
+            if plan.parameters and question.regime is None and windowed is None and meter is None:
                 family = plan.query.shape, plan.algorithm, adapter.graph_key(target)
-            asked = tuple(map(adapter.to_native, plan.query.parameters.values()))
-            use, found = state.add(
-                plan, view_of, emit, family=family, asked=asked, answer=answer, every=every, meter=meter
+            uses = state.add(
+                plan, view_of, natives, family=family, answer=answer, every=windowing.every, meter=meter
             )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
-                for view in state.watched(use.query):
-                    view.check(use.query.states)
+                query = uses[0][0].query
+                for view in state.watched(query):
+                    view.check(query.states)
             except BaseException:
-                state.remove(use)
+                for use, _ in uses:
+                    state.remove(use)
                 raise
         except BaseException:
             _release_unused(adapter, state)
             raise
-    return state, use, found
+    return state, uses
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
@@ -254,11 +257,14 @@ def _release_unused(adapter: Adapter, state: StoreState) -> None:
             _listen(adapter, state, key)
 
 
-def _check_constants(adapter: Adapter, plan: Plan) -> None:
-    for term in plan.constants:
+def _natives(adapter: Adapter, terms: Iterable[Any]) -> tuple[Term, ...]:
+    """Give the store's terms for those of a query."""
+    found: list[Term] = []
+    for term in terms:
         try:
-            adapter.to_native(term)
+            found.append(adapter.to_native(term))
         except ValueError as error:
             raise UnsupportedQueryError(
                 f"{term!r} in the query can be no term of this store: {error}", construct="a term"
             ) from error
+    return tuple(found)

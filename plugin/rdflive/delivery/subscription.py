@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, repeat
 from typing import Literal, TypeAlias
 
 from rdflib import RDF
+from rdflib.term import Node
 
 from rdflive.delivery import membership
 from rdflive.delivery.base import BaseSubscription
@@ -16,23 +17,21 @@ from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import Mailbox, Source
+from rdflive.delivery.question import Question
 from rdflive.delivery.relay import Elsewhere
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.engine.query import TermWeights
+from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
-from rdflive.entail.entailment import Regime
 from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError, ClosedError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
-from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
-from rdflive.time.windowed import Windowed
 
 __all__ = ["OnError", "Subscription"]
 
@@ -42,16 +41,24 @@ OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Excepti
 class Subscription(BaseSubscription):
     """A query kept up to date. Close it, or use it as a context manager.
 
-    Made by `subscribe`, under the store's lock. Follow it by callback, by iterating `deltas()`, by
-    `async for delta in subscription`, or ask for its `answers()`. With `resume` there is one iterator at a
-    time, and none beside a callback (`ResumeError`); it acknowledges a delta when it is asked for the next.
+    Made by `subscribe`, under the store's lock, and begun by `start`. Follow it by callback, by iterating
+    `deltas()`, by `async for delta in subscription`, or ask for its `answers()`. With `resume` there is one
+    iterator at a time, and none beside a callback (`ResumeError`); it acknowledges a delta when it is asked
+    for the next.
     """
+
+    __slots__ = (
+        "_adapter", "_capture", "_closed", "_exceeded", "_graph", "_header", "_hits", "_maker", "_outbox",
+        "_question", "_seen", "_state", "_taken", "_terms", "_use",
+    )  # fmt: skip
 
     def __init__(
         self,
         adapter: Adapter,
         graph: GraphLike,
-        plan: Plan,
+        question: Question,
+        terms: tuple[Node, ...],
+        header: Header,
         *,
         callback: Callback | None,
         initial: bool,
@@ -59,15 +66,9 @@ class Subscription(BaseSubscription):
         on_error: OnError,
         elsewhere: Elsewhere | None = None,
         journal: Journal | None = None,
-        regime: Regime | None = None,
-        provenance: bool = False,
-        windowed: Windowed | None = None,
-        prefixes: Callable[[], Mapping[str, str]] = dict,
-        budget: Budget | None = None,
-        key: tuple[str, ...] = (),
     ) -> None:
         super().__init__(
-            plan.query.text,
+            question.text,
             callback=callback,
             initial=initial,
             name=name,
@@ -78,12 +79,12 @@ class Subscription(BaseSubscription):
         self._adapter = adapter
         self._capture = adapter.capture
         self._graph = graph
-        self._regime = regime
-        self._plan = plan
-        self._header = Header(plan.query.form, plan.query.names, adapter.from_native(), prefixes, key)
-        self._windowed = windowed
-        tracer = Tracer(plan, adapter.to_native) if provenance else None
-        self._maker = DeltaMaker(self._header, tracer, windowed)
+        self._question = question
+        self._terms = terms
+        """What it asks for, where the question has parameters."""
+        self._header = header
+        tracer = Tracer(question.plan, adapter.to_native) if question.provenance else None
+        self._maker = DeltaMaker(self._header, tracer, question.windowed)
         self._outbox: Outbox | None = None
         if journal is not None:
             sample = adapter.to_native(RDF.type)
@@ -106,22 +107,35 @@ class Subscription(BaseSubscription):
         """The last delta that the callback was called with; a repeated step must not call it again."""
         self._closed = False
         self._state: StoreState | None = None
-        windowing = None if windowed is None else windowed.windowing
-        meter = None if budget is None else Meter(budget, lambda: self._capture.sequence, self._exceed)
-        self._state, self._use, answer = membership.join(
-            adapter, graph, plan, self._emit, regime, windowing, meter, answer=initial or journal is not None
-        )
+        self._use: Use
+
+    @staticmethod
+    def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
+        """Have subscriptions that share a question maintained, and queue their first deltas.
+
+        Called under the store's lock.
+        """
+        first = subscriptions[0]
+        adapter, question, capture = first._adapter, first._question, first._capture
+        meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
+        tells = first._initial or first._outbox is not None
+        asking = [(one._terms, one._emit) for one in subscriptions]
         try:
-            self._begin(self._state)
-            if initial or journal is not None:
-                weights = self._state.answer(self._use) if answer is None else answer
-                self._emit(weights, self._capture.sequence, True, {})
-            elif self._maker.is_traced:
-                # Nobody is told, but the tracer must know where the solutions come from before they go.
-                weights = self._state.answer(self._use)
-                self._make(self._state, weights, self._capture.sequence, initial=True, expired={})
+            state, uses = membership.join(adapter, first._graph, question, asking, meter, answer=tells)
+            for one, (use, _) in zip(subscriptions, uses, strict=True):
+                one._state, one._use = state, use
+            for one, (use, answer) in zip(subscriptions, uses, strict=True):
+                one._begin(state)
+                if tells:
+                    weights = state.answer(use) if answer is None else answer
+                    one._emit(weights, capture.sequence, True, {})
+                elif one._maker.is_traced:
+                    # Nobody is told, but the tracer must know where the solutions come from before they go.
+                    weights = state.answer(use)
+                    one._make(state, weights, capture.sequence, initial=True, expired={})
         except BaseException:
-            self.close()
+            for one in subscriptions:
+                one.close()
             raise
 
     @property
@@ -151,21 +165,22 @@ class Subscription(BaseSubscription):
         with self._capture.reading():
             views = [] if self._state is None else self._state.watched(self._use.query)
             lines = [line for view in views for line in view.describe()]
-            if self._windowed or self._state is None:
-                return Explanation(self._plan, windows=lines)
-            notes = unheld_notes(self._adapter, self._graph, self._plan, self._regime)
-        return Explanation(self._plan.readable, lines, notes=tuple(notes))
+            plan, question = self._question.readable(self._terms), self._question
+            if question.windowed or self._state is None:
+                return Explanation(plan, windows=lines)
+            notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
+        return Explanation(plan, lines, notes=tuple(notes))
 
     @property
     def stats(self) -> Stats:
         """Count what the subscription has seen and what it keeps."""
         with self._capture.reading():
-            state = self._live()
+            state, plan = self._live(), self._question.readable(self._terms)
             containers = self._use.query.containers()
             for view in state.watched(self._use.query):
                 containers += view.containers()
             return Stats(
-                algorithms=tuple(name for basic in self._plan.readable.basics for name in basic.algorithms),
+                algorithms=tuple(name for basic in plan.basics for name in basic.algorithms),
                 updates=sum(view.seen for view in state.watched(self._use.query)) - self._seen,
                 matched=self._use.query.hits() - self._hits,
                 deltas=self._delivered if self._outbox is None else self._outbox.count,

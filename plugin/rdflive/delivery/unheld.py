@@ -18,7 +18,9 @@ from weakref import WeakKeyDictionary
 
 from rdflib import OWL, RDF, RDFS, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+from rdflib.term import Node
 
+from rdflive.delivery.question import Question
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rules import RuleRegime
 from rdflive.model import rows_are_unread
@@ -85,21 +87,24 @@ _seen: Final[WeakKeyDictionary[Any, _Seen]] = WeakKeyDictionary()
 
 
 def unsaid_notes(
-    adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None, *, windowed: bool
+    adapter: Adapter, graph: Any, question: Question, rows: Iterable[tuple[Node, ...]]
 ) -> Iterator[str]:
     """Say once for each store what a query names and its data do not hold, or what no pattern binds.
 
-    Costs a look-up for each name that has not been found before. Called under the store's lock; the nearest
-    are searched as the notes are read, without it.
+    The rows are what is asked for, where the question has parameters. Costs a look-up for each name that has
+    not been found before. Called under the store's lock; the nearest are searched as the notes are read,
+    without it.
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     if len(seen.said) >= _LOGGED or rows_are_unread():
         return iter(())
+    plan = question.plan
     unbound = [note for note in unbound_notes(plan) if note not in seen.said]
     seen.said.update(unbound)
-    if windowed:
+    if question.windowed:
         return iter(unbound)  # what a window will hold nobody knows
-    new = [missing for missing in _missing(adapter, graph, plan, regime, seen) if missing not in seen.said]
+    missing = _missing(adapter, graph, plan, rows, question.regime, seen)
+    new = [each for each in missing if each not in seen.said]
     new = new[: max(0, _LOGGED - len(seen.said))]
     seen.said.update(new)
     return chain(unbound, _notes(adapter, seen, new))
@@ -121,14 +126,19 @@ def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     seen.held.clear()  # it is asked what holds now
-    return _notes(adapter, seen, _missing(adapter, graph, plan, regime, seen))
+    return _notes(adapter, seen, _missing(adapter, graph, plan, [()], regime, seen))
 
 
 def _missing(
-    adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None, seen: _Seen
+    adapter: Adapter,
+    graph: Any,
+    plan: Plan,
+    rows: Iterable[tuple[Node, ...]],
+    regime: Regime | None,
+    seen: _Seen,
 ) -> dict[_Missing, None]:
     missing: dict[_Missing, None] = {}
-    for name in dict.fromkeys(_named(plan)):
+    for name in dict.fromkeys(_named(plan, rows)):
         if name in seen.held or name.iri.startswith(_OWN):
             continue
         if _is_held(adapter, graph, name):
@@ -161,8 +171,11 @@ def _note(names: _Names, missing: _Missing) -> str:
     return f"{note}; the nearest is {_shown(near)}" if near is not None else note
 
 
-def _named(plan: Plan) -> Iterator[_Name]:
-    """List the names that patterns look for, wherever in the query they stand."""
+def _named(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[_Name]:
+    """List the names that patterns look for, wherever in the query they stand, for the parameters of all
+    rows.
+    """
+    number: dict[Any, int] = {variable: at for at, variable in enumerate(plan.parameters)}
     for node in (step.node for step in plan.steps):
         if not isinstance(node, algebra.Basic):
             continue
@@ -175,10 +188,12 @@ def _named(plan: Plan) -> Iterator[_Name]:
                 _Name("graph", iri, None) for one in among for iri in one.terms if isinstance(iri, URIRef)
             )
         for pattern in node.patterns:
-            # a class that a member of a family asks for
-            term = plan.query.parameters.get(pattern.object)  # type: ignore[call-overload]  # or nothing
-            written = pattern if term is None else replace(pattern, object=term)
-            yield from _of_pattern(written, NAMED if isinstance(graph, Variable) else graph)
+            of = NAMED if isinstance(graph, Variable) else graph
+            at = number.get(pattern.object)
+            if at is None or pattern.predicate != RDF.type:
+                yield from _of_pattern(pattern, of)
+            else:  # the classes that members of a family ask for
+                yield from (one for row in rows for one in _of_pattern(replace(pattern, object=row[at]), of))
 
 
 def _of_pattern(pattern: TriplePattern, of: Any) -> Iterator[_Name]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
+from rdflive.engine.multiset import Row
 from rdflive.engine.query import Emit, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
@@ -61,30 +62,32 @@ class StoreState:
         self,
         plan: Plan,
         view_of: ViewOf,
-        emit: Emit,
+        asking: Sequence[tuple[tuple[Any, ...], Emit]],
         *,
         family: Hashable = None,
-        asked: tuple[Any, ...] = (),
         answer: bool = True,
         every: bool = False,
         meter: Meter | None = None,
-    ) -> tuple[Use, TermWeights | None]:
-        """Start maintaining a query on what the store holds now, for one who is told by `emit`.
+    ) -> list[tuple[Use, TermWeights | None]]:
+        """Start maintaining a query on what the store holds now, for all who ask: what for, and how they are
+        told.
 
-        Whoever gives the same `family` shares the query, and may ask for other parameters: `asked` has a term
-        of the store for each. Returns the use and its answer, or None in place of the answer if starting did
-        not compute it. With `every` each report of its windows is handed on, also one that changes nothing.
-        With a meter the query ends when it costs too much.
+        What one asks for is a term of the store for each parameter. Whoever gives the same `family` shares
+        the query. Returns the uses, each with its answer, or None in place of the answer if starting did not
+        compute it. With `every` each report of its windows is handed on, also one that changes nothing. With
+        a meter the query ends when it costs too much.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
-        began: TermWeights | None = None
+        began: dict[Row, TermWeights] = {}
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
             try:
-                began = self.start(query)
+                whole = self.start(query)
+                if whole is not None:
+                    began[()] = whole
                 self.queries[query] = None
             except BaseException:
                 self._end(query)
@@ -92,17 +95,20 @@ class StoreState:
             if family is not None:
                 self._families[family] = query
                 query.family = family
-        use = Use(query, tuple(map(self.dictionary.intern, asked)), emit)
+        intern = self.dictionary.intern
+        uses = [Use(query, tuple(map(intern, terms)), emit) for terms, emit in asking]
         try:
-            is_first = query.put(use)
-            if plan.parameters and is_first:
-                found = query.ask([use.asked], answer=answer)
-                began = found.get(use.asked, {}) if answer else None
+            first = [use.asked for use in uses if query.put(use)]
+            if plan.parameters and first:
+                found = query.ask(first, answer=answer)
+                if answer:
+                    began = {asked: found.get(asked, {}) for asked in first}
         except BaseException:
-            self.remove(use)
+            for use in uses:
+                self.remove(use)
             raise
         self.sweep()
-        return use, began
+        return [(use, began.get(use.asked)) for use in uses]
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:

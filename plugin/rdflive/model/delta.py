@@ -95,6 +95,14 @@ class Delta:
         return self._header.variables
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The terms that the subscription gave for variables of a prepared query, by their names.
+
+        So a callback that serves many subscriptions is told which one it is called for.
+        """
+        return dict(self._header.parameters)
+
+    @property
     def prefixes(self) -> dict[str, str]:
         """The prefixes that terms are shown with, as they are bound now; none after `pickle`."""
         return dict(self._header.prefixes())

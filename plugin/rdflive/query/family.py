@@ -10,7 +10,7 @@ as a predicate or the name of a graph, tells families apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from typing import Any, Final
 
 from rdflib.paths import Path
@@ -27,15 +27,17 @@ _MOST: Final = 8
 _ORDERED: Final = frozenset({"=", "<", "<=", ">", ">="})
 
 
-def constants_of(algebra: CompValue) -> list[Node]:
+def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
     """List the constants of a query that can be parameters, in the order of rdflib's algebra.
 
-    A CONSTRUCT query has none: what it makes belongs to nobody in particular.
+    Variables that are `bound` to a term are constants too. A CONSTRUCT query has none: what it makes belongs
+    to nobody in particular.
     """
     if algebra.name == "ConstructQuery":
         return []
-    everywhere = Counter(_terms(algebra))
-    possible = Counter(_places(algebra))
+    variables = frozenset(map(Variable, bound))
+    everywhere = Counter(_terms(algebra, variables))
+    possible = Counter(_places(algebra, variables))
     found = [term for term, count in possible.items() if count == everywhere[term]]
     return found if len(found) <= _MOST else []
 
@@ -56,21 +58,35 @@ def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
     return repr(node)
 
 
-def _places(node: Any) -> Iterator[Node]:
+def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants at places where a parameter may stand, each as often as it stands there."""
     if isinstance(node, CompValue):
         if node.name == "BGP":
-            yield from (term for s, _, o in node.triples for term in (s, o) if _is_constant(term))
+            ends = (term for s, _, o in node.triples for term in (s, o))
+            yield from (term for term in ends if _is_constant(term, variables))
             return
         if node.name == "Filter":
             bound = _bound(node.p)
             for part in conjuncts(node.expr):
-                yield from _compared(part, bound)
+                yield from _compared(part, bound, variables)
+        elif node.name == "AggregateJoin":
+            yield from _grouped(node, variables)
+        # rdflib assigns a grouped variable to itself, through SAMPLE
+        elif node.name == "Extend" and node.var in variables and str(node.expr).startswith("__agg_"):
+            yield node.var
         for key in node:
-            yield from _places(node[key])
+            yield from _places(node[key], variables)
     elif isinstance(node, list | tuple):
         for part in node:
-            yield from _places(part)
+            yield from _places(part, variables)
+
+
+def _grouped(node: CompValue, variables: Set[Node]) -> Iterator[Node]:
+    """Give the bound variables that a query groups by, which divides no group."""
+    keys = [key for key in node.p.expr or () if isinstance(key, Variable) and key in variables]
+    yield from keys
+    samples = (part.vars for part in node.A if part.name == "Aggregate_Sample")
+    yield from (over for over in samples if isinstance(over, Variable) and over in keys)
 
 
 def _bound(node: CompValue) -> set[Node]:
@@ -81,31 +97,31 @@ def _bound(node: CompValue) -> set[Node]:
     return {term for bgp in bgps for s, _, o in bgp.triples for term in (s, o) if isinstance(term, Variable)}
 
 
-def _compared(part: Any, bound: set[Node]) -> Iterator[Node]:
+def _compared(part: Any, bound: Set[Node], variables: Set[Node]) -> Iterator[Node]:
     """Give the constant that a filter compares with a bound variable."""
     if isinstance(part, CompValue) and part.name == "RelationalExpression" and part.op in _ORDERED:
         for one, other in ((part.expr, part.other), (part.other, part.expr)):
-            if isinstance(one, Variable) and one in bound and _is_constant(other):
+            if isinstance(one, Variable) and one in bound - variables and _is_constant(other, variables):
                 yield other
 
 
-def _is_constant(term: Any) -> bool:
-    return isinstance(term, URIRef | Literal)
+def _is_constant(term: Any, variables: Set[Node]) -> bool:
+    return isinstance(term, URIRef | Literal) or (isinstance(term, Variable) and term in variables)
 
 
-def _terms(node: Any) -> Iterator[Node]:
+def _terms(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants of a part of the algebra, each as often as it occurs."""
     if isinstance(node, CompValue):
         for key in node:
-            # what rdflib notes of variables
-            if not key.startswith("_"):
-                yield from _terms(node[key])
+            # what rdflib notes of variables, and what is shown: a bound variable shows its term
+            if not key.startswith("_") and key != "PV":
+                yield from _terms(node[key], variables)
     elif isinstance(node, Path):
-        yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")])
+        yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")], variables)
     elif isinstance(node, dict):
-        yield from _terms([*node, *node.values()])
-    elif _is_constant(node):
+        yield from _terms([*node, *node.values()], variables)
+    elif _is_constant(node, variables):
         yield node
     elif isinstance(node, list | tuple | set | frozenset):
         for part in node:
-            yield from _terms(part)
+            yield from _terms(part, variables)

@@ -43,7 +43,7 @@ class ParsedQuery:
     names: tuple[str, ...]
     """The projected variables, in order; none for ASK."""
     preset: Mapping[str, Node]
-    """The variables that `initBindings` fixed."""
+    """The variables that `initBindings` fixed, but for those that are parameters."""
     order: tuple[OrderCondition, ...] = ()
     """What ORDER BY sorts the whole answer by."""
     beside: Node | bool = True
@@ -51,6 +51,8 @@ class ParsedQuery:
     false for none."""
     parameters: Mapping[Variable, Node] = field(default_factory=dict)
     """What stands for constants in which the members of a family differ, with those of this text."""
+    bound: Mapping[str, Variable] = field(default_factory=dict)
+    """The parameters that are variables of `initBindings`."""
     shape: str = ""
     """What the members of a family have in common; empty for a query without parameters."""
 
@@ -98,21 +100,23 @@ def parse_query(
         beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
     refuse = partial(refused, tokens=tokens)
     numbers = count(1)
-    constants = constants_of(node) if family else []
+    constants = constants_of(node, preset) if family else []
     parameters = {term: Variable(f"·{next(numbers)}", distinguished=False) for term in constants}
-    shared = Query(translate, refuse, preset, dataset, query.prologue.base, parameters, _numbers=numbers)
+    bound = {str(name): v for name, v in parameters.items() if isinstance(name, RdflibVariable)}
+    fixed = {name: term for name, term in preset.items() if name not in bound}
+    shared = Query(translate, refuse, fixed, dataset, query.prologue.base, parameters, _numbers=numbers)
     asked = algebra.Parameters(tuple(parameters.values())) if parameters else None
     scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)
     pattern = translate(modifiers.pattern, scope, [])
-    bound = {v.name for v in pattern.columns if v.distinguished}
+    known = {v.name for v in pattern.columns if v.distinguished}
     if node.name != "SelectQuery":
         # a template may read any variable, while ASK and CONSTRUCT project none by name
-        modifiers.projected = tuple(bound)
+        modifiers.projected = tuple(known)
     elif _selects_all(tokens):
         # rdflib's `*` also has variables of FILTER and of the right side of MINUS, which no solution binds
-        known = tuple(n for n in modifiers.projected if n in bound or n in preset)
-        modifiers.projected = _by_place(known, tokens)
+        shown = tuple(n for n in modifiers.projected if n in known or n in preset)
+        modifiers.projected = _by_place(shown, tokens)
     names = tuple(dict.fromkeys(modifiers.projected)) if node.name == "SelectQuery" else ()
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
     root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
@@ -124,12 +128,12 @@ def parse_query(
         if any(isinstance(term, BNode) for triple in template for term in triple):
             template = _as_written(text, query.prologue)
         root, names = _construct(root, template, preset)
-    values = {variable: term for term, variable in parameters.items()}
+    values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
-        fixed = sorted((name, repr(term)) for name, term in preset.items())
-        shape = f"{shape_of(node, parameters)} {names} {fixed} {query.prologue.base}"
-    return ParsedQuery(text, form, root, names, preset, order, beside, values, shape)
+        rest = sorted((name, repr(term)) for name, term in fixed.items())
+        shape = f"{shape_of(node, parameters)} {names} {rest} {query.prologue.base}"
+    return ParsedQuery(text, form, root, names, fixed, order, beside, values, bound, shape)
 
 
 def _dataset(clauses: list[CompValue] | None) -> Dataset:

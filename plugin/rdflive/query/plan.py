@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rdflive.query import algebra
@@ -41,13 +41,6 @@ class Plan:
     """Per parameter, its position in the rows of the last step: a row belongs to who asks for these terms."""
     algorithm: Algorithm = "auto"
     """What was asked for."""
-    written: Callable[[], Plan] | None = None
-    """Plans the query of one member as it was written, for who wants to read it."""
-
-    @property
-    def readable(self) -> Plan:
-        """The plan with the constants of the text in their places."""
-        return self if self.written is None else self.written()
 
     @property
     def basics(self) -> tuple[BasicPlan, ...]:
@@ -67,7 +60,6 @@ class Plan:
             if isinstance(node, algebra.Values):
                 yield from (term for row in node.rows for term in row if term is not None)
         yield from self.query.preset.values()
-        yield from self.query.parameters.values()
 
 
 @depth_limited()
@@ -78,6 +70,8 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
     last = planner.steps[-1].columns
     places = {column.name: place for place, column in enumerate(last) if column.distinguished}
     parameters = tuple(query.parameters)
+    # a bound variable that is shown shows its term
+    places |= {name: last.index(variable) for name, variable in query.bound.items()}
     return Plan(
         query,
         tuple(planner.steps),

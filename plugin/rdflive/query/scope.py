@@ -53,11 +53,13 @@ class Query:
     it assigns.
     """
     preset: Mapping[str, Node]
-    """The variables that `initBindings` fix."""
+    """The variables that `initBindings` fix, but for those that are parameters."""
     dataset: Dataset
     base_iri: str | None = None
     parameters: Mapping[Node, Variable] = field(default_factory=dict)
-    """What stands for the constants in which the members of a family differ."""
+    """What stands for the constants, and variables of `initBindings`, in which the members of a family
+    differ.
+    """
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
@@ -70,11 +72,17 @@ class Query:
 
     def term(self, node: Node) -> Any:
         """Turn a term of a pattern into a variable or a constant."""
+        if node in self.parameters:
+            return self.parameters[node]
         if isinstance(node, RdflibVariable):
             return self.preset.get(str(node), Variable(str(node)))
         if isinstance(node, BNode):
             return self._blanks.setdefault(node, Variable(f"b{len(self._blanks)}", distinguished=False))
-        return self.parameters.get(node, node)
+        return node
+
+    def is_bound(self, name: str) -> bool:
+        """Tell whether `initBindings` fixes a variable."""
+        return name in self.preset or RdflibVariable(name) in self.parameters
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
@@ -85,10 +93,10 @@ class Query:
         return Expression(replace_in(node, self._constant), base=self.base_iri)
 
     def _constant(self, node: Any) -> Any:
-        if isinstance(node, RdflibVariable):
-            return self.preset.get(str(node))
         parameter = self.parameters.get(node) if isinstance(node, Node) else None
-        return None if parameter is None else RdflibVariable(parameter.name)
+        if parameter is not None:
+            return RdflibVariable(parameter.name)
+        return self.preset.get(str(node)) if isinstance(node, RdflibVariable) else None
 
     def mentioned(self, *parts: Any) -> frozenset[Variable]:
         """Give the parameters that stand for constants of these parts of rdflib's algebra."""

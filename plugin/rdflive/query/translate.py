@@ -145,11 +145,11 @@ def _extend(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     offered[:] = [c for c in offered if name in c.variables or c in down]
     expression, variable = node.expr, Variable(name)
     is_alias = isinstance(expression, RdflibVariable) and expression.startswith("__agg_")
-    if is_alias and (variable in result.columns or name in scope.query.preset):
+    if is_alias and (variable in result.columns or scope.query.is_bound(name)):
         return result  # rdflib assigns a grouped variable to itself, through SAMPLE
     if variable in result.columns:
         raise scope.query.refuse("BoundExtend", name)
-    if name in scope.query.preset:
+    if scope.query.is_bound(name):
         raise scope.query.refuse("PresetExtend", name)
     if not result.columns and isinstance(expression, URIRef | Literal):
         return algebra.Join(

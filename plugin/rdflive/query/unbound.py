@@ -42,7 +42,7 @@ def unbound_notes(plan: Plan) -> tuple[str, ...]:
     shown = query.names if construct is None else _of_template(construct)
     there = {v.name for v in bound[query.root]}  # a template is bound what its input is
     read |= dict.fromkeys(name for name in shown if name not in there)
-    notes = [_unbound(name, anywhere) for name in read if name not in query.preset]
+    notes = [_unbound(name, anywhere) for name in read if name not in (*query.preset, *query.bound)]
     if query.preset:
         names = {token.text[1:] for token in tokenize(query.text) if token.kind == "variable"}
         notes += [_note("the query has no", n, names) for n in query.preset if n not in names]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "looks_continuous", "tokenize"]
+__all__ = ["Token", "looks_continuous", "terminals_of", "tokenize"]
 
 
 class Token(NamedTuple):
@@ -65,6 +65,11 @@ def tokenize(text: str, begin: int = 0) -> Iterator[Token]:
         if breaks:
             line += breaks
             start = match.start() + found.rindex("\n") + 1
+
+
+def terminals_of(text: str) -> Iterator[tuple[str, str]]:
+    """Split SPARQL text into all its terminals, each with its kind; white space and comments are "space"."""
+    return ((str(match.lastgroup), match.group()) for match in _TOKEN.finditer(text))
 
 
 def looks_continuous(text: str) -> bool:
