@@ -11,6 +11,7 @@ from rdflive.api.continuous import register
 from rdflive.api.live import LiveDataset, LiveGraph, LiveStore, batch, explain, install, subscribe
 from rdflive.api.matching import EventError, Match, Matcher, match
 from rdflive.api.mirror import Mirrored, endpoint, mirror
+from rdflive.api.prepared import Prepared, Subscriptions, prepare
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Stream
@@ -72,6 +73,7 @@ __all__ = [
     "MissingExtraError",
     "Origin",
     "PlanError",
+    "Prepared",
     "Proof",
     "ProofStep",
     "Quad",
@@ -91,6 +93,7 @@ __all__ = [
     "Stats",
     "Stream",
     "Subscription",
+    "Subscriptions",
     "Thresholds",
     "Tumbling",
     "UnnameableTermError",
@@ -108,6 +111,7 @@ __all__ = [
     "install",
     "match",
     "mirror",
+    "prepare",
     "reformulate",
     "register",
     "register_plugin",

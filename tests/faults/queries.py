@@ -342,9 +342,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a name is noted at every subscription",
         "rdflive/delivery/unheld.py",
-        "new = [missing for missing in _missing(adapter, graph, plan, regime, seen) "
-        "if missing not in seen.said]",
-        "new = list(_missing(adapter, graph, plan, regime, seen))",
+        "new = [each for each in missing if each not in seen.said]",
+        "new = list(missing)",
         TYPOS,
     ),
     Fault(

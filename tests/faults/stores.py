@@ -462,8 +462,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a query with other initBindings is taken for the same",
         "rdflive/delivery/resume/identity.py",
-        'parts += [f"?{name} = {term.n3()}" for name, term in sorted(query.preset.items())]',
-        'parts += [f"?{name}" for name in sorted(query.preset)]',
+        'parts += [f"?{name} = {term.n3()}" for name, term in sorted(given.items())]',
+        'parts += [f"?{name}" for name in sorted(given)]',
         JOURNAL,
     ),
 )

@@ -10,26 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import rdflib
 
-from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.api.prepared import Prepared, check_graph
 from rdflive.api.stream import Stream
-from rdflive.delivery.keys import read_key
-from rdflive.delivery.question import Question
-from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
-from rdflive.errors import QuerySyntaxError, RdfliveError, UnsupportedStoreError
+from rdflive.entail.regimes import Counts, Rules, Strategy
+from rdflive.errors import RdfliveError, UnsupportedStoreError
 from rdflive.extras import install_command
 from rdflive.model import Delta
 from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
-from rdflive.query.given import namespaces, read_query
-from rdflive.query.known import Asked, find_plan
+from rdflive.query.given import read_query
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
-from rdflive.syntax.prefixes import Prefixes
-from rdflive.syntax.tokens import looks_continuous
 from rdflive.time.expiry import Expiry
 from rdflive.time.instants import DurationLike
 from rdflive.time.windowed import Output
@@ -128,54 +122,33 @@ def subscribe(
     rdflib.term.URIRef('http://e/IC5')
     >>> subscription.close()
     """
-    if resume is not None and not (name and isinstance(name, str)):
-        raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
-    if budget is not None and not isinstance(budget, Budget):
-        raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
-    regime = regime_of(entailment, rules, strategy, counts)
-    given = read_query(query)
-    sources: tuple[tuple[Stream, Window], ...] = ()
-    if isinstance(graph, Stream):
-        if window is None and looks_continuous(given.text):
-            raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
-        if window is None:
-            raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
-        sources, graph = ((graph, window),), graph.graph
-    elif window is not None:
-        raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
-    _check_graph(graph)
-    with given.naming():
-        # a plan of its own, where what is kept for one member or told of it is more than its answer
-        alone = regime or window or budget or provenance or expires or algorithm not in ("auto", "join")
-        asked = _find(graph, given.text, initNs, initBindings, algorithm, family=not alone)
-        journal = None
-        if resume is not None:
-            identity = query_identity(given.text, initBindings or {}, namespaces(graph, initNs))
-            # other entailment gives other answers, so to the file it is another query
-            journal = resume, identity if regime is None else f"{identity} # entailment: {regime.identity}"
-        question = Question(
-            given.text,
-            asked.plan,
-            regime,
-            provenance=provenance,
-            prefixes=Prefixes(given.text, initNs, graph),
-            key=read_key(key),
-        )
-        (subscription,) = open_subscriptions(
-            graph,
-            question,
-            [asked.terms],
-            windows=Windows(default=sources, expiry=expiry, output=output, expires=expires),
-            callback=callback,
-            initial=initial,
-            name=name,
-            on_error=on_error,
-            resume=journal,
-            budget=budget,
-            throttle=throttle,
-            executor=executor,
-        )
-        return subscription
+    prepared = Prepared(read_query(query), initNs)
+    (subscription,) = prepared.open(
+        graph,
+        callback,
+        [initBindings or {}],
+        {
+            "initial": initial,
+            "name": name,
+            "resume": resume,
+            "on_error": on_error,
+            "algorithm": algorithm,
+            "entailment": entailment,
+            "rules": rules,
+            "strategy": strategy,
+            "counts": counts,
+            "provenance": provenance,
+            "window": window,
+            "expiry": expiry,
+            "output": output,
+            "expires": expires,
+            "budget": budget,
+            "throttle": throttle,
+            "executor": executor,
+            "key": key,
+        },
+    )
+    return subscription
 
 
 def batch(graph: GraphLike) -> AbstractContextManager[object]:
@@ -212,9 +185,9 @@ def explain(
     """
     given = read_query(query)
     if graph is not None:
-        _check_graph(graph)
+        check_graph(graph)
     with given.naming():
-        plan = _find(graph, given.text, initNs, initBindings, algorithm).plan
+        plan = Prepared(given, initNs).find(graph, initBindings or {}, algorithm).plan
     if graph is None:
         return Explanation(plan)
     with manager.locked(manager.store_of(graph)) as adapter:
@@ -269,35 +242,3 @@ class LiveGraph(_LiveMethods, rdflib.Graph):
 
 class LiveDataset(_LiveMethods, rdflib.Dataset):
     """An `rdflib.Dataset` with the methods `subscribe` and `batch`."""
-
-
-def _check_graph(graph: GraphLike) -> None:
-    """Raise `UnsupportedStoreError` for what is no graph, before its prefixes are missed in the query."""
-    if not isinstance(graph, rdflib.Graph):
-        with manager.locked(graph):
-            pass
-
-
-def _find(
-    graph: object,
-    query: str,
-    init_ns: Mapping[str, Any] | None,
-    init_bindings: Mapping[str, Any] | None,
-    algorithm: Algorithm,
-    *,
-    family: bool = False,
-) -> Asked:
-    """Give the plan of a query; with `family` one that it may share with others."""
-    try:
-        return find_plan(
-            query,
-            init_ns=namespaces(graph, init_ns),
-            init_bindings=init_bindings,
-            algorithm=algorithm,
-            family=family,
-        )
-    except QuerySyntaxError as error:
-        # the parser stops at the first window, and its error does not say why
-        if looks_continuous(query):
-            raise error.saying("a text that declares its windows is for rdflive.register") from error
-        raise

@@ -1,0 +1,293 @@
+"""Queries that are prepared: planned once, and subscribed to with terms for some of their variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack, overload
+
+import rdflib
+from rdflib.term import Node
+
+from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.api.stream import Stream
+from rdflive.delivery.keys import read_key
+from rdflive.delivery.question import Question
+from rdflive.delivery.resume import query_identity
+from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.entail.entailment import Regime
+from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.errors import QuerySyntaxError
+from rdflive.model import Delta
+from rdflive.plugins import manager
+from rdflive.query.budget import Budget
+from rdflive.query.given import GivenQuery, check_bindings, namespaces, read_query
+from rdflive.query.known import Asked, find_plan
+from rdflive.query.segment import Algorithm
+from rdflive.store import GraphLike
+from rdflive.syntax.prefixes import Prefixes
+from rdflive.syntax.tokens import looks_continuous, tokenize
+from rdflive.time.expiry import Expiry
+from rdflive.time.instants import DurationLike
+from rdflive.time.windowed import Output
+from rdflive.time.windows import Window
+
+__all__ = ["Options", "Prepared", "Subscriptions", "check_graph", "prepare"]
+
+
+class Options(TypedDict, total=False):
+    """What `rdflive.subscribe` can be told beside graph, query and callback; it says what each means."""
+
+    initial: bool
+    name: str | None
+    resume: str | os.PathLike[str] | None
+    on_error: OnError
+    algorithm: Algorithm
+    entailment: str | None
+    rules: Rules | None
+    strategy: Strategy
+    counts: Counts | None
+    provenance: bool
+    window: Window | None
+    expiry: Expiry
+    output: Output
+    expires: bool
+    budget: Budget | None
+    throttle: DurationLike | None
+    executor: Executor | None
+    key: Iterable[str] | None
+
+
+class Subscriptions(tuple[Subscription, ...]):
+    """The subscriptions of a table of parameters, one for each of its rows; as a context manager it closes
+    all.
+    """
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Close all of them. May be repeated."""
+        with ExitStack() as closing:
+            for subscription in self:
+                closing.callback(subscription.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Prepared:
+    """A query that may be subscribed to often; see `prepare`."""
+
+    def __init__(self, query: GivenQuery, init_ns: Mapping[str, Any] | None) -> None:
+        self._query = query
+        self._init_ns = init_ns
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+        return self._query.text
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {' '.join(self.query.split())!r:.80}>"
+
+    @overload
+    def subscribe(
+        self,
+        graph: GraphLike | Stream,
+        callback: Callable[[Delta], object] | None = None,
+        parameters: Mapping[str, Node] | None = None,
+        **options: Unpack[Options],
+    ) -> Subscription: ...
+    @overload
+    def subscribe(
+        self,
+        graph: GraphLike | Stream,
+        callback: Callable[[Delta], object] | None = None,
+        parameters: Iterable[Mapping[str, Node]] = ...,
+        **options: Unpack[Options],
+    ) -> Subscriptions: ...
+    def subscribe(
+        self,
+        graph: GraphLike | Stream,
+        callback: Callable[[Delta], object] | None = None,
+        parameters: Mapping[str, Node] | Iterable[Mapping[str, Node]] | None = None,
+        **options: Unpack[Options],
+    ) -> Subscription | Subscriptions:
+        """Keep the answer of the query up to date, with terms in the place of some variables.
+
+        `parameters` gives the terms by the names of the variables, as `{"line": EX.S1}`, and the rest is as
+        in `rdflive.subscribe`, `options` too. For a table of parameters, an iterable of such mappings, there
+        is a subscription for each row. They are opened in one commit, and each delta tells which row it is
+        for: `delta.parameters`.
+
+        Raises what `rdflive.subscribe` does, and ValueError for a variable that the query does not have.
+        """
+        if parameters is None or isinstance(parameters, Mapping):
+            return self.open(graph, callback, [self._checked(parameters or {})], options)[0]
+        if isinstance(parameters, str | bytes) or not isinstance(parameters, Iterable):
+            raise TypeError(
+                "parameters must map variables to terms, as {'line': EX.S1}, or be several such rows, got "
+                f"{parameters!r}"
+            )
+        rows = [self._checked(row) for row in parameters]
+        if options.get("resume") is not None and len(rows) != 1:
+            raise ValueError("resume= keeps one subscriber, so it goes with one row of parameters")
+        return Subscriptions(self.open(graph, callback, rows, options))
+
+    def open(
+        self,
+        graph: GraphLike | Stream,
+        callback: Callable[[Delta], object] | None,
+        rows: Sequence[Mapping[str, Node]],
+        options: Options,
+    ) -> list[Subscription]:
+        """Open a subscription for each row of terms; see `subscribe`."""
+        get: Mapping[str, Any] = options
+        resume, name, budget = get.get("resume"), get.get("name"), get.get("budget")
+        algorithm: Algorithm = get.get("algorithm", "auto")
+        if resume is not None and not (name and isinstance(name, str)):
+            raise ValueError(
+                f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}"
+            )
+        if budget is not None and not isinstance(budget, Budget):
+            raise TypeError(f"budget must be an rdflive.Budget, as Budget(), got {budget!r}")
+        regime = regime_of(
+            get.get("entailment"), get.get("rules"), get.get("strategy", "auto"), get.get("counts")
+        )
+        graph, sources = self._sources(graph, get.get("window"))
+        check_graph(graph)
+        windows = Windows(
+            default=sources,
+            expiry=get.get("expiry", "auto"),
+            output=get.get("output", "delta"),
+            expires=get.get("expires", False),
+        )
+        # a plan of its own, where what is kept for one member or told of it is more than its answer
+        provenance = get.get("provenance", False)
+        alone = regime or sources or budget or provenance or algorithm not in ("auto", "join")
+        opened: list[Subscription] = []
+        with self._query.naming(), ExitStack() as undo:
+            asked = [self.find(graph, row, algorithm, family=not alone) for row in rows]
+            prefixes, key = Prefixes(self.query, self._init_ns, graph), read_key(get.get("key"))
+            undo.callback(lambda: Subscriptions(opened).close())
+            for _, found in groupby(asked, key=lambda one: id(one.plan)):
+                members = list(found)
+                question = Question(
+                    self.query,
+                    members[0].plan,
+                    regime,
+                    provenance=provenance,
+                    prefixes=prefixes,
+                    key=key,
+                )
+                opened += open_subscriptions(
+                    graph,
+                    question,
+                    [one.terms for one in members],
+                    windows=windows,
+                    callback=callback,
+                    initial=get.get("initial", True),
+                    name=name,
+                    on_error=get.get("on_error", "log"),
+                    resume=None if resume is None else (resume, self._identity(graph, rows[0], regime)),
+                    budget=budget,
+                    throttle=get.get("throttle"),
+                    executor=get.get("executor"),
+                )
+            undo.pop_all()
+        return opened
+
+    def find(
+        self, graph: object, row: Mapping[str, Node], algorithm: Algorithm = "auto", *, family: bool = False
+    ) -> Asked:
+        """Give the plan with terms for some variables; with `family` one that it may share with others."""
+        try:
+            return find_plan(
+                self.query,
+                init_ns=namespaces(graph, self._init_ns),
+                init_bindings=row,
+                algorithm=algorithm,
+                family=family,
+            )
+        except QuerySyntaxError as error:
+            # the parser stops at the first window, and its error does not say why
+            if looks_continuous(self.query):
+                raise error.saying("a text that declares its windows is for rdflive.register") from error
+            raise
+
+    def _sources(
+        self, graph: GraphLike | Stream, window: Window | None
+    ) -> tuple[GraphLike, tuple[tuple[Stream, Window], ...]]:
+        """Give the graph, and the windows that it is merged with."""
+        if not isinstance(graph, Stream):
+            if window is not None:
+                raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
+            return graph, ()
+        if window is not None:
+            return graph.graph, ((graph, window),)
+        if looks_continuous(self.query):
+            raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
+        raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
+
+    def _identity(self, graph: object, row: Mapping[str, Node], regime: Regime | None) -> str:
+        identity = query_identity(self.query, row, namespaces(graph, self._init_ns))
+        # other entailment gives other answers, so to the file it is another query
+        return identity if regime is None else f"{identity} # entailment: {regime.identity}"
+
+    def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
+        """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
+        check_bindings(row)
+        bare = {name.lstrip("?$"): term for name, term in row.items()}
+        for name in bare:
+            if name not in self._variables:
+                raise ValueError(f"the query has no variable ?{name} that a term could be given for")
+        return bare
+
+    @cached_property
+    def _variables(self) -> frozenset[str]:
+        tokens = tokenize(self.query)
+        return frozenset(token.text[1:] for token in tokens if token.kind == "variable")
+
+
+def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None = None) -> Prepared:  # noqa: N803 - the name of rdflib's Graph.query
+    """Parse and plan a query once, to be subscribed to often, with terms for some of its variables.
+
+    `query` is SPARQL, or the path of a file that holds it as a `pathlib.Path`, with the prefixes of `initNs`
+    and those that every graph of rdflib has. Terms are given when it is subscribed to; they are never spliced
+    into a text. A variable that SELECT shows shows its term. Subscriptions that differ in terms alone share
+    their work: a change costs what it touches, however many there are.
+
+    Raises `QuerySyntaxError` and `UnsupportedQueryError`.
+
+    >>> trains = prepare("SELECT ?train ?line { ?train <http://e/line> ?line }")
+    >>> graph, lines = rdflib.Graph(), [rdflib.URIRef("http://e/S1"), rdflib.URIRef("http://e/S2")]
+    >>> def tell(delta):
+    ...     for row in delta.added:
+    ...         print(delta.parameters["line"].n3(), "has", row.train.n3())
+    >>> watched = trains.subscribe(graph, tell, [{"line": line} for line in lines])
+    >>> _ = graph.add((rdflib.URIRef("http://e/IC5"), rdflib.URIRef("http://e/line"), lines[1]))
+    <http://e/S2> has <http://e/IC5>
+    >>> watched.close()
+    """
+    given = read_query(query)
+    prepared = Prepared(given, initNs)
+    with given.naming():
+        prepared.find(rdflib.Graph(), {})
+    return prepared
+
+
+def check_graph(graph: GraphLike) -> None:
+    """Raise `UnsupportedStoreError` for what is no graph, before its prefixes are missed in the query."""
+    if not isinstance(graph, rdflib.Graph):
+        with manager.locked(graph):
+            pass
