@@ -122,7 +122,8 @@ def subscribe(
     rdflib.term.URIRef('http://e/IC5')
     >>> subscription.close()
     """
-    prepared = Prepared(read_query(query), initNs)
+    beside = graph.graph if isinstance(graph, Stream) else graph
+    prepared = Prepared(read_query(query), initNs, graph=beside)
     (subscription,) = prepared.open(
         graph,
         callback,
@@ -187,7 +188,7 @@ def explain(
     if graph is not None:
         check_graph(graph)
     with given.naming():
-        plan = Prepared(given, initNs).find(graph, initBindings or {}, algorithm).plan
+        plan = Prepared(given, initNs, graph=graph).find(initBindings or {}, algorithm).plan
     if graph is None:
         return Explanation(plan)
     with manager.locked(manager.store_of(graph)) as adapter:

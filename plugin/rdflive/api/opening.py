@@ -187,7 +187,7 @@ def open_subscriptions(
 
 def _of_member(header: Header, question: Question, terms: tuple[Node, ...]) -> Header:
     """Give the header of the deltas of one who asks for some terms."""
-    if not question.plan.query.bound:
+    if not question.plan.bound:
         return header
     return replace(header, parameters=tuple(question.parameters(terms).items()))
 

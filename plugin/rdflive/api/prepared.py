@@ -88,9 +88,12 @@ class Subscriptions(tuple[Subscription, ...]):
 class Prepared:
     """A query that may be subscribed to often; see `prepare`."""
 
-    def __init__(self, query: GivenQuery, init_ns: Mapping[str, Any] | None) -> None:
+    def __init__(self, query: GivenQuery, init_ns: Mapping[str, Any] | None, *, graph: object = None) -> None:
         self._query = query
         self._init_ns = init_ns
+        self._namespaces = namespaces(graph, init_ns)
+        self._known: dict[tuple[Any, ...], tuple[Asked, dict[str, int]]] = {}
+        """By the variables that were given terms: the plan, and which parameter each of them is."""
 
     @property
     def query(self) -> str:
@@ -177,7 +180,7 @@ class Prepared:
         alone = regime or sources or budget or provenance or algorithm not in ("auto", "join")
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
-            asked = [self.find(graph, row, algorithm, family=not alone) for row in rows]
+            asked = [self.find(row, algorithm, family=not alone) for row in rows]
             prefixes, key = Prefixes(self.query, self._init_ns, graph), read_key(get.get("key"))
             undo.callback(lambda: Subscriptions(opened).close())
             for _, found in groupby(asked, key=lambda one: id(one.plan)):
@@ -199,7 +202,7 @@ class Prepared:
                     initial=get.get("initial", True),
                     name=name,
                     on_error=get.get("on_error", "log"),
-                    resume=None if resume is None else (resume, self._identity(graph, rows[0], regime)),
+                    resume=None if resume is None else (resume, self._identity(rows[0], regime)),
                     budget=budget,
                     throttle=get.get("throttle"),
                     executor=get.get("executor"),
@@ -207,14 +210,20 @@ class Prepared:
             undo.pop_all()
         return opened
 
-    def find(
-        self, graph: object, row: Mapping[str, Node], algorithm: Algorithm = "auto", *, family: bool = False
-    ) -> Asked:
+    def find(self, row: Mapping[str, Node], algorithm: Algorithm = "auto", *, family: bool = False) -> Asked:
         """Give the plan with terms for some variables; with `family` one that it may share with others."""
+        key = *sorted(row), algorithm, family
+        known = self._known.get(key)
+        if known is not None:
+            asked, places = known
+            terms = list(asked.terms)
+            for name, term in row.items():
+                terms[places[name]] = term
+            return Asked(asked.plan, tuple(terms))
         try:
-            return find_plan(
+            asked = find_plan(
                 self.query,
-                init_ns=namespaces(graph, self._init_ns),
+                init_ns=self._namespaces,
                 init_bindings=row,
                 algorithm=algorithm,
                 family=family,
@@ -224,6 +233,11 @@ class Prepared:
             if looks_continuous(self.query):
                 raise error.saying("a text that declares its windows is for rdflive.register") from error
             raise
+        places = dict(asked.plan.bound)
+        # a variable that is no parameter, such as the name of a graph, has a plan for each of its terms
+        if places.keys() == row.keys():
+            self._known[key] = asked, places
+        return asked
 
     def _sources(
         self, graph: GraphLike | Stream, window: Window | None
@@ -239,8 +253,8 @@ class Prepared:
             raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
         raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
 
-    def _identity(self, graph: object, row: Mapping[str, Node], regime: Regime | None) -> str:
-        identity = query_identity(self.query, row, namespaces(graph, self._init_ns))
+    def _identity(self, row: Mapping[str, Node], regime: Regime | None) -> str:
+        identity = query_identity(self.query, row, self._namespaces)
         # other entailment gives other answers, so to the file it is another query
         return identity if regime is None else f"{identity} # entailment: {regime.identity}"
 
@@ -280,9 +294,9 @@ def prepare(query: str | os.PathLike[str], *, initNs: Mapping[str, Any] | None =
     >>> watched.close()
     """
     given = read_query(query)
-    prepared = Prepared(given, initNs)
+    prepared = Prepared(given, initNs, graph=rdflib.Graph())
     with given.naming():
-        prepared.find(rdflib.Graph(), {})
+        prepared.find({}, family=True)
     return prepared
 
 

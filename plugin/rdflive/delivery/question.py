@@ -34,8 +34,7 @@ class Question:
 
     def parameters(self, terms: tuple[Node, ...]) -> dict[str, Node]:
         """Give the terms of the parameters that are variables of the query, by their names."""
-        number = {variable: at for at, variable in enumerate(self.plan.parameters)}
-        return {name: terms[number[variable]] for name, variable in self.plan.query.bound.items()}
+        return {name: terms[place] for name, place in self.plan.bound}
 
     def readable(self, terms: tuple[Node, ...]) -> Plan:
         """Give the plan of the query alone, with its terms where they were written."""

@@ -85,7 +85,13 @@ def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
 
     Raises TypeError where `initNs` maps anything but prefixes to IRIs, ValueError for a text that is none.
     """
-    bound: dict[str, Any] = dict(graph.namespaces()) if isinstance(graph, Graph) else {}
+    bound: dict[str, Any] = {}
+    if isinstance(graph, Graph):
+        # what a graph gives, without a new term for each
+        bound = {
+            prefix: URIRef(name) if type(name) is not URIRef else name
+            for prefix, name in graph.namespace_manager.store.namespaces()
+        }
     if init_ns is None:
         return bound
     if not isinstance(init_ns, Mapping):

@@ -27,7 +27,7 @@ class Step:
     """For a leaf, how its basic graph pattern is maintained."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """How a query is maintained: its steps, the last of which gives the answer."""
 
@@ -39,6 +39,8 @@ class Plan:
     """Of a family of queries: what stands for the terms that its members ask for."""
     member: tuple[int, ...] = ()
     """Per parameter, its position in the rows of the last step: a row belongs to who asks for these terms."""
+    bound: tuple[tuple[str, int], ...] = ()
+    """The parameters that are variables of `initBindings`: their names, and their places among all."""
     algorithm: Algorithm = "auto"
     """What was asked for."""
 
@@ -78,6 +80,7 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
         tuple(places.get(name) for name in query.names),
         parameters,
         tuple(last.index(parameter) for parameter in parameters),
+        tuple((name, parameters.index(variable)) for name, variable in query.bound.items()),
         algorithm,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
 from rdflive.query import algebra
 from rdflive.query.bgp import Variable
@@ -13,6 +14,7 @@ from rdflive.syntax.tokens import tokenize
 __all__ = ["unbound_notes"]
 
 
+@lru_cache(maxsize=256)  # a plan serves many queries
 def unbound_notes(plan: Plan) -> tuple[str, ...]:
     """Say which variables a query shows, reads or is given a term for, and never binds; with the nearest.
 
