@@ -12,7 +12,8 @@ import pyoxigraph as ox
 from rdflib import URIRef
 
 import rdflive
-from rdflive.api.opening import Windows, open_subscription
+from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.delivery.question import Question
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.windows import Window
@@ -210,12 +211,12 @@ class World:
     def _subscribe(
         self, text: str, windows: Windows, entailing: Entailing | None, callback: Any, on_error: Any
     ) -> Any:
-        return open_subscription(
-            self.live[0].graph, make_plan(parse_query(text), "auto"), windows=windows, callback=callback,
-            initial=True, name=None, resume=None, on_error=on_error,
-            regime=None if entailing is None else entailing.regime, provenance=False, init_ns=None,
-            budget=None,
+        regime = None if entailing is None else entailing.regime
+        (opened,) = open_subscriptions(
+            self.live[0].graph, Question(text, make_plan(parse_query(text), "auto"), regime), [()],
+            windows=windows, callback=callback, initial=True, name=None, on_error=on_error,
         )  # fmt: skip
+        return opened
 
     def _view(self, sources: Any, every: bool, entailing: Entailing | None) -> View:
         close = (lambda triples: triples) if entailing is None else entailing.close

@@ -101,7 +101,7 @@ def test_deltas_that_cannot_be_made_harm_no_other(caplog: pytest.LogCaptureFixtu
         raise MemoryError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bad.subscription, "_make", fail)
+        patch.setattr(bad.subscription._maker, "make", fail)
         stream.add(triple("c", "d"), at=2)
     assert "could not be made" in caplog.text
     assert len(good.state()) == 2

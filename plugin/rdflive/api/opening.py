@@ -168,7 +168,7 @@ def open_subscriptions(
             ]
             undo.callback(_close, opened)
             Subscription.start(opened, budget)
-            notes = list(unsaid_notes(adapter, graph, question, rows))
+            notes = unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:
                 stream.opened(adapter)
             # set only then, because each write has to make a `Batch` for it

@@ -133,7 +133,10 @@ def _term(kind: str, found: str, known: Mapping[str, object], after: list[tuple[
         return None
     tag, *rest = after or [("", "")]
     if tag[0] == "language":
-        return Literal(quoted[2], lang=tag[1][1:])
+        try:
+            return Literal(quoted[2], lang=tag[1][1:])
+        except ValueError:  # rdflib's parser takes what is no tag
+            return None
     if tag[1] != "^^":
         # what follows behind blanks may still belong to it
         follows = next((each for each in after if each[0] != "space"), tag)

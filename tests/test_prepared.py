@@ -1,0 +1,201 @@
+"""Prepared queries: terms for variables, tables of them, and plans that are found again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+
+import rdflive
+from rdflive.query.known import find_plan
+from rdflive.query.parse import parse_query
+from support.effort import drawn_from, rounds
+
+E = rdflib.Namespace("http://e/")
+PREFIXES = "PREFIX e: <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+LINES = "SELECT ?train ?line { ?train e:line ?line ; e:delay ?minutes FILTER(?minutes > ?least) }"
+
+
+def railway() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    for train, line, minutes in ((E.IC5, E.S1, 7), (E.IC6, E.S1, 2), (E.RE1, E.S2, 4)):
+        graph.add((train, E.line, line))
+        graph.add((train, E.delay, Literal(minutes)))
+    return graph
+
+
+def test_a_prepared_query_shows_the_terms_that_it_was_given() -> None:
+    trains = rdflive.prepare(LINES, initNs={"e": E})
+    with trains.subscribe(railway(), None, {"line": E.S1, "?least": Literal(5)}) as subscription:
+        assert subscription.answers() == [(E.IC5, E.S1)]
+        delta = subscription.next(0)
+        assert delta.parameters == {"line": E.S1, "least": Literal(5)}
+        assert subscription.query == trains.query
+    assert "IC" not in repr(trains)
+
+
+def test_a_table_is_told_row_by_row() -> None:
+    graph, told = railway(), Counter[Any]()
+
+    def tell(delta: rdflive.Delta) -> None:
+        for sign, rows in ((1, delta.added), (-1, delta.removed)):
+            for row in rows:
+                told[delta.parameters["line"], row.train] += sign
+
+    rows = [{"line": line, "least": Literal(3)} for line in (E.S1, E.S2, E.S3)]
+    with rdflive.prepare(LINES, initNs={"e": E}).subscribe(graph, tell, rows) as watched:
+        assert len(watched) == 3
+        assert len(watched[0]._live().queries) == 1
+        graph.add((E.RE1, E.line, E.S3))
+        graph.remove((E.IC5, None, None))
+        watched[1].close()
+        graph.remove((E.RE1, E.line, E.S3))
+        assert +told == Counter({(E.S2, E.RE1): 1})
+    assert all(subscription.closed for subscription in watched)
+    graph.add((E.IC7, E.line, E.S1))
+
+
+def test_rows_that_ask_for_the_same_are_told_each() -> None:
+    told: list[Any] = []
+    rows = [{"line": E.S1, "least": Literal(3)}] * 2 + [{"least": Literal(3)}]
+    with rdflive.prepare(LINES, initNs={"e": E}).subscribe(railway(), told.append, rows):
+        assert [len(delta.added) for delta in told] == [1, 1, 2]
+        assert [sorted(delta.parameters) for delta in told] == [
+            ["least", "line"],
+            ["least", "line"],
+            ["least"],
+        ]
+
+
+def test_no_rows_are_no_subscriptions() -> None:
+    graph = railway()
+    with rdflive.prepare("ASK { ?s ?p ?o }").subscribe(graph, print, []) as none:
+        assert none == ()
+
+
+def test_a_term_that_is_no_parameter_has_a_plan_of_its_own() -> None:
+    """A predicate tells families apart; the answers are right, and in the order of the rows."""
+    rows = [{"p": predicate} for predicate in (E.line, E.delay, E.line)]
+    with rdflive.prepare("SELECT ?s ?p { ?s ?p ?o }").subscribe(railway(), None, rows) as watched:
+        assert [len(one.answers()) for one in watched] == [3, 3, 3]
+        assert [one.answers()[0].p for one in watched] == [row["p"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "message"),
+    [
+        ({"lien": E.S1}, ValueError, "no variable ?lien"),
+        ({"line": "S1"}, TypeError, "initBindings"),
+        ("line", TypeError, "must map variables to terms"),
+        (7, TypeError, "must map variables to terms"),
+        ([{"line": E.S1}, "x"], TypeError, "initBindings"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters: Any, kind: type[Exception], message: str) -> None:
+    graph = railway()
+    with pytest.raises(kind, match=message.replace("?", r"\?")):
+        rdflive.prepare(LINES, initNs={"e": E}).subscribe(graph, print, parameters)
+
+
+def test_a_journal_keeps_one_subscriber(tmp_path: Any) -> None:
+    with pytest.raises(ValueError, match="one row"):
+        rdflive.prepare(LINES, initNs={"e": E}).subscribe(
+            railway(), print, [{"line": E.S1}, {"line": E.S2}], resume=tmp_path / "j", name="n"
+        )
+
+
+def test_a_text_that_is_no_query_is_refused_at_once() -> None:
+    with pytest.raises(rdflive.QuerySyntaxError):
+        rdflive.prepare("SELECT {")
+    with pytest.raises(rdflive.QuerySyntaxError):
+        rdflive.prepare("ASK { ?s nowhere:p ?o }")
+
+
+def test_a_group_by_a_parameter_is_one_family() -> None:
+    counts = rdflive.prepare("SELECT ?l (COUNT(*) AS ?n) { ?t <http://e/line> ?l } GROUP BY ?l")
+    with counts.subscribe(railway(), None, [{"l": E.S1}, {"l": E.S2}, {"l": E.S9}]) as watched:
+        assert [list(one.answers()) for one in watched] == [[(E.S1, Literal(2))], [(E.S2, Literal(1))], []]
+        assert len(watched[0]._live().queries) == 1
+
+
+CONSTANTS = [
+    "e:a", "e:b", "e:b.c", "<http://e/a>", "<http://e/x>", "<http://e/p(1),2;3&4>", "<urn:a>",
+    "<urn:a,b>", "a:b", "5", "5.5", "5e0", "-5", ".5", "'x'", '"x"', "'''x'''", '"""x"""', "'x'@en",
+    "'x'@EN-gb", "'5'^^xsd:integer", "'5'^^<http://www.w3.org/2001/XMLSchema#integer>", r"'\u0078'",
+    r"'x\ty'", "true", "'true'^^xsd:boolean", "rdf:type", "e:%41", "e:", "''", "'é'",
+    "<http://e/é>", "'#'", "'{'", "<http://e/#a>", "'''x\ny'''",
+]  # fmt: skip
+SHAPES = [
+    "SELECT ?s {{ ?s e:p {0} }}",
+    "SELECT ?s {{ ?s e:p {0} . ?s e:q {1} }}",
+    "SELECT ?s {{ ?s e:p ?o FILTER(?o > {0}) }} LIMIT 5",
+    "SELECT ?s {{ ?s e:p ?o FILTER(?o={0}) }} # {1}",
+    "SELECT ?s {{ ?s a {0} ; e:p {1} OPTIONAL {{ ?s e:q {0} }} }}",
+    "SELECT ?s {{ ?s e:p ({0} {1}) }}",
+    "SELECT (GROUP_CONCAT(?o; SEPARATOR={1}) AS ?x) {{ ?s e:p ?o . ?s e:q {0} }}",
+    "SELECT ?s {{ ?s e:p/e:q {0} MINUS {{ ?s e:p {1} }} }}",
+    "SELECT ?s {{ GRAPH e:g {{ ?s e:p {0} }} }} OFFSET 5",
+    "ASK {{ ?s e:p ?o FILTER(?o IN ({0}, {1})) }}",
+    "SELECT ?s {{ VALUES ?o {{ {0} {1} }} ?s e:p ?o }}",
+    "SELECT ?s {{ ?s e:p {0}, {1}; e:q -5 . FILTER(?s<{0}) }}",
+]
+
+
+@pytest.mark.parametrize("case", range(rounds(8)))
+def test_a_plan_that_is_found_is_the_plan_of_the_text(case: int) -> None:
+    """Whatever constants a text has, and however they are written."""
+    random = drawn_from(f"terminals {case}")
+    names = {"a": "http://e/"} if random.random() < 0.5 else {"a": "http://a/"}
+    found = 0
+    for _ in range(150):
+        first, second = (random.choice(CONSTANTS) for _ in range(2))
+        blank = random.choice([" ", "\n", " # 'comment <http://e/\n "])
+        text = (PREFIXES + random.choice(SHAPES).format(first, second)).replace(
+            " ", blank, random.randint(0, 3)
+        )
+        try:
+            parsed = parse_query(text, init_ns=names, family=True)
+        except (rdflive.QuerySyntaxError, rdflive.UnsupportedQueryError) as error:
+            with pytest.raises(type(error)):
+                find_plan(text, init_ns=names, family=True)
+            continue
+        asked = find_plan(text, init_ns=names, family=True)
+        # the first text of this plan may have been written in other words
+        assert asked.plan.query.shape == parsed.shape, text
+        assert asked.terms == tuple(parsed.parameters.values()), text
+        assert parsed.parameters or repr(asked.plan.query.root) == repr(parsed.root), text
+        found += asked.plan.query.text != text
+    assert found > 20
+
+
+def test_prefixes_of_graphs_tell_texts_apart() -> None:
+    """The same text means something else where a graph has another prefix."""
+    text = "SELECT ?s { ?s x:p x:o }"
+    for name in ("http://one/", "http://two/", "http://one/"):
+        graph = rdflib.Graph()
+        graph.bind("x", name)
+        graph.add((E.s, URIRef(f"{name}p"), URIRef(f"{name}o")))
+        with rdflive.subscribe(graph, text) as subscription:
+            assert len(subscription.answers()) == 1
+
+
+def test_terms_of_every_kind_are_parameters() -> None:
+    node = BNode()
+    for term in (
+        E.a,
+        node,
+        Literal("x"),
+        Literal("x", lang="en"),
+        Literal("5", datatype=XSD.integer),
+        RDF.nil,
+    ):
+        graph = rdflib.Graph()
+        graph.add((E.s, E.p, term))
+        query = rdflive.prepare("SELECT ?s ?o { ?s <http://e/p> ?o }")
+        with query.subscribe(graph, None, {"o": term}) as subscription:
+            assert subscription.answers() == [(E.s, term)]
+            graph.remove((E.s, E.p, term))
+            assert subscription.answers() == []
