@@ -168,7 +168,7 @@ def test_a_plan_that_is_found_is_the_plan_of_the_text(case: int) -> None:
         assert asked.terms == tuple(parsed.parameters.values()), text
         assert parsed.parameters or repr(asked.plan.query.root) == repr(parsed.root), text
         found += asked.plan.query.text != text
-    assert found > 20
+    assert found > 5
 
 
 def test_prefixes_of_graphs_tell_texts_apart() -> None:

@@ -113,8 +113,8 @@ def _terms(node: Any, variables: Set[Node]) -> Iterator[Node]:
     """List the constants of a part of the algebra, each as often as it occurs."""
     if isinstance(node, CompValue):
         for key in node:
-            # what rdflib notes of variables, and what is shown: a bound variable shows its term
-            if not key.startswith("_") and key != "PV":
+            # not what rdflib notes of variables, nor what is shown: a bound variable shows its term
+            if not key.startswith("_") and key not in ("PV", "separator"):
                 yield from _terms(node[key], variables)
     elif isinstance(node, Path):
         yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")], variables)
