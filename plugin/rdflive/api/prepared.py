@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack, overload
 
@@ -142,16 +143,17 @@ class Prepared:
                 "parameters must map variables to terms, as {'line': EX.S1}, or be several such rows, got "
                 f"{parameters!r}"
             )
-        rows = [self._checked(row) for row in parameters]
-        if options.get("resume") is not None and len(rows) != 1:
-            raise ValueError("resume= keeps one subscriber, so it goes with one row of parameters")
-        return Subscriptions(self.open(graph, callback, rows, options))
+        if options.get("resume") is not None:
+            raise ValueError(
+                "resume= keeps one subscriber, so it goes with one row of parameters, not a table"
+            )
+        return Subscriptions(self.open(graph, callback, map(self._checked, parameters), options))
 
     def open(
         self,
         graph: GraphLike | Stream,
         callback: Callable[[Delta], object] | None,
-        rows: Sequence[Mapping[str, Node]],
+        rows: Iterable[Mapping[str, Node]],
         options: Options,
     ) -> list[Subscription]:
         """Open a subscription for each row of terms; see `subscribe`."""
@@ -180,14 +182,17 @@ class Prepared:
         alone = regime or sources or budget or provenance or algorithm not in ("auto", "join")
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
-            asked = [self.find(row, algorithm, family=not alone) for row in rows]
+            asked, identity = [], ""
+            for row in rows:
+                found = self.find(row, algorithm, family=not alone)
+                asked.append((found.plan, found.terms))
+                identity = "" if resume is None else self._identity(row, regime)
             prefixes, key = Prefixes(self.query, self._init_ns, graph), read_key(get.get("key"))
             undo.callback(lambda: Subscriptions(opened).close())
-            for _, found in groupby(asked, key=lambda one: id(one.plan)):
-                members = list(found)
+            for plan, members in groupby(asked, key=itemgetter(0)):
                 question = Question(
                     self.query,
-                    members[0].plan,
+                    plan,
                     regime,
                     provenance=provenance,
                     prefixes=prefixes,
@@ -196,13 +201,13 @@ class Prepared:
                 opened += open_subscriptions(
                     graph,
                     question,
-                    [one.terms for one in members],
+                    [terms for _, terms in members],
                     windows=windows,
                     callback=callback,
                     initial=get.get("initial", True),
                     name=name,
                     on_error=get.get("on_error", "log"),
-                    resume=None if resume is None else (resume, self._identity(rows[0], regime)),
+                    resume=None if resume is None else (resume, identity),
                     budget=budget,
                     throttle=get.get("throttle"),
                     executor=get.get("executor"),

@@ -102,7 +102,8 @@ class StoreState:
             if plan.parameters and first:
                 found = query.ask(first, answer=answer)
                 if answer:
-                    began = {asked: found.get(asked, {}) for asked in first}
+                    nothing: TermWeights = {}
+                    began = {asked: found.get(asked, nothing) for asked in first}
         except BaseException:
             for use in uses:
                 self.remove(use)

@@ -45,7 +45,9 @@ def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
 def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
     """Write a part of rdflib's algebra with parameters in the place of constants: families differ in it."""
     if isinstance(node, CompValue):
-        parts = (f"{key}={shape_of(node[key], parameters)}" for key in node if not key.startswith("_"))
+        # a separator is no term, though it may equal one
+        known = {key: {} if key == "separator" else parameters for key in node if not key.startswith("_")}
+        parts = (f"{key}={shape_of(node[key], of)}" for key, of in known.items())
         return f"{node.name}({', '.join(parts)})"
     if isinstance(node, dict):
         return f"{{{shape_of(list(node.items()), parameters)}}}"
