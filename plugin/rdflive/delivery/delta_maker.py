@@ -22,6 +22,7 @@ class DeltaMaker:
         self._header = header
         self._tracer = tracer
         self._windowed = windowed
+        self._is_plain = tracer is None and windowed is None
 
     @property
     def is_traced(self) -> bool:
@@ -34,11 +35,12 @@ class DeltaMaker:
         use: Use,
         weights: TermWeights,
         sequence: int,
-        *,
         initial: bool,
         expired: TermWeights,
     ) -> Delta | None:
         """Make the delta that is reported; None if nothing is."""
+        if self._is_plain:
+            return Delta(self._header, weights, sequence=sequence, initial=initial)
         if self._windowed is not None:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None:
@@ -71,6 +73,6 @@ class DeltaMaker:
         """Make the initial delta for an iterator that starts now; None if nothing is reported."""
         weights = state.answer(use)
         if self._tracer is None:
-            return self.make(state, use, weights, sequence, initial=True, expired={})
+            return self.make(state, use, weights, sequence, True, {})
         # what was traced is given again: `trace` would count the solutions a second time
         return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())

@@ -470,7 +470,7 @@ class Capture:
 
     def deliver(self) -> None:
         """Run this thread's queued deliveries; under the lock they are left to whoever releases it."""
-        if not self._is_held():
+        if not self.lock._is_owned():  # type: ignore[attr-defined]  # see `_is_held`
             self.deliveries.run(may_wait=thread.batch is None)
 
 

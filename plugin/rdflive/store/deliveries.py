@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from rdflive.errors import is_interruption
@@ -26,29 +26,33 @@ _PATIENCE: Final = 1.0
 class Delivering:
     """Runs steps. Called again after an interruption, it goes on with the step that was interrupted.
 
-    So each step must do nothing if it was done before. A step that raises by itself, or is interrupted twice,
+    So each step must do nothing if it was done before; so must `steps`, which lists them, and may do what is
+    the only step itself. A step that raises by itself, or is interrupted twice,
     is skipped and `owe` is called, so that nobody behind it waits for ever.
     """
 
-    __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
+    # Values of the class until they change, which for most deliveries is never: each commit makes one.
+    has_run = False
+    owner = _ANYBODY
+    """The thread that is to run it, once it is queued."""
+    _left: list[Action] | None = None
+    _tried: Action | None = None
 
     def __init__(
-        self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None
+        self, steps: Callable[[], list[Action]], owe: Callable[[], object] = lambda: None
     ) -> None:
         self._steps = steps
         self._owe = owe
-        self._left: deque[Action] | None = None
-        self._tried: Action | None = None
-        self.has_run = False
 
     def __call__(self) -> None:
         """Do the steps that are left."""
         try:
-            if self._left is None:
-                self._left = deque(self._steps())
-            while self._left:
-                self._left[0]()
-                self._left.popleft()
+            left = self._left
+            if left is None:
+                left = self._left = self._steps()
+            while left:
+                left[0]()
+                del left[0]
             self.has_run = True
         except BaseException as error:
             self._pass_over(error)
@@ -58,9 +62,8 @@ class Delivering:
         """Leave out the step that raised, unless it was interrupted for the first time."""
         step = self._left[0] if self._left else self._steps
         if step is self._tried or not is_interruption(error):
-            self._left = deque() if self._left is None else self._left
-            if self._left:
-                self._left.popleft()
+            self._left = [] if self._left is None else self._left
+            del self._left[:1]
             self._owe()
         self._tried = step
 
@@ -73,17 +76,7 @@ class _Thread(threading.local):
 _thread: Final = _Thread()
 
 
-class _Queued:
-    """A delivery, and the thread that is to run it."""
-
-    __slots__ = ("delivery", "owner")
-
-    def __init__(self, owner: int, delivery: Delivering) -> None:
-        self.owner = owner
-        self.delivery = delivery
-
-
-class Deliveries(deque[_Queued]):
+class Deliveries(deque[Delivering]):
     """The queue of one store. A delivery leaves it when it has run.
 
     It is a deque, so that whoever writes learns without a call that there is nothing to deliver.
@@ -107,8 +100,9 @@ class Deliveries(deque[_Queued]):
 
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
+        delivery.owner = threading.get_ident()
         with self._mutex:
-            self.append(_Queued(threading.get_ident(), delivery))
+            self.append(delivery)
 
     def run(self, *, may_wait: bool) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
@@ -122,24 +116,24 @@ class Deliveries(deque[_Queued]):
         else from its deltas, and the last one is raised in the end.
         """
         me = threading.get_ident()
-        if me == self._delivering:
-            return
-        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
+        # inside of a delivery, or in the middle of a look at the queue
+        if me == self._delivering or self._mutex._is_owned():  # type: ignore[attr-defined]
             return
         depth = _thread.depth
         failure: BaseException | None = None
         try:
             _thread.depth = depth + 1
-            while not isinstance(failure, KeyboardInterrupt) and (
-                queued := self._next(me, may_wait=may_wait and not depth)
-            ):
+            while self and (delivery := self._next(me, may_wait=may_wait and not depth)):
                 try:
-                    queued.delivery()
+                    delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
                     failure = error
                 finally:  # no call before the assignment, for there a signal could come
                     self._delivering = 0
-                    self._wake()
+                    with self._mutex:
+                        self._let_go()
+                if isinstance(failure, KeyboardInterrupt):
+                    break
         finally:
             if self._delivering == me:
                 self._delivering = 0
@@ -151,9 +145,9 @@ class Deliveries(deque[_Queued]):
     def give_away(self, owner: int = _ANYBODY) -> None:
         """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
         with self._mutex:
-            for queued in tuple(self):
-                if owner in (_ANYBODY, queued.owner):
-                    queued.owner = _ANYBODY
+            for delivery in tuple(self):
+                if owner in (_ANYBODY, delivery.owner):
+                    delivery.owner = _ANYBODY
 
     def free_others(self) -> bool:
         """Let go of what other threads held, in a fork; true where one was inside a delivery."""
@@ -164,20 +158,20 @@ class Deliveries(deque[_Queued]):
         self.give_away()
         return was_inside
 
-    def _next(self, me: int, *, may_wait: bool) -> _Queued | None:
+    def _next(self, me: int, *, may_wait: bool) -> Delivering | None:
         """Give the next delivery that is this thread's or anybody's, when it is its turn."""
         while True:
             with self._mutex:
-                while self and self[0].delivery.has_run:
+                while self and self[0].has_run:  # where an interruption kept it from leaving
                     self.popleft()
                 if not self:
                     return None
                 first, delivering = self[0], self._delivering
-                if first.owner in (me, _ANYBODY):
+                if first.owner == me or first.owner == _ANYBODY:
                     if not delivering:
                         self._delivering = me
                         return first
-                elif not any(queued.owner in (me, _ANYBODY) for queued in tuple(self)):
+                elif not any(delivery.owner in (me, _ANYBODY) for delivery in tuple(self)):
                     return None
                 if may_wait:
                     turn = threading.Lock()
@@ -190,8 +184,11 @@ class Deliveries(deque[_Queued]):
             if not turn.acquire(timeout=_PATIENCE) and not delivering:
                 self.give_away(first.owner)
 
-    def _wake(self) -> None:
-        with self._mutex:
+    def _let_go(self) -> None:
+        """Have what has run leave the queue, and wake who waits; called with the mutex held."""
+        if self and self[0].has_run:
+            self.popleft()
+        if self._waiting:
             waiting, self._waiting = self._waiting, []
             for turn in waiting:
                 turn.release()
