@@ -38,9 +38,7 @@ class Delivering:
     _left: list[Action] | None = None
     _tried: Action | None = None
 
-    def __init__(
-        self, steps: Callable[[], list[Action]], owe: Callable[[], object] = lambda: None
-    ) -> None:
+    def __init__(self, steps: Callable[[], list[Action]], owe: Callable[[], object] = lambda: None) -> None:
         self._steps = steps
         self._owe = owe
 
