@@ -123,8 +123,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/store/capture.py",
-        "self.deliveries.run(may_wait=thread.batch is None)",
-        "self.deliveries.run(may_wait=True)",
+        "self.deliveries.run(thread.batch is None)",
+        "self.deliveries.run(True)",
         LOCKS,
     ),
     Fault(
@@ -144,8 +144,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a term that is held again is swept",
         "rdflive/engine/dictionary.py",
-        "if not self._references[i] and self.ids.get(term) == i:",
-        "if self.ids.get(term) == i:",
+        "if not references[i] and ids.get(term := terms[i]) == i:",
+        "if ids.get(term := terms[i]) == i:",
         SUBSCRIPTION,
     ),
     Fault(

@@ -196,10 +196,11 @@ class Capture:
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
-        self.sequence += 1  # `_commit` written out for one change, because most commits have one
+        # `_commit` written out for one change, because most commits have one
+        self.sequence = sequence = self.sequence + 1
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
-            listener.commit(self.sequence)
+            listener.commit(sequence)
         if self.on_batch is not None and graph is not UNION:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
@@ -471,7 +472,7 @@ class Capture:
     def deliver(self) -> None:
         """Run this thread's queued deliveries; under the lock they are left to whoever releases it."""
         if not self.lock._is_owned():  # type: ignore[attr-defined]  # see `_is_held`
-            self.deliveries.run(may_wait=thread.batch is None)
+            self.deliveries.run(thread.batch is None)
 
 
 def _difference(

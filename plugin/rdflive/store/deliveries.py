@@ -17,6 +17,8 @@ __all__ = ["Deliveries", "Delivering"]
 
 Action: TypeAlias = Callable[[], object]
 
+_ident: Final = threading.get_ident
+
 _ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
 _PATIENCE: Final = 1.0
@@ -94,15 +96,14 @@ class Deliveries(deque[Delivering]):
     @property
     def is_mine(self) -> bool:
         """True inside of a delivery that this thread runs: those of later commits wait for it."""
-        return self._delivering == threading.get_ident()
+        return self._delivering == _ident()
 
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
-        delivery.owner = threading.get_ident()
-        with self._mutex:
-            self.append(delivery)
+        delivery.owner = _ident()
+        self.append(delivery)  # without the mutex: it is one step
 
-    def run(self, *, may_wait: bool) -> None:
+    def run(self, may_wait: bool) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
 
         A thread waits while an earlier commit's delivery belongs to another one. Should that thread be gone,
@@ -113,7 +114,7 @@ class Deliveries(deque[Delivering]):
         What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
         else from its deltas, and the last one is raised in the end.
         """
-        me = threading.get_ident()
+        me = _ident()
         # inside of a delivery, or in the middle of a look at the queue
         if me == self._delivering or self._mutex._is_owned():  # type: ignore[attr-defined]
             return
@@ -121,7 +122,7 @@ class Deliveries(deque[Delivering]):
         failure: BaseException | None = None
         try:
             _thread.depth = depth + 1
-            while self and (delivery := self._next(me, may_wait=may_wait and not depth)):
+            while self and (delivery := self._next(me, may_wait and not depth)):
                 try:
                     delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
@@ -130,7 +131,7 @@ class Deliveries(deque[Delivering]):
                     self._delivering = 0
                     with self._mutex:
                         self._let_go()
-                if isinstance(failure, KeyboardInterrupt):
+                if failure is not None and isinstance(failure, KeyboardInterrupt):
                     break
         finally:
             if self._delivering == me:
@@ -150,13 +151,13 @@ class Deliveries(deque[Delivering]):
     def free_others(self) -> bool:
         """Let go of what other threads held, in a fork; true where one was inside a delivery."""
         self._mutex, self._waiting = threading.RLock(), []
-        was_inside = self._delivering not in (0, threading.get_ident())
+        was_inside = self._delivering not in (0, _ident())
         if was_inside:
             self._delivering = 0
         self.give_away()
         return was_inside
 
-    def _next(self, me: int, *, may_wait: bool) -> Delivering | None:
+    def _next(self, me: int, may_wait: bool) -> Delivering | None:
         """Give the next delivery that is this thread's or anybody's, when it is its turn."""
         while True:
             with self._mutex:
