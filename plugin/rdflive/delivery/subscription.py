@@ -270,7 +270,7 @@ class Subscription(BaseSubscription):
             self._begin(state)
         delta = self._maker.make(state, self._use, weights, sequence, initial, expired)
         if delta is not None:
-            self._capture.deliveries.put(Delivering(partial(self._steps, delta), self._owe))
+            self._capture.deliveries.put(Delivering(self._steps, self._owe, delta))
 
     def _steps(self, delta: Delta) -> list[Callable[[], object]]:
         """List the steps that hand a delta to plugins, mailboxes and the callback. They run without

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
 from rdflive.errors import is_interruption
 
@@ -19,6 +20,7 @@ Action: TypeAlias = Callable[[], object]
 
 _ident: Final = threading.get_ident
 
+_TURN: Final = 0
 _ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
 _PATIENCE: Final = 1.0
@@ -38,18 +40,22 @@ class Delivering:
     owner = _ANYBODY
     """The thread that is to run it, once it is queued."""
     _left: list[Action] | None = None
-    _tried: Action | None = None
+    _tried: Callable[..., object] | None = None
 
-    def __init__(self, steps: Callable[[], list[Action]], owe: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, steps: Callable[..., list[Action]], owe: Callable[[], object] = lambda: None, *given: Any
+    ) -> None:
         self._steps = steps
         self._owe = owe
+        self._given = given
+        """What `steps` is called with."""
 
     def __call__(self) -> None:
         """Do the steps that are left."""
         try:
             left = self._left
             if left is None:
-                left = self._left = self._steps()
+                left = self._left = self._steps(*self._given)
             while left:
                 left[0]()
                 del left[0]
@@ -60,7 +66,7 @@ class Delivering:
 
     def _pass_over(self, error: BaseException) -> None:
         """Leave out the step that raised, unless it was interrupted for the first time."""
-        step = self._left[0] if self._left else self._steps
+        step: Callable[..., object] = self._left[0] if self._left else self._steps
         if step is self._tried or not is_interruption(error):
             self._left = [] if self._left is None else self._left
             del self._left[:1]
@@ -79,29 +85,30 @@ _thread: Final = _Thread()
 class Deliveries(deque[Delivering]):
     """The queue of one store. A delivery leaves it when it has run.
 
-    It is a deque, so that whoever writes learns without a call that there is nothing to deliver.
+    It is a deque, so that whoever writes learns without a call that there is nothing to deliver. There is no
+    lock, for with nothing else queued, and nobody who delivers, one would cost as much as the rest: each step
+    on the queue is one of Python's own, and only who has the turn takes something out.
     """
 
-    __slots__ = ("_delivering", "_mutex", "_waiting")
+    __slots__ = ("_turn", "_waiting")
 
     def __init__(self) -> None:
         super().__init__()
-        self._delivering = 0
-        """The thread whose turn it is."""
-        self._mutex = threading.RLock()
-        """Held for a moment by who looks at the queue, never while waiting."""
+        self._turn: dict[int, int] = {}
+        """Under `_TURN` the thread whose turn it is. It is taken by `setdefault`, which no thread and no
+        signal can come between."""
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
 
     @property
     def is_mine(self) -> bool:
         """True inside of a delivery that this thread runs: those of later commits wait for it."""
-        return self._delivering == _ident()
+        return self._turn.get(_TURN) == _ident()
 
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
         delivery.owner = _ident()
-        self.append(delivery)  # without the mutex: it is one step
+        self.append(delivery)
 
     def run(self, may_wait: bool) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
@@ -114,28 +121,30 @@ class Deliveries(deque[Delivering]):
         What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
         else from its deltas, and the last one is raised in the end.
         """
-        me = _ident()
-        # inside of a delivery, or in the middle of a look at the queue
-        if me == self._delivering or self._mutex._is_owned():  # type: ignore[attr-defined]
+        me, turn = _ident(), self._turn
+        if turn and turn.get(_TURN) == me:
             return
         depth = _thread.depth
         failure: BaseException | None = None
         try:
             _thread.depth = depth + 1
-            while self and (delivery := self._next(me, may_wait and not depth)):
+            while delivery := self._next(me, may_wait and not depth):
                 try:
                     delivery()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
                     failure = error
-                finally:  # no call before the assignment, for there a signal could come
-                    self._delivering = 0
-                    with self._mutex:
-                        self._let_go()
-                if failure is not None and isinstance(failure, KeyboardInterrupt):
+                finally:
+                    if delivery.has_run:
+                        self.popleft()
+                    turn.clear()
+                    if self._waiting:
+                        self._wake()
+                if not self or (failure is not None and isinstance(failure, KeyboardInterrupt)):
                     break
         finally:
-            if self._delivering == me:
-                self._delivering = 0
+            if turn and turn.get(_TURN) == me:
+                turn.clear()
+                self._wake()  # with nobody else to let go, who waits would wait out its patience
             _thread.depth = depth
         if failure is not None:
             self.give_away(me)
@@ -143,51 +152,57 @@ class Deliveries(deque[Delivering]):
 
     def give_away(self, owner: int = _ANYBODY) -> None:
         """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
-        with self._mutex:
-            for delivery in tuple(self):
-                if owner in (_ANYBODY, delivery.owner):
-                    delivery.owner = _ANYBODY
+        for delivery in tuple(self):
+            if owner in (_ANYBODY, delivery.owner):
+                delivery.owner = _ANYBODY
 
     def free_others(self) -> bool:
         """Let go of what other threads held, in a fork; true where one was inside a delivery."""
-        self._mutex, self._waiting = threading.RLock(), []
-        was_inside = self._delivering not in (0, _ident())
+        self._waiting = []
+        was_inside = bool(self._turn) and not self.is_mine
         if was_inside:
-            self._delivering = 0
+            self._turn.clear()
         self.give_away()
         return was_inside
 
     def _next(self, me: int, may_wait: bool) -> Delivering | None:
-        """Give the next delivery that is this thread's or anybody's, when it is its turn."""
-        while True:
-            with self._mutex:
-                while self and self[0].has_run:  # where an interruption kept it from leaving
+        """Take the turn for the next delivery that is this thread's or anybody's, and give that."""
+        note: threading.Lock | None = None
+        while queue := tuple(self):
+            first, is_taken = queue[0], bool(self._turn)
+            is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
+            if is_ours and self._turn.setdefault(_TURN, me) == me:
+                # looked at again, for another thread may have had the turn since
+                while self and self[0].has_run:
                     self.popleft()
-                if not self:
+                if self and self[0].owner in (me, _ANYBODY):
+                    return self[0]
+                self._turn.clear()
+                self._wake()
+            elif note is None:
+                if not any(delivery.owner in (me, _ANYBODY) for delivery in queue):
                     return None
-                first, delivering = self[0], self._delivering
-                if first.owner == me or first.owner == _ANYBODY:
-                    if not delivering:
-                        self._delivering = me
-                        return first
-                elif not any(delivery.owner in (me, _ANYBODY) for delivery in tuple(self)):
-                    return None
+                # Who lets go of the turn meanwhile may not see this thread wait, nor what it gives away. So
+                # it looks once more before it does either.
+                note = threading.Lock()
+                note.acquire()
                 if may_wait:
-                    turn = threading.Lock()
-                    turn.acquire()
-                    self._waiting.append(turn)
-            if not may_wait:
-                self.give_away(me)
+                    self._waiting.append(note)
+                else:
+                    self.give_away(me)
+            elif not may_wait:
                 return None
-            # A thread that is delivering may take its time. One that has not begun may have ended.
-            if not turn.acquire(timeout=_PATIENCE) and not delivering:
-                self.give_away(first.owner)
+            else:
+                # A thread that is delivering may take its time. One that has not begun may have ended.
+                if not note.acquire(timeout=_PATIENCE) and not is_taken:
+                    self.give_away(first.owner)
+                note = None
+        return None
 
-    def _let_go(self) -> None:
-        """Have what has run leave the queue, and wake who waits; called with the mutex held."""
-        if self and self[0].has_run:
-            self.popleft()
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for turn in waiting:
-                turn.release()
+    def _wake(self) -> None:
+        """Wake who waits for a change of the queue."""
+        waiting = self._waiting
+        # taken out one by one: a thread may note itself meanwhile, and another may wake
+        for _ in range(len(waiting)):
+            with suppress(IndexError):
+                waiting.pop().release()
