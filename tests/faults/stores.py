@@ -6,6 +6,7 @@ from faults.planting import Fault
 
 INTERRUPTS = ("interrupts/test_lines.py",)
 MARKS = ("interrupts/test_marks.py",)
+TURNS = ("test_turns.py",)
 LOCKS = ("interrupts/test_locks.py",)
 REENTRANCE = ("interrupts/test_reentrance.py",)
 CAPTURE = ("adapters/test_capture.py",)
@@ -53,6 +54,41 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/store/deliveries.py",
         "failure = error",
         "failure = None",
+        SUBSCRIPTION,
+    ),
+    Fault(
+        "two threads deliver at once",
+        "rdflive/store/deliveries.py",
+        "if is_ours and self._turn.setdefault(_TURN, me) == me:",
+        "if is_ours and self._turn.setdefault(_TURN, me):",
+        TURNS,
+    ),
+    Fault(
+        "a thread takes the delivery of an earlier commit of another",
+        "rdflive/store/deliveries.py",
+        "if self and self[0].owner in (me, _ANYBODY):",
+        "if self:",
+        TURNS,
+    ),
+    Fault(
+        "the delivery of a thread that is gone is waited for without end",
+        "rdflive/store/deliveries.py",
+        "if not note.acquire(timeout=_PATIENCE) and not is_taken:",
+        "if not note.acquire(timeout=_PATIENCE) and is_taken:",
+        TURNS,
+    ),
+    Fault(
+        "a callback alone is taken for all that is there beside iterators",
+        "rdflive/delivery/subscription.py",
+        "if self._direct is not None and self._made is None and not (self._followers or is_observed):",
+        "if self._direct is not None and self._made is None and not is_observed:",
+        SUBSCRIPTION,
+    ),
+    Fault(
+        "a single solution that goes is told as one that comes",
+        "rdflive/engine/leaf.py",
+        "delta[(added or removed)[0]] = 1 if added else -1",
+        "delta[(added or removed)[0]] = 1",
         SUBSCRIPTION,
     ),
     Fault(
