@@ -161,7 +161,7 @@ def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
 def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs() -> None:
     """A delivery that has run and did not leave the queue goes, and the next one waits for its thread."""
     queue, told = Deliveries(), list[str]()
-    queue.append(Delivering(list))
+    queue.append(Delivering(lambda: [lambda: told.append("what has run")]))
     queue[0].has_run = True
     has_committed, may_deliver = threading.Event(), threading.Event()
 

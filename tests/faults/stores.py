@@ -64,10 +64,10 @@ FAULTS: tuple[Fault, ...] = (
         TURNS,
     ),
     Fault(
-        "a thread takes the delivery of an earlier commit of another",
+        "a delivery that has run and is still there is made again",
         "rdflive/store/deliveries.py",
-        "if self and self[0].owner in (me, _ANYBODY):",
-        "if self:",
+        "if self and self[0] is first and not first.has_run:",
+        "if self and self[0] is first:",
         TURNS,
     ),
     Fault(
@@ -80,8 +80,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a callback alone is taken for all that is there beside iterators",
         "rdflive/delivery/subscription.py",
-        "if self._direct is not None and self._made is None and not (self._followers or is_observed):",
-        "if self._direct is not None and self._made is None and not is_observed:",
+        "if not (direct is None or is_observed or self._followers or self._made is not None):",
+        "if not (direct is None or is_observed or self._made is not None):",
         SUBSCRIPTION,
     ),
     Fault(

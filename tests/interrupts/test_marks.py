@@ -164,9 +164,9 @@ def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:
     steps = [lambda: done.append("first"), second, lambda: done.append("third")]
     delivery = Delivering(lambda: steps)
     with pytest.raises(KeyboardInterrupt):
-        delivery()
+        delivery.go_on()
     assert not delivery.has_run
-    delivery()
+    delivery.go_on()
     assert delivery.has_run
     assert done == ["first", "second", "third"]
 

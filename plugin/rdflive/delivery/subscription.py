@@ -280,11 +280,11 @@ class Subscription(BaseSubscription):
         """
         if self._closed:
             return []
+        direct, is_observed = self._direct, manager.listens("rdflive_delta")
         if delta is not self._taken:
             self._delivered += 1
-        is_observed = manager.listens("rdflive_delta")
-        if self._direct is not None and self._made is None and not (self._followers or is_observed):
-            self._call(self._direct, delta)
+        if not (direct is None or is_observed or self._followers or self._made is not None):
+            self._call(direct, delta)
             return []
         steps: list[Callable[[], object]] = []
         # In the order that is promised: plugins before the subscriber, the graph before the callback.
@@ -300,8 +300,8 @@ class Subscription(BaseSubscription):
             steps.append(partial(self._outbox_put, self._outbox, delta))
         elif self._elsewhere is not None:
             steps.append(partial(self._elsewhere.mailbox.put, delta))
-        elif self._direct is not None:
-            steps.append(partial(self._call, self._direct, delta))
+        elif direct is not None:
+            steps.append(partial(self._call, direct, delta))
         if self._elsewhere is not None:
             steps.append(self._elsewhere.begin)
         return steps

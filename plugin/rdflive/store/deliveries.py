@@ -28,7 +28,7 @@ _PATIENCE: Final = 1.0
 
 
 class Delivering:
-    """Runs steps. Called again after an interruption, it goes on with the step that was interrupted.
+    """Runs steps. Run again after an interruption, it goes on with the step that was interrupted.
 
     So each step must do nothing if it was done before; so must `steps`, which lists them, and may do what is
     the only step itself. A step that raises by itself, or is interrupted twice,
@@ -50,7 +50,7 @@ class Delivering:
         self._given = given
         """What `steps` is called with."""
 
-    def __call__(self) -> None:
+    def go_on(self) -> None:
         """Do the steps that are left."""
         try:
             left = self._left
@@ -130,7 +130,7 @@ class Deliveries(deque[Delivering]):
             _thread.depth = depth + 1
             while delivery := self._next(me, may_wait and not depth):
                 try:
-                    delivery()
+                    delivery.go_on()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
                     failure = error
                 finally:
@@ -173,10 +173,10 @@ class Deliveries(deque[Delivering]):
             is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
             if is_ours and self._turn.setdefault(_TURN, me) == me:
                 # looked at again, for another thread may have had the turn since
+                if self and self[0] is first and not first.has_run:
+                    return first
                 while self and self[0].has_run:
                     self.popleft()
-                if self and self[0].owner in (me, _ANYBODY):
-                    return self[0]
                 self._turn.clear()
                 self._wake()
             elif note is None:
