@@ -108,7 +108,7 @@ def test_a_commit_during_a_callback_is_told_after_it() -> None:
 
 def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> None:
     """As inside the batch of another store; the one who has the turn does it behind its own."""
-    queue, told = Deliveries(), list[str]()
+    queue, told = Deliveries(lambda: False), list[str]()
     is_inside, may_go_on = threading.Event(), threading.Event()
 
     def first() -> None:
@@ -118,12 +118,12 @@ def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> Non
 
     def deliver_first() -> None:
         queue.put(Delivering(lambda: [first]))
-        queue.run(True)
+        queue.run()
 
     def deliver_second() -> None:
         assert is_inside.wait(20)
         queue.put(Delivering(lambda: [lambda: told.append("second")]))
-        queue.run(False)
+        queue.run()
         told.append("second is left")
         may_go_on.set()
 
@@ -145,14 +145,14 @@ def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
 
     def deliver_first() -> None:
         queue.put(Delivering(lambda: [first]))
-        queue.run(True)
+        queue.run()
 
     def deliver_second() -> None:
         assert is_inside.wait(20)
         queue.give_away()
         queue.put(Delivering(lambda: [lambda: told.append("second")]))
         threading.Timer(0.05, may_go_on.set).start()
-        queue.run(True)
+        queue.run()
 
     joined([threading.Thread(target=act, daemon=True) for act in (deliver_first, deliver_second)])
     assert told == ["first", "first ends", "second"]
@@ -160,7 +160,7 @@ def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
 
 def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs() -> None:
     """A delivery that has run and did not leave the queue goes, and the next one waits for its thread."""
-    queue, told = Deliveries(), list[str]()
+    queue, told = Deliveries(lambda: False), list[str]()
     queue.append(Delivering(lambda: [lambda: told.append("what has run")]))
     queue[0].has_run = True
     has_committed, may_deliver = threading.Event(), threading.Event()
@@ -169,13 +169,13 @@ def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs()
         queue.put(Delivering(lambda: [lambda: told.append("theirs")]))
         has_committed.set()
         assert may_deliver.wait(20)
-        queue.run(True)
+        queue.run()
 
     other = threading.Thread(target=deliver, daemon=True)
     other.start()
     assert has_committed.wait(20)
     queue.put(Delivering(lambda: [lambda: told.append("ours")]))
-    queue.run(False)
+    queue.run()
     assert told == []
     may_deliver.set()
     other.join(20)
@@ -191,7 +191,7 @@ def test_a_delivery_of_a_thread_that_is_gone_is_made_by_the_next(monkeypatch: py
     def deliver() -> None:
         assert has_gone.wait(20)
         queue.put(Delivering(lambda: [lambda: told.append("next")]))
-        queue.run(True)
+        queue.run()
         ended.set()
 
     threading.Thread(target=deliver, daemon=True).start()  # before the other ends: numbers are used again

@@ -59,8 +59,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "two threads deliver at once",
         "rdflive/store/deliveries.py",
-        "if is_ours and self._turn.setdefault(_TURN, me) == me:",
-        "if is_ours and self._turn.setdefault(_TURN, me):",
+        "if is_ours and _turns.setdefault(self._id, me) == me:",
+        "if is_ours and _turns.setdefault(self._id, me):",
         TURNS,
     ),
     Fault(
@@ -87,8 +87,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a single solution that goes is told as one that comes",
         "rdflive/engine/leaf.py",
-        "delta[(added or removed)[0]] = 1 if added else -1",
-        "delta[(added or removed)[0]] = 1",
+        "delta = {added[0]: 1} if added else {removed[0]: -1}",
+        "delta = {added[0]: 1} if added else {removed[0]: 1}",
         SUBSCRIPTION,
     ),
     Fault(
@@ -159,8 +159,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/store/capture.py",
-        "self.deliveries.run(thread.batch is None)",
-        "self.deliveries.run(True)",
+        "return thread.batch is None",
+        "return True",
         LOCKS,
     ),
     Fault(

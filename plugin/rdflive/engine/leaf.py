@@ -94,10 +94,10 @@ def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
 
 def _net(state: SegmentState) -> Weights:
     added, removed = state.added, state.removed
-    delta: Weights = {}
     if len(added) + len(removed) == 1:  # as most commits bring
-        delta[(added or removed)[0]] = 1 if added else -1
+        delta = {added[0]: 1} if added else {removed[0]: -1}
     else:
+        delta = {}
         add_rows(delta, added, 1)
         # One commit may add and remove the same solution; only the net change may reach the operators.
         add_rows(delta, removed, -1)

@@ -20,7 +20,6 @@ Action: TypeAlias = Callable[[], object]
 
 _ident: Final = threading.get_ident
 
-_TURN: Final = 0
 _ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
 _PATIENCE: Final = 1.0
@@ -74,12 +73,10 @@ class Delivering:
         self._tried = step
 
 
-class _Thread(threading.local):
-    depth = 0
-    """How many deliveries the thread is inside of, one within the other."""
-
-
-_thread: Final = _Thread()
+_turns: Final[dict[int, int]] = {}
+"""Queue, by its `id`, → the thread that delivers what is in it. A turn is taken by `setdefault`, which no
+thread and no signal can come between, and ends with `pop`.
+"""
 
 
 class Deliveries(deque[Delivering]):
@@ -90,27 +87,27 @@ class Deliveries(deque[Delivering]):
     on the queue is one of Python's own, and only who has the turn takes something out.
     """
 
-    __slots__ = ("_turn", "_waiting")
+    __slots__ = ("_id", "_may_wait", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, may_wait: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
-        self._turn: dict[int, int] = {}
-        """Under `_TURN` the thread whose turn it is. It is taken by `setdefault`, which no thread and no
-        signal can come between."""
+        self._id = id(self)
+        self._may_wait = may_wait
+        """Tells whether the thread that asks may wait for others."""
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
 
     @property
     def is_mine(self) -> bool:
         """True inside of a delivery that this thread runs: those of later commits wait for it."""
-        return self._turn.get(_TURN) == _ident()
+        return _turns.get(self._id) == _ident()
 
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
         delivery.owner = _ident()
         self.append(delivery)
 
-    def run(self, may_wait: bool) -> None:
+    def run(self) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
 
         A thread waits while an earlier commit's delivery belongs to another one. Should that thread be gone,
@@ -121,14 +118,12 @@ class Deliveries(deque[Delivering]):
         What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
         else from its deltas, and the last one is raised in the end.
         """
-        me, turn = _ident(), self._turn
-        if turn and turn.get(_TURN) == me:
+        me, own = _ident(), self._id
+        if _turns.get(own) == me:
             return
-        depth = _thread.depth
         failure: BaseException | None = None
         try:
-            _thread.depth = depth + 1
-            while delivery := self._next(me, may_wait and not depth):
+            while delivery := self._next(me):
                 try:
                     delivery.go_on()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
@@ -136,16 +131,15 @@ class Deliveries(deque[Delivering]):
                 finally:
                     if delivery.has_run:
                         self.popleft()
-                    turn.clear()
+                    _turns.pop(own, None)
                     if self._waiting:
                         self._wake()
                 if not self or (failure is not None and isinstance(failure, KeyboardInterrupt)):
                     break
         finally:
-            if turn and turn.get(_TURN) == me:
-                turn.clear()
+            if _turns.get(own) == me:
+                _turns.pop(own)
                 self._wake()  # with nobody else to let go, who waits would wait out its patience
-            _thread.depth = depth
         if failure is not None:
             self.give_away(me)
             raise failure
@@ -159,25 +153,26 @@ class Deliveries(deque[Delivering]):
     def free_others(self) -> bool:
         """Let go of what other threads held, in a fork; true where one was inside a delivery."""
         self._waiting = []
-        was_inside = bool(self._turn) and not self.is_mine
+        was_inside = self._id in _turns and not self.is_mine
         if was_inside:
-            self._turn.clear()
+            del _turns[self._id]
         self.give_away()
         return was_inside
 
-    def _next(self, me: int, may_wait: bool) -> Delivering | None:
+    def _next(self, me: int) -> Delivering | None:
         """Take the turn for the next delivery that is this thread's or anybody's, and give that."""
         note: threading.Lock | None = None
+        may_wait = False
         while queue := tuple(self):
-            first, is_taken = queue[0], bool(self._turn)
+            first = queue[0]
             is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
-            if is_ours and self._turn.setdefault(_TURN, me) == me:
+            if is_ours and _turns.setdefault(self._id, me) == me:
                 # looked at again, for another thread may have had the turn since
                 if self and self[0] is first and not first.has_run:
                     return first
                 while self and self[0].has_run:
                     self.popleft()
-                self._turn.clear()
+                _turns.pop(self._id)
                 self._wake()
             elif note is None:
                 if not any(delivery.owner in (me, _ANYBODY) for delivery in queue):
@@ -186,6 +181,8 @@ class Deliveries(deque[Delivering]):
                 # it looks once more before it does either.
                 note = threading.Lock()
                 note.acquire()
+                # inside a delivery of another store it does not: that one may come to wait for this
+                may_wait = self._may_wait() and me not in _turns.values()
                 if may_wait:
                     self._waiting.append(note)
                 else:
@@ -194,6 +191,7 @@ class Deliveries(deque[Delivering]):
                 return None
             else:
                 # A thread that is delivering may take its time. One that has not begun may have ended.
+                is_taken = self._id in _turns
                 if not note.acquire(timeout=_PATIENCE) and not is_taken:
                     self.give_away(first.owner)
                 note = None
