@@ -132,6 +132,30 @@ def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> Non
     assert not queue
 
 
+def test_a_thread_with_a_batch_open_waits_for_no_callback_of_another_store() -> None:
+    """The callback may come to wait for the batch; so it is followed by what the thread has committed."""
+    graph, other, told = rdflib.Graph(), rdflib.Graph(), list[str]()
+    is_inside, may_go_on = threading.Event(), threading.Event()
+
+    def take(delta: rdflive.Delta) -> None:
+        told.append(delta.added[0].s)
+        is_inside.set()
+        told.extend(["late"] * (not may_go_on.wait(5)))
+
+    def write_in_a_batch() -> None:
+        assert is_inside.wait(20)
+        with rdflive.batch(other):
+            graph.add(triple("second"))
+            may_go_on.set()
+
+    rdflive.subscribe(graph, QUERY, take, initial=False)
+    joined([
+        threading.Thread(target=graph.add, args=(triple("first"),), daemon=True),
+        threading.Thread(target=write_in_a_batch, daemon=True),
+    ])  # fmt: skip
+    assert told == ["urn:first", "urn:second"]
+
+
 def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
     """As where a third thread mends the store meanwhile: only who has the turn takes what comes first."""
     queue, told = Deliveries(), list[str]()

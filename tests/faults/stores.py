@@ -161,7 +161,7 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/store/capture.py",
         "return thread.batch is None",
         "return True",
-        LOCKS,
+        TURNS,
     ),
     Fault(
         "a fork keeps locks that other threads held",
