@@ -138,7 +138,7 @@ def test_a_thread_with_a_batch_open_waits_for_no_callback_of_another_store() -> 
     is_inside, may_go_on = threading.Event(), threading.Event()
 
     def take(delta: rdflive.Delta) -> None:
-        told.append(delta.added[0].s)
+        told.append(str(delta.added[0].s))
         is_inside.set()
         told.extend(["late"] * (not may_go_on.wait(5)))
 
