@@ -155,6 +155,7 @@ class StoreState:
         try:
             self.stop(query)
         finally:
+            query.views = []  # an interruption before had them counted anew, without this query
             self.queries.pop(query, None)
             if self._families.get(query.family) is query:
                 del self._families[query.family]
