@@ -14,6 +14,7 @@ def operator(name: str) -> tuple[str, ...]:
 
 
 FAMILIES = ("test_families.py",)
+LONE = ("test_lone_patterns.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -50,6 +51,28 @@ FAULTS: tuple[Fault, ...] = (
         "found = [term for term, count in possible.items() if count == everywhere[term]]",
         "found = list(possible)",
         FAMILIES,
+    ),
+    Fault(
+        "who asks for any predicate misses what a lone pattern is told",
+        "rdflive/engine/view.py",
+        "if told and router.open is EMPTY:",
+        "if told:",
+        LONE,
+    ),
+    Fault(
+        "a lone pattern hides what else a commit brings",
+        "rdflive/engine/commits.py",
+        "self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.is_needed",
+        "self._unflushed or self._owed or self._owed_uses or self._recovery.is_needed",
+        LONE,
+    ),
+    Fault(
+        "terms of a lone pattern are told in the order of the triple",
+        "rdflive/engine/query.py",
+        "return itemgetter(*places)",
+        "return itemgetter(*sorted(places))",
+        LONE,
+        after="if len(places) > 1:",
     ),
     Fault(
         "a filter that a budget can cut short belongs to a pattern that others share",

@@ -51,6 +51,7 @@ class StoreState:
         self.commits = Commits(self, self.recovery)
         # what views and the capture call
         self.commit, self.await_flush = self.commits.run, self.commits.await_flush
+        self.news, self.touched = self.commits.news, self.commits.touched
         self.renew, self.give_up = self.recovery.renew, self.recovery.give_up
 
     @property
@@ -208,6 +209,8 @@ class StoreState:
             for segment in leaf.plan.segments:
                 state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
                 leaf.states.append(state)
+                if query.lone is not None:
+                    view.lone[state] = query, query.lone
                 self.owners[state] = query, view
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told
