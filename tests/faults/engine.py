@@ -55,15 +55,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "who asks for any predicate misses what a lone pattern is told",
         "rdflive/engine/view.py",
-        "if told and router.open is EMPTY:",
-        "if told:",
+        "if router.open is not EMPTY:",
+        "if router.open is not EMPTY and not self.lone:",
         LONE,
     ),
     Fault(
         "a lone pattern hides what else a commit brings",
         "rdflive/engine/commits.py",
-        "self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.is_needed",
-        "self._unflushed or self._owed or self._owed_uses or self._recovery.is_needed",
+        "self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
+        "self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
         LONE,
     ),
     Fault(
@@ -112,8 +112,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a view looks for subject and object in the wrong order",
         "rdflive/engine/router.py",
-        "if by_both is not None and (known(s, -1), known(o, -1)) in by_both:",
-        "if by_both is not None and (known(o, -1), known(s, -1)) in by_both:",
+        "if by_both is not None and (known(change[0], -1), known(change[2], -1)) in by_both:",
+        "if by_both is not None and (known(change[2], -1), known(change[0], -1)) in by_both:",
         ("engine/test_router.py",),
     ),
     Fault(

@@ -22,7 +22,8 @@ class DeltaMaker:
         self._header = header
         self._tracer = tracer
         self._windowed = windowed
-        self._is_plain = tracer is None and windowed is None
+        self.is_plain = tracer is None and windowed is None
+        """Whether a delta is what the engine gives, and no more."""
 
     @property
     def is_traced(self) -> bool:
@@ -39,8 +40,6 @@ class DeltaMaker:
         expired: TermWeights,
     ) -> Delta | None:
         """Make the delta that is reported; None if nothing is."""
-        if self._is_plain:
-            return Delta(self._header, weights, sequence=sequence, initial=initial)
         if self._windowed is not None:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None:

@@ -268,7 +268,10 @@ class Subscription(BaseSubscription):
             return  # it was not made completely, or its end is queued
         if initial:
             self._begin(state)
-        delta = self._maker.make(state, self._use, weights, sequence, initial, expired)
+        if self._maker.is_plain:
+            delta: Delta | None = Delta(self._header, weights, sequence=sequence, initial=initial)
+        else:
+            delta = self._maker.make(state, self._use, weights, sequence, initial, expired)
         if delta is not None:
             self._capture.deliveries.put(Delivering(self._steps, self._owe, delta))
 

@@ -55,7 +55,7 @@ class Commits:
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
         if len(self.news) == 1 and not (
-            self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.is_needed
+            self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken
         ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
             query, solution, sign = self.news.pop()
             for use in query.uses_of(()):
@@ -66,7 +66,7 @@ class Commits:
         # deltas are terms.
         self.is_telling, self._untimed = True, None
         try:
-            if self._unflushed or self._recovery.is_needed or self._owed:
+            if self._unflushed or self._recovery.broken or self._owed:
                 self._flush(sequence)
             deltas = self._deltas()
         finally:
@@ -220,7 +220,7 @@ class Commits:
         waiting, self._unflushed = self._unflushed, {}
         self.touched.update(waiting)
         interrupt = self._recovery.each(waiting, lambda view: view.flush())
-        moved = [view for view in waiting if view.expires and not self._recovery.is_broken(view)]
+        moved = [view for view in waiting if view.expires and view not in self._recovery.broken]
         if any(query.every for query in self._state.queries):
             self._reported.update(view for view in waiting if view.reports)
         # What the writes changed is taken before time moves on, so that the two can be told apart.
@@ -231,7 +231,7 @@ class Commits:
         for query in tuple(self._owed):
             if query.meter is not None and query.meter.error is not None:
                 self._recovery.end(query, query.meter.error)
-        if self._recovery.is_needed or missed:
+        if self._recovery.broken or missed:
             self._recovery.mend(sequence, missed)
         # Ctrl-C is raised only now, when every view is whole again.
         if interrupt is not None:

@@ -98,21 +98,39 @@ class View:
         Returns True if it matched, so that `commit` must follow.
         """
         self.seen += 1
-        if self.lone:
-            # Who wants every triple with a predicate, and keeps nothing, is told without a number for a term.
-            router, p = self._router, self._known(change[1], -1)
-            shelves, told = self._tells.get(p, _NOBODY)
-            if shelves is not router.nodes.get(p):
-                told = self._find_lone(p)
-            if told and router.open is EMPTY:
-                try:
-                    for pattern, hits, query, solution in told:
-                        pattern.hits += hits
-                        self.state.news.append((query, solution(change), sign))
-                except Exception:  # noqa: BLE001 - logged; the write has happened
-                    self._give_up()
-                return True
-        return self._router.may_match(self._known, change) and self._take(sign, change)
+        router, known = self._router, self._known
+        if router.open is not EMPTY:
+            return router.may_match(known, change) and self._take(sign, change)
+        # `Router.may_match` written out for the common case: every write passes here
+        p = known(change[1], -1)
+        shelves = router.nodes.get(p)
+        if shelves is None:
+            return False
+        free, by_object, by_subject, by_both = shelves
+        if free:
+            if self.lone:
+                looked, told = self._tells.get(p, _NOBODY)
+                if looked is not shelves:
+                    told = self._find_lone(p, shelves)
+                if told:
+                    return self._tell(told, sign, change)
+        elif not (
+            (by_object is not None and known(change[2], -1) in by_object)
+            or (by_subject is not None and known(change[0], -1) in by_subject)
+            or (by_both is not None and (known(change[0], -1), known(change[2], -1)) in by_both)
+        ):
+            return False
+        return self._take(sign, change)
+
+    def _tell(self, told: tuple[Any, ...], sign: int, change: tuple[Term, ...]) -> bool:
+        """Tell who wants every triple with a predicate, and keeps nothing, without a number for a term."""
+        try:
+            for pattern, hits, query, solution in told:
+                pattern.hits += hits
+                self.state.news.append((query, solution(change), sign))
+        except Exception:  # noqa: BLE001 - logged; the write has happened
+            self._give_up()
+        return True
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
         """Take a change, and never raise: the write has happened, so a view that fails is started again
@@ -131,10 +149,9 @@ class View:
         log.exception("a view failed on an update; it and its queries are started anew")
         self.state.give_up(self)
 
-    def _find_lone(self, predicate: int) -> tuple[Any, ...]:
+    def _find_lone(self, predicate: int, shelves: tuple[Any, ...]) -> tuple[Any, ...]:
         """List who is told of each triple with a predicate; nobody where others ask for some of these."""
-        shelves = self._router.nodes.get(predicate)
-        free, *keyed = shelves or EMPTY
+        free, *keyed = shelves
         told: tuple[Any, ...] = ()
         walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
         if not any(keyed) and all(p.guard is None and not p.keeps and s in self.lone for p, s in walks):
