@@ -96,7 +96,8 @@ class LiveStore:
     def add(self, /, quad: Quad) -> None:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
-        if not capture.listeners or UNION in capture.listeners or batch not in (None, capture):
+        elsewhere = batch is not None and batch is not capture
+        if elsewhere or not capture.listeners or UNION in capture.listeners:
             self._write_one(1, self.native.add, quad)
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad

@@ -121,14 +121,14 @@ def live_memory(plain: Any) -> type[Any]:
                     graphs = self._Memory__contextTriples
                     identifier = getattr(context, "identifier", context)
                     name = adapter.names.get(identifier) or adapter.name(identifier)
-                    own = graphs.get(name)
-                    held = 0 if own is None else len(own)
+                    own = graphs.get(name, ())
+                    held = len(own)
                     union = len(graphs[None]) if wants_union else 0
                     # no `finally`: what interrupts this must leave the flag, see `Capture`
                     capture.state = state | WRITING
                     plain.add(self, triple, context)
-                    # a graph has its set from its first triple on
-                    if own is None or len(own) != held:
+                    # a graph has its set from its first triple on, which is new to it
+                    if not held or len(own) != held:
                         s, p, o = triple
                         if identifier is not None:  # else written past every graph: the union alone has it
                             capture.record(1, s, p, o, identifier)

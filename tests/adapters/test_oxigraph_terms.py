@@ -126,6 +126,33 @@ def test_terms_for_rdflib_keep_their_spelling(monkeypatch: pytest.MonkeyPatch, n
         assert to_native(term) == native
 
 
+def test_what_users_read_is_what_oxrdflib_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the value, and to whether it fits the type, also where rdflib is told something else meanwhile."""
+    converter = pytest.importorskip("oxrdflib._converter", reason="needs the extra rdflive[oxigraph]")
+    from rdflive_stores.oxigraph_reading import read
+
+    def shown(term: Any) -> Any:
+        if not isinstance(term, rdflib.Literal):
+            return type(term), term
+        kinds = (type(term), type(term.value), type(term.datatype))
+        return kinds, str(term), term.language, term.datatype, repr(term.value), term.ill_typed, hash(term)
+
+    choice = drawn_from("read")
+    names = (*TYPES, "token", "normalizedString", "hexBinary", "dayTimeDuration", "byte")
+    natives = [
+        *(random_literal(choice) for _ in range(rounds(500))),
+        *(typed(text, name) for text in TEXTS for name in names),
+        *(Literal(text, language=tag) for text in TEXTS for tag in ("en", "zh-Hant-CH")),
+        *(Literal(text, datatype=node("own")) for text in TEXTS),
+        *(node("a"), NamedNode("http://e/é#x"), BlankNode("b"), Triple(node("a"), node("p"), typed("01"))),
+        *map(Literal, TEXTS),
+    ]
+    for normalize in (True, False, True):
+        monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", normalize)
+        for native in natives:
+            assert shown(read(native)) == shown(converter.from_ox(native)), native
+
+
 def test_terms_for_rdflib_are_of_the_same_kind_and_type() -> None:
     """Language and datatype are kept; a plain string is one without datatype."""
     assert to_rdflib(node("a")) == A

@@ -14,6 +14,7 @@ def operator(name: str) -> tuple[str, ...]:
 
 
 FAMILIES = ("test_families.py",)
+LONE = ("test_lone_patterns.py",)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -50,6 +51,28 @@ FAULTS: tuple[Fault, ...] = (
         "found = [term for term, count in possible.items() if count == everywhere[term]]",
         "found = list(possible)",
         FAMILIES,
+    ),
+    Fault(
+        "who asks for any predicate misses what a lone pattern is told",
+        "rdflive/engine/view.py",
+        "if router.open is not EMPTY:",
+        "if router.open is not EMPTY and not self.lone:",
+        LONE,
+    ),
+    Fault(
+        "a lone pattern hides what else a commit brings",
+        "rdflive/engine/commits.py",
+        "self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
+        "self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
+        LONE,
+    ),
+    Fault(
+        "terms of a lone pattern are told in the order of the triple",
+        "rdflive/engine/query.py",
+        "return itemgetter(*places)",
+        "return itemgetter(*sorted(places))",
+        LONE,
+        after="if len(places) > 1:",
     ),
     Fault(
         "a filter that a budget can cut short belongs to a pattern that others share",
@@ -89,8 +112,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a view looks for subject and object in the wrong order",
         "rdflive/engine/router.py",
-        "if by_both is not None and (known(s, -1), known(o, -1)) in by_both:",
-        "if by_both is not None and (known(o, -1), known(s, -1)) in by_both:",
+        "if by_both is not None and (known(change[0], -1), known(change[2], -1)) in by_both:",
+        "if by_both is not None and (known(change[2], -1), known(change[0], -1)) in by_both:",
         ("engine/test_router.py",),
     ),
     Fault(

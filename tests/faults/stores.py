@@ -6,6 +6,7 @@ from faults.planting import Fault
 
 INTERRUPTS = ("interrupts/test_lines.py",)
 MARKS = ("interrupts/test_marks.py",)
+TURNS = ("test_turns.py",)
 LOCKS = ("interrupts/test_locks.py",)
 REENTRANCE = ("interrupts/test_reentrance.py",)
 CAPTURE = ("adapters/test_capture.py",)
@@ -53,6 +54,41 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/store/deliveries.py",
         "failure = error",
         "failure = None",
+        SUBSCRIPTION,
+    ),
+    Fault(
+        "two threads deliver at once",
+        "rdflive/store/deliveries.py",
+        "if is_ours and _turns.setdefault(self._id, me) == me:",
+        "if is_ours and _turns.setdefault(self._id, me):",
+        TURNS,
+    ),
+    Fault(
+        "a delivery that has run and is still there is made again",
+        "rdflive/store/deliveries.py",
+        "if self and self[0] is first and not first.has_run:",
+        "if self and self[0] is first:",
+        TURNS,
+    ),
+    Fault(
+        "the delivery of a thread that is gone is waited for without end",
+        "rdflive/store/deliveries.py",
+        "if not note.acquire(timeout=_PATIENCE) and not is_taken:",
+        "if not note.acquire(timeout=_PATIENCE) and is_taken:",
+        TURNS,
+    ),
+    Fault(
+        "a callback alone is taken for all that is there beside iterators",
+        "rdflive/delivery/subscription.py",
+        "if not (direct is None or is_observed or self._followers or self._made is not None):",
+        "if not (direct is None or is_observed or self._made is not None):",
+        SUBSCRIPTION,
+    ),
+    Fault(
+        "a single solution that goes is told as one that comes",
+        "rdflive/engine/leaf.py",
+        "delta = {added[0]: 1} if added else {removed[0]: -1}",
+        "delta = {added[0]: 1} if added else {removed[0]: 1}",
         SUBSCRIPTION,
     ),
     Fault(
@@ -123,9 +159,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a thread inside a batch waits for its turn at another store",
         "rdflive/store/capture.py",
-        "self.deliveries.run(may_wait=thread.batch is None)",
-        "self.deliveries.run(may_wait=True)",
-        LOCKS,
+        "return thread.batch is None",
+        "return True",
+        TURNS,
     ),
     Fault(
         "a fork keeps locks that other threads held",
@@ -144,8 +180,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a term that is held again is swept",
         "rdflive/engine/dictionary.py",
-        "if not self._references[i] and self.ids.get(term) == i:",
-        "if self.ids.get(term) == i:",
+        "if not references[i] and ids.get(term := terms[i]) == i:",
+        "if ids.get(term := terms[i]) == i:",
         SUBSCRIPTION,
     ),
     Fault(
@@ -325,6 +361,13 @@ FAULTS: tuple[Fault, ...] = (
         "capture.record(1, s, p, canonical(o), graph)",
         "capture.record(1, s, p, o, graph)",
         OXIGRAPH,
+    ),
+    Fault(
+        "a literal is shown as rdflib was told to write it before",
+        "rdflive_stores/oxigraph_reading.py",
+        "return _literal(term, rdflib.NORMALIZE_LITERALS)",
+        "return _literal(term, True)",
+        ("adapters/test_oxigraph_terms.py",),
     ),
     Fault(
         "an insert of what is there is recorded",

@@ -64,7 +64,7 @@ def test_a_write_that_was_interrupted_is_mended_by_whoever_comes_next(
     """A write without a change, a look at the answer, an iterator, or the end of another subscription."""
     graph, deltas = rdflib.Graph(), list[rdflive.Delta]()
     followed, other = rdflive.subscribe(graph, QUERY, deltas.append), rdflive.subscribe(graph, "ASK {}")
-    monkeypatch.setattr(View, "take", once(KeyboardInterrupt, View.take))
+    monkeypatch.setattr(View, "apply", once(KeyboardInterrupt, View.apply))
     with pytest.raises(KeyboardInterrupt):
         graph.add(triple("a"))
     assert len(deltas) == 1
@@ -164,9 +164,9 @@ def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:
     steps = [lambda: done.append("first"), second, lambda: done.append("third")]
     delivery = Delivering(lambda: steps)
     with pytest.raises(KeyboardInterrupt):
-        delivery()
+        delivery.go_on()
     assert not delivery.has_run
-    delivery()
+    delivery.go_on()
     assert delivery.has_run
     assert done == ["first", "second", "third"]
 

@@ -52,7 +52,9 @@ class Calling:
         """
         start = perf_counter()
         try:
-            _refuse_coroutine(callback(delta), callback)
+            returned = callback(delta)
+            if returned is not None:
+                _refuse_coroutine(returned, callback)
         except (MemoryError, RecursionError) as error:
             self._subscription.doubt()
             self.failed(error)

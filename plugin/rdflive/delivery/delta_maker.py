@@ -22,6 +22,8 @@ class DeltaMaker:
         self._header = header
         self._tracer = tracer
         self._windowed = windowed
+        self.is_plain = tracer is None and windowed is None
+        """Whether a delta is what the engine gives, and no more."""
 
     @property
     def is_traced(self) -> bool:
@@ -34,7 +36,6 @@ class DeltaMaker:
         use: Use,
         weights: TermWeights,
         sequence: int,
-        *,
         initial: bool,
         expired: TermWeights,
     ) -> Delta | None:
@@ -71,6 +72,6 @@ class DeltaMaker:
         """Make the initial delta for an iterator that starts now; None if nothing is reported."""
         weights = state.answer(use)
         if self._tracer is None:
-            return self.make(state, use, weights, sequence, initial=True, expired={})
+            return self.make(state, use, weights, sequence, True, {})
         # what was traced is given again: `trace` would count the solutions a second time
         return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())

@@ -48,8 +48,8 @@ class Subscription(BaseSubscription):
     """
 
     __slots__ = (
-        "_adapter", "_capture", "_closed", "_exceeded", "_graph", "_header", "_hits", "_maker", "_outbox",
-        "_question", "_seen", "_state", "_taken", "_terms", "_use",
+        "_adapter", "_capture", "_closed", "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
+        "_outbox", "_question", "_seen", "_state", "_taken", "_terms", "_use",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +105,8 @@ class Subscription(BaseSubscription):
             self._followers = ((self._queue, -1),)
         self._taken: Delta | None = None
         """The last delta that the callback was called with; a repeated step must not call it again."""
+        self._direct = callback if elsewhere is None and journal is None else None
+        """The callback that the thread that wrote calls with each delta itself; None if there is none."""
         self._closed = False
         self._state: StoreState | None = None
         self._use: Use
@@ -132,7 +134,7 @@ class Subscription(BaseSubscription):
                 elif one._maker.is_traced:
                     # Nobody is told, but the tracer must know where the solutions come from before they go.
                     weights = state.answer(use)
-                    one._make(state, weights, capture.sequence, initial=True, expired={})
+                    one._maker.make(state, use, weights, capture.sequence, True, {})
         except BaseException:
             for one in subscriptions:
                 one.close()
@@ -266,25 +268,30 @@ class Subscription(BaseSubscription):
             return  # it was not made completely, or its end is queued
         if initial:
             self._begin(state)
-        delta = self._make(state, weights, sequence, initial=initial, expired=expired)
+        if self._maker.is_plain:
+            delta: Delta | None = Delta(self._header, weights, sequence=sequence, initial=initial)
+        else:
+            delta = self._maker.make(state, self._use, weights, sequence, initial, expired)
         if delta is not None:
-            self._capture.enqueue(Delivering(partial(self._steps, delta), self._owe))
-
-    def _make(
-        self, state: StoreState, weights: TermWeights, sequence: int, *, initial: bool, expired: TermWeights
-    ) -> Delta | None:
-        """Make a delta. Called under the store's lock."""
-        return self._maker.make(state, self._use, weights, sequence, initial=initial, expired=expired)
+            self._capture.deliveries.put(Delivering(self._steps, self._owe, delta))
 
     def _steps(self, delta: Delta) -> list[Callable[[], object]]:
         """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
         the lock.
+
+        Where a callback is all there is, as most often, it is called here.
         """
         if self._closed:
             return []
-        steps: list[Callable[[], object]] = [self._count]
+        direct, is_observed = self._direct, manager.listens("rdflive_delta")
+        if delta is not self._taken:
+            self._delivered += 1
+        if not (direct is None or is_observed or self._followers or self._made is not None):
+            self._call(direct, delta)
+            return []
+        steps: list[Callable[[], object]] = []
         # In the order that is promised: plugins before the subscriber, the graph before the callback.
-        if manager.listens("rdflive_delta"):
+        if is_observed:
             steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
         if self._made is not None:
             steps.append(partial(self._made.take, delta))
@@ -296,8 +303,8 @@ class Subscription(BaseSubscription):
             steps.append(partial(self._outbox_put, self._outbox, delta))
         elif self._elsewhere is not None:
             steps.append(partial(self._elsewhere.mailbox.put, delta))
-        elif self._callback is not None:
-            steps.append(partial(self._call, self._callback, delta))
+        elif direct is not None:
+            steps.append(partial(self._call, direct, delta))
         if self._elsewhere is not None:
             steps.append(self._elsewhere.begin)
         return steps
@@ -336,9 +343,6 @@ class Subscription(BaseSubscription):
         if not self.closed:
             self._calling.failed(error, "subscription %r has ended")
             self.close()
-
-    def _count(self) -> None:
-        self._delivered += 1
 
     def _outbox_put(self, outbox: Outbox, delta: Delta) -> None:
         if self.closed:

@@ -12,8 +12,9 @@ from weakref import proxy
 from rdflive.engine.multiset import Row
 from rdflive.engine.query import Found, QueryState, TermWeights, Use, add_up, common_losses
 from rdflive.engine.recovery import Recovery
-from rdflive.engine.view import View
+from rdflive.engine.view import News, View
 from rdflive.errors import BudgetError, is_interruption
+from rdflive.model import Terms
 
 __all__ = ["Commits"]
 
@@ -30,6 +31,8 @@ class Commits:
         self._state: Any = proxy(state)
         self._views, self._owners, self._dictionary = state.views, state.owners, state.dictionary
         self._recovery = recovery
+        self.news: News = []
+        self.touched: dict[View, None] = {}
         self._unflushed: dict[View, None] = {}
         self._untimed: dict[QueryState, Found] | None = None
         """The deltas of this commit that the writes caused, where time changes something too; otherwise None.
@@ -51,12 +54,19 @@ class Commits:
 
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
+        if len(self.news) == 1 and not (
+            self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken
+        ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
+            query, solution, sign = self.news.pop()
+            for use in query.uses_of(()):
+                self._tell_use(use, sequence, {solution: sign}, {})
+            return
         start = perf_counter()
         # The solutions of a delete are read by their ids, so nothing may sweep the dictionary until all
         # deltas are terms.
         self.is_telling, self._untimed = True, None
         try:
-            if self._unflushed or self._recovery.is_needed or self._owed:
+            if self._unflushed or self._recovery.broken or self._owed:
                 self._flush(sequence)
             deltas = self._deltas()
         finally:
@@ -96,11 +106,14 @@ class Commits:
 
     def mended(self, query: QueryState) -> None:
         """Drop what a query gave in this commit, because it has been started anew."""
+        self.news[:] = [entry for entry in self.news if entry[0] is not query]
         if self._untimed is not None:
             self._untimed.pop(query, None)
 
     def begin_anew(self) -> None:
         """Forget what is under way, because everything is started anew."""
+        self.news.clear()
+        self.touched.clear()
         self._unflushed.clear()
         self._reported.clear()
         self._untimed, self.is_telling = None, False
@@ -177,35 +190,48 @@ class Commits:
 
     def _deltas(self) -> dict[QueryState, Found]:
         """Take the deltas of the queries whose segments have solutions to be taken."""
-        changed: dict[QueryState, None] = {}
-        owners = self._owners
-        for view in self._views.values():
-            if view.kernel.dirty:
-                for state in view.kernel.dirty:
-                    owner = owners.get(state)
-                    if owner is not None:
-                        changed[owner[0]] = None
-                # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
-                self._owed.update(changed)
-                view.kernel.dirty.clear()
-        return {query: self._recovery.drain(query) for query in changed}
+        changed: dict[QueryState, list[tuple[Terms, int]]] = {}
+        for query, solution, sign in self.news:
+            changed.setdefault(query, []).append((solution, sign))
+        for view in self.touched:
+            for state in view.kernel.dirty:
+                owner = self._owners.get(state)
+                if owner is not None:
+                    changed.setdefault(owner[0], [])
+        # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
+        self._owed.update(dict.fromkeys(changed))
+        self.news.clear()
+        for view in self.touched:
+            view.kernel.dirty.clear()
+        self.touched.clear()
+        return {query: self._found(query, news) for query, news in changed.items()}
+
+    def _found(self, query: QueryState, news: list[tuple[Terms, int]]) -> Found:
+        """Take the deltas of a query, with the solutions that were told in terms."""
+        found, is_whole = self._recovery.drain(query)
+        if news and not is_whole:
+            net = add_up((*found.get((), {}).items(), *news))
+            found = {(): net} if net else {}
+        return found, is_whole
 
     def _flush(self, sequence: int) -> None:
         """Have views take the changes that they put off; start a view that fails, and its queries, again."""
         missed = set(self._owed)
         waiting, self._unflushed = self._unflushed, {}
+        self.touched.update(waiting)
         interrupt = self._recovery.each(waiting, lambda view: view.flush())
-        moved = [view for view in waiting if view.expires and not self._recovery.is_broken(view)]
+        moved = [view for view in waiting if view.expires and view not in self._recovery.broken]
         if any(query.every for query in self._state.queries):
             self._reported.update(view for view in waiting if view.reports)
         # What the writes changed is taken before time moves on, so that the two can be told apart.
         if moved:
             self._untimed = self._deltas()
+            self.touched.update(dict.fromkeys(moved))
             interrupt = self._recovery.each(moved, lambda view: view.expire()) or interrupt
         for query in tuple(self._owed):
             if query.meter is not None and query.meter.error is not None:
                 self._recovery.end(query, query.meter.error)
-        if self._recovery.is_needed or missed:
+        if self._recovery.broken or missed:
             self._recovery.mend(sequence, missed)
         # Ctrl-C is raised only now, when every view is whole again.
         if interrupt is not None:

@@ -95,14 +95,17 @@ class Dictionary:
         It is called when deltas have been handed on, because the solutions of a delete are read from the
         dictionary after their last reference is gone.
         """
-        for i in self._loose:
-            term = self.terms[i]
+        loose = self._loose
+        if not loose:
+            return
+        ids, terms, references = self.ids, self.terms, self._references
+        for i in loose:
             # An id may be in the list twice, and may have been held again since.
-            if not self._references[i] and self.ids.get(term) == i:
-                del self.ids[term]
-                self.terms[i] = None
+            if not references[i] and ids.get(term := terms[i]) == i:
+                del ids[term]
+                terms[i] = None
                 self._free.append(i)
-        self._loose.clear()
+        loose.clear()
 
     def metered(self, meter: Meter) -> Dictionary:
         """Give the same dictionary for the use of one subscription, whose rows are counted."""

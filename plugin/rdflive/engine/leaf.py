@@ -41,10 +41,11 @@ class Leaf:
 
     def drain(self) -> Weights:
         """Take what the segments found since the last commit and give the pattern's delta."""
-        deltas = [_net(state) for state in self.states]
-        if len(deltas) > 1:
+        if len(self.states) > 1:
+            deltas = [_net(state) for state in self.states]
             return _flat(advance(self.answers, deltas, self._combine, distinct=self._distinct).items())
-        return self.answers[0].update(deltas[0]) if self.answers else deltas[0]
+        delta = _net(self.states[0])
+        return self.answers[0].update(delta) if self.answers else delta
 
     def current(self, solutions: Callable[[SegmentState], Iterable[Row]], *, kept: bool = True) -> Weights:
         """Give the whole answer: from the answers kept, or from the solutions of the one segment.
@@ -92,12 +93,16 @@ def _flat(combined: Iterable[tuple[tuple[Row, ...], int]]) -> Weights:
 
 
 def _net(state: SegmentState) -> Weights:
-    delta: Weights = {}
-    add_rows(delta, state.added, 1)
-    # One commit may add and remove the same solution; only the net change may reach the operators.
-    add_rows(delta, state.removed, -1)
-    state.added.clear()
-    state.removed.clear()
+    added, removed = state.added, state.removed
+    if len(added) + len(removed) == 1:  # as most commits bring
+        delta = {added[0]: 1} if added else {removed[0]: -1}
+    else:
+        delta = {}
+        add_rows(delta, added, 1)
+        # One commit may add and remove the same solution; only the net change may reach the operators.
+        add_rows(delta, removed, -1)
+    added.clear()
+    removed.clear()
     return delta
 
 

@@ -79,7 +79,7 @@ class QueryState:
 
     __slots__ = (
         "_dictionary", "_leaf", "_pick", "_preset", "_relations", "_sorter", "_terms", "_uses", "every",
-        "family", "leaves", "meter", "operators", "plan", "view_of", "views",
+        "family", "leaves", "lone", "meter", "operators", "plan", "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +105,11 @@ class QueryState:
         self._pick = _picker(plan)
         self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
+        self.lone = None if self._leaf is None or self._sorter else _lone(plan, self._leaf)
+        """Makes the solution of a triple, where each triple of one pattern is a solution, and that is all.
+
+        Such a query keeps and compares nothing, so its changes need no ids.
+        """
 
     def renew(self) -> None:
         """Start with new leaves and operators; the old ones may be half-way through a change."""
@@ -360,6 +365,19 @@ def _picker(plan: Plan) -> Callable[[Row], Iterable[int]] | None:
     if places == sorted(places):
         return lambda row: row
     return itemgetter(*places)
+
+
+def _lone(plan: Plan, leaf: Leaf) -> Callable[[tuple[Term, ...]], Terms] | None:
+    """Make what `QueryState.lone` says, from the places that a triple has its shown terms in."""
+    segment, *others = leaf.plan.segments
+    pattern, *more = segment.patterns
+    tests = segment.filters[0] or segment.conditions
+    if others or more or leaf.answers or segment.asked or tests or segment.meter or None in plan.places:
+        return None
+    places = [tuple(pattern).index(segment.projection[place]) for place in plan.places if place is not None]
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda triple: tuple([triple[place] for place in places])  # `itemgetter` would give a bare term
 
 
 def _current(

@@ -27,22 +27,14 @@ class Recovery:
     def __init__(self, state: Any) -> None:
         # not a circle, so that the last close frees all at once
         self._state: Any = proxy(state)
-        self._broken: dict[View, None] = {}
+        self.broken: dict[View, None] = {}
+        """The views that have failed half-way."""
         self._stopped: dict[QueryState, None] = {}
         """Queries that were interrupted while they were started anew, perhaps half-way through a kernel."""
 
-    @property
-    def is_needed(self) -> bool:
-        """True where a view has failed half-way."""
-        return bool(self._broken)
-
-    def is_broken(self, view: View) -> bool:
-        """Tell whether a view has failed half-way."""
-        return view in self._broken
-
     def give_up(self, view: View) -> None:
         """Start a view and its queries again at the next commit, because the view failed half-way."""
-        self._broken[view] = None
+        self.broken[view] = None
 
     def forget_query(self, query: QueryState) -> None:
         """Forget a query that nobody uses any more."""
@@ -52,9 +44,9 @@ class Recovery:
         """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
         interrupt: BaseException | None = None
         for view in views:
-            known = view in self._broken
+            known = view in self.broken
             # Noted before it acts, so that an interruption at any line leaves the note.
-            self._broken[view] = None
+            self.broken[view] = None
             try:
                 act(view)
             except Exception:
@@ -63,19 +55,19 @@ class Recovery:
                 interrupt = error
             else:
                 if not known:
-                    del self._broken[view]
+                    del self.broken[view]
         return interrupt
 
     def mend(self, sequence: int, missed: set[QueryState]) -> None:
         """Start views that failed and their queries again, and queries that missed a delta."""
         state = self._state
-        broken = [view for view in self._broken if view in state.views.values()]
+        broken = [view for view in self.broken if view in state.views.values()]
         queries = [
             query
             for query in state.queries
             if query.is_used and (query in missed or any(view in broken for view in query.views))
         ]
-        self._broken.clear()
+        self.broken.clear()
         for query in queries:
             state.commits.owe_query(query)
         for view in broken:
@@ -144,7 +136,7 @@ class Recovery:
         state, queries = self._state, self._used()
         state.owners.clear()
         state.commits.begin_anew()
-        self._broken.clear()
+        self.broken.clear()
         self._stopped.clear()
         for view in state.views.values():
             view.forget()

@@ -58,16 +58,18 @@ class Router:
         `known` gives the id of a term, or its second argument. Ids are asked for one by one and only where a
         dictionary would be probed, because hashing an rdflib literal is not cheap.
         """
-        p = known(change[1], -1)
-        if self.open is EMPTY and p not in self.nodes:
+        named = self.nodes.get(known(change[1], -1))
+        looked: tuple[Shelves, ...] = (named,)
+        if self.open is not EMPTY:
+            looked = named or EMPTY, self.open
+        elif named is None:
             return False
-        s, _, o = change[:3]
-        for free, by_object, by_subject, by_both in (self.nodes.get(p, EMPTY), self.open):
-            if free or (by_object is not None and known(o, -1) in by_object):
+        for free, by_object, by_subject, by_both in looked:
+            if free or (by_object is not None and known(change[2], -1) in by_object):
                 return True
-            if by_subject is not None and known(s, -1) in by_subject:
+            if by_subject is not None and known(change[0], -1) in by_subject:
                 return True
-            if by_both is not None and (known(s, -1), known(o, -1)) in by_both:
+            if by_both is not None and (known(change[0], -1), known(change[2], -1)) in by_both:
                 return True
         return False
 

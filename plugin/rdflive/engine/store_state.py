@@ -51,6 +51,7 @@ class StoreState:
         self.commits = Commits(self, self.recovery)
         # what views and the capture call
         self.commit, self.await_flush = self.commits.run, self.commits.await_flush
+        self.news, self.touched = self.commits.news, self.commits.touched
         self.renew, self.give_up = self.recovery.renew, self.recovery.give_up
 
     @property
@@ -156,6 +157,7 @@ class StoreState:
         try:
             self.stop(query)
         finally:
+            query.views = []  # an interruption before had them counted anew, without this query
             self.queries.pop(query, None)
             if self._families.get(query.family) is query:
                 del self._families[query.family]
@@ -208,6 +210,8 @@ class StoreState:
             for segment in leaf.plan.segments:
                 state = view.add(segment, query.relation(segment.asked) if segment.asked else None)
                 leaf.states.append(state)
+                if query.lone is not None:
+                    view.lone[state] = query, query.lone
                 self.owners[state] = query, view
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told

@@ -13,8 +13,9 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.kernel import Kernel, QuadKernel, SegmentState
 from rdflive.engine.pattern import PatternState, RowTest
 from rdflive.engine.relation import Listed, Relation
+from rdflive.engine.router import EMPTY
 from rdflive.engine.terms import TermTable
-from rdflive.model import Term, TermPattern
+from rdflive.model import Term, TermPattern, Terms
 from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
@@ -29,6 +30,9 @@ Lister: TypeAlias = Callable[[TermPattern], Iterable[tuple[Term, ...]]]
 """Lists the triples (or quads) of a view that match; None in the pattern matches anything."""
 
 
+News: TypeAlias = list[tuple[Any, Terms, int]]
+"""Whose solution came (1) or went (-1), in terms."""
+_NOBODY: Final[tuple[Any, tuple[Any, ...]]] = (None, ())
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 """The comparison with its sides exchanged."""
 
@@ -39,6 +43,10 @@ class State(Protocol):
     dictionary: Dictionary
     terms: TermTable
     to_native: Callable[[Any], Term]
+    news: News
+    """The solutions of this commit of queries that need no ids; see `View.lone`."""
+    touched: dict[Any, None]
+    """The views whose kernels took a change of this commit."""
 
     def commit(self, sequence: int) -> None:
         """Hand on what the changes of a batch came to, when all views have taken them."""
@@ -71,6 +79,10 @@ class View:
         self._dictionary = state.dictionary
         self.kernel = self._make_kernel()
         self._known, self._router = self._dictionary.ids.get, self.kernel.router
+        self.lone: dict[SegmentState, tuple[Any, Callable[[tuple[Term, ...]], Terms]]] = {}
+        """Segments whose triples are solutions: the query, and what makes them; see `QueryState.lone`."""
+        self._tells: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        """A cache: by predicate, its shelves and what `_find_lone` found there."""
         self.queries = 0
         """How many queries look at this graph."""
         self.seen = 0
@@ -86,20 +98,67 @@ class View:
         Returns True if it matched, so that `commit` must follow.
         """
         self.seen += 1
-        return self._router.may_match(self._known, change) and self._take(sign, change)
+        router, known = self._router, self._known
+        if router.open is not EMPTY:
+            return router.may_match(known, change) and self._take(sign, change)
+        # `Router.may_match` written out for the common case: every write passes here
+        p = known(change[1], -1)
+        shelves = router.nodes.get(p)
+        if shelves is None:
+            return False
+        free, by_object, by_subject, by_both = shelves
+        if free:
+            if self.lone:
+                looked, told = self._tells.get(p, _NOBODY)
+                if looked is not shelves:
+                    told = self._find_lone(p, shelves)
+                if told:
+                    return self._tell(told, sign, change)
+        elif not (
+            (by_object is not None and known(change[2], -1) in by_object)
+            or (by_subject is not None and known(change[0], -1) in by_subject)
+            or (by_both is not None and (known(change[0], -1), known(change[2], -1)) in by_both)
+        ):
+            return False
+        return self._take(sign, change)
+
+    def _tell(self, told: tuple[Any, ...], sign: int, change: tuple[Term, ...]) -> bool:
+        """Tell who wants every triple with a predicate, and keeps nothing, without a number for a term."""
+        try:
+            for pattern, hits, query, solution in told:
+                pattern.hits += hits
+                self.state.news.append((query, solution(change), sign))
+        except Exception:  # noqa: BLE001 - logged; the write has happened
+            self._give_up()
+        return True
 
     def _take(self, sign: Literal[1, -1], change: tuple[Term, ...]) -> bool:
         """Take a change, and never raise: the write has happened, so a view that fails is started again
         instead.
         """
         start = perf_counter()
+        self.state.touched[self] = None
         try:
             self.take(sign, tuple(map(self._dictionary.intern, change)))
-        except Exception:
-            log.exception("a view failed on an update; it and its queries are started anew")
-            self.state.give_up(self)
+        except Exception:  # noqa: BLE001 - logged
+            self._give_up()
         self.seconds += perf_counter() - start
         return True
+
+    def _give_up(self) -> None:
+        log.exception("a view failed on an update; it and its queries are started anew")
+        self.state.give_up(self)
+
+    def _find_lone(self, predicate: int, shelves: tuple[Any, ...]) -> tuple[Any, ...]:
+        """List who is told of each triple with a predicate; nobody where others ask for some of these."""
+        free, *keyed = shelves
+        told: tuple[Any, ...] = ()
+        walks = [(pattern, state) for pattern in free for _, state in pattern.walks]
+        if not any(keyed) and all(p.guard is None and not p.keeps and s in self.lone for p, s in walks):
+            firsts = {id(pattern): state for pattern, state in reversed(walks)}  # a match is counted once
+            told = tuple((p, int(firsts[id(p)] is s), *self.lone[s]) for p, s in walks)
+        self._tells[predicate] = shelves, told
+        return told
 
     def take(self, sign: int, ids: tuple[int, ...]) -> None:
         """Take one change, given as ids."""
@@ -142,6 +201,7 @@ class View:
     def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what the graph holds now; one of a family with its relation."""
         dictionary = self._dictionary
+        self._tells.clear()
         asked = None if relation is None else self._asked(segment, relation)
         state = self.kernel.add(self._bind(segment, relation), self.snapshot, asked)
         for pattern, written in zip(state.patterns, segment.patterns, strict=True):
@@ -159,6 +219,8 @@ class View:
     def remove(self, state: SegmentState) -> None:
         """Stop maintaining a segment and free what only it used."""
         dictionary = self._dictionary
+        self.lone.pop(state, None)
+        self._tells.clear()
         for pattern, matches in self.kernel.remove(state):
             pattern.held = False
             for values in matches:
@@ -216,6 +278,8 @@ class View:
         self.queries = 0
         self.kernel = self._make_kernel()
         self._router = self.kernel.router
+        self.lone.clear()
+        self._tells.clear()
         self.reset()
 
     def reload(self) -> None:

@@ -38,26 +38,12 @@ class Delta:
     #1  + a  + a
     """
 
+    # What users read are properties, so that a delta may be given to several consumers. A class that refused
+    # assignments itself would make each of its own cost a call.
     __slots__ = (
-        "_added", "_changed", "_ends", "_expired", "_header", "_origins", "_removed", "_weights",
-        "first_sequence", "initial", "sequence", "time",
+        "_added", "_changed", "_ends", "_expired", "_first_sequence", "_header", "_initial", "_origins",
+        "_removed", "_sequence", "_time", "_weights",
     )  # fmt: skip
-
-    _added: Rows[Solution]
-    """The rows; set when they are asked for."""
-    _changed: dict[Terms, Terms]
-    """By each row that went and is paired, the row that came in its place; set when it is asked for."""
-    _ends: Mapping[Terms, Any]
-    _expired: Mapping[Terms, int]
-    _header: Header
-    _origins: Mapping[Terms, Origin]
-    _removed: Rows[Solution]
-    _weights: Mapping[Terms, int]
-    first_sequence: int
-    initial: bool
-    sequence: int
-    time: Any
-    """The instant of the report of a window, as its stream writes instants; None without windows."""
 
     def __init__(
         self,
@@ -72,17 +58,40 @@ class Delta:
         ends: Mapping[Terms, Any] | None = None,
         time: Any = None,
     ) -> None:
-        # the class refuses assignments, so that a delta may be given to several consumers
-        fill = object.__setattr__
-        fill(self, "_header", header)
-        fill(self, "_origins", origins or _NOTHING)
-        fill(self, "_weights", weights)
-        fill(self, "_expired", expired or _NOTHING)
-        fill(self, "_ends", ends or _NOTHING)
-        fill(self, "time", time)
-        fill(self, "sequence", sequence)
-        fill(self, "first_sequence", sequence if first_sequence is None else first_sequence)
-        fill(self, "initial", initial)
+        self._header = header
+        self._weights = weights
+        self._sequence = sequence
+        self._first_sequence = sequence if first_sequence is None else first_sequence
+        self._initial = initial
+        self._origins = origins or _NOTHING
+        self._expired = expired or _NOTHING
+        self._ends = ends or _NOTHING
+        self._time = time
+        self._added: Rows[Solution] | None = None
+        """The rows; set when they are asked for."""
+        self._removed: Rows[Solution] | None = None
+        self._changed: dict[Terms, Terms] | None = None
+        """By each row that went and is paired, the row that came in its place; set when it is asked for."""
+
+    @property
+    def sequence(self) -> int:
+        """The number of the commit that it leads to."""
+        return self._sequence
+
+    @property
+    def first_sequence(self) -> int:
+        """The number of the first commit that it covers."""
+        return self._first_sequence
+
+    @property
+    def initial(self) -> bool:
+        """True where it holds the whole answer, which replaces what was told before."""
+        return self._initial
+
+    @property
+    def time(self) -> Any:
+        """The instant of the report of a window, as its stream writes instants; None without windows."""
+        return self._time
 
     @property
     def form(self) -> Literal["SELECT", "ASK", "CONSTRUCT"]:
@@ -113,10 +122,9 @@ class Delta:
 
         With `key=` those that are not in `changed`.
         """
-        rows: Rows[Solution] | None = getattr(self, "_added", None)
+        rows = self._added
         if rows is None:
-            rows = self._repeat(1)
-            object.__setattr__(self, "_added", rows)
+            rows = self._added = self._repeat(1)
         return rows
 
     @property
@@ -125,10 +133,9 @@ class Delta:
 
         With `key=` those that are not in `changed`.
         """
-        rows: Rows[Solution] | None = getattr(self, "_removed", None)
+        rows = self._removed
         if rows is None:
-            rows = self._repeat(-1)
-            object.__setattr__(self, "_removed", rows)
+            rows = self._removed = self._repeat(-1)
         return rows
 
     @property
@@ -197,8 +204,13 @@ class Delta:
 
     def _shown(self, weights: Iterable[tuple[Terms, int]], sign: int = 1) -> Rows[Solution]:
         """List the rows of this sign, each as often as its weight says."""
-        terms = [terms for terms, weight in weights for _ in range(weight * sign)]
-        return Rows(self._header, terms, origins=self._origins, ends=self._ends)
+        listed: list[Terms] = []
+        for terms, weight in weights:
+            if weight == sign:  # as nearly always
+                listed.append(terms)
+            elif weight * sign > 0:
+                listed += [terms] * (weight * sign)
+        return Rows(self._header, listed, self._origins, self._ends)
 
     @property
     def _pairs(self) -> dict[Terms, Terms]:
@@ -206,7 +218,7 @@ class Delta:
         header = self._header
         if not header.key:
             return {}
-        if not hasattr(self, "_changed"):
+        if self._changed is None:
             places = [header.names.index(name) for name in header.key]
             # by key and sign: the only row, or None where there are several
             only: tuple[dict[Terms, Terms | None], dict[Terms, Terms | None]] = ({}, {})
@@ -219,15 +231,8 @@ class Delta:
                 new = came.get(key)
                 if old is not None and new is not None:
                     pairs[old] = new
-            object.__setattr__(self, "_changed", pairs)
-            return pairs
+            self._changed = pairs
         return self._changed
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a delta is immutable: cannot set {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a delta is immutable: cannot delete {name!r}")
 
     def __bool__(self) -> bool:
         return bool(self._weights)

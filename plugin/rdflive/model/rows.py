@@ -31,16 +31,10 @@ class Rows(Framed, Generic[Row]):
 
     __slots__ = ("_ends", "_header", "_made", "_origins", "_some", "_terms")
 
-    _made: list[Any] | None
-    """All rows, once they have been asked for."""
-    _some: dict[int, Any]
-    """The rows that were asked for by their places before."""
-
     def __init__(
         self,
         header: Header,
         terms: Iterable[Terms] = (),
-        *,
         origins: Mapping[Terms, Origin] = _NOTHING,
         ends: Mapping[Terms, Any] = _NOTHING,
     ) -> None:
@@ -48,14 +42,17 @@ class Rows(Framed, Generic[Row]):
         self._terms: Sequence[Terms] = terms if type(terms) is list else list(terms)
         self._origins = origins
         self._ends = ends
-        self._made = None
-        self._some = {}
+        self._made: list[Any] | None = None
+        """All rows, once they have been asked for."""
+        self._some: dict[int, Any] | None = None
+        """The rows that were asked for by their places before."""
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self._all())
+        made = self._made
+        return iter(self._all() if made is None else made)
 
     def __reversed__(self) -> Iterator[Row]:
         return self._all()[::-1].__iter__()
@@ -74,9 +71,12 @@ class Rows(Framed, Generic[Row]):
             return self._made[place]
         terms = self._terms[place]
         number = range(len(self._terms))[place]  # from the front
-        if number not in self._some:
-            self._some[number] = self._make(terms)
-        return self._some[number]
+        some = self._some
+        if some is None:
+            some = self._some = {}
+        if number not in some:
+            some[number] = self._make(terms)
+        return some[number]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """List the rows as dictionaries with values of Python, as `Solution.python` gives them: for JSON.

@@ -284,13 +284,16 @@ class Header:
 
     def solutions(self, rows: Iterable[Terms]) -> list[Any]:
         """Show rows, as `solution` does each; one that occurs several times in a row is made once."""
-        if self.convert is None:
+        convert = self.convert
+        if convert is None:
             return list(rows) if self.form == "CONSTRUCT" else [_new(self.row, terms) for terms in rows]
+        kind = tuple if self.form == "CONSTRUCT" else self.row
         shown: list[Any] = []
         before = made = None
         for terms in rows:
             if terms is not before:
-                before, made = terms, self.solution(terms)
+                before = terms
+                made = _new(kind, [None if term is None else convert(term) for term in terms])
             shown.append(made)
         return shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import chain
@@ -149,7 +149,14 @@ def unregister_plugin(plugin: object) -> None:
 
 def listens(hook: str) -> bool:
     """True when some plugin implements the hook."""
-    return bool(getattr(plugin_manager().hook, hook).get_hookimpls())
+    return bool(_implementations(hook)())
+
+
+@cache
+def _implementations(hook: str) -> Callable[[], list[Any]]:
+    """Give what lists the implementations of a hook; each delta asks whether there are any."""
+    listed: Callable[[], list[Any]] = getattr(plugin_manager().hook, hook).get_hookimpls
+    return listed
 
 
 _hooking: Final = threading.RLock()

@@ -77,6 +77,13 @@ class _Thread(threading.local):
 
 
 thread: Final = _Thread()
+
+
+def _may_wait() -> bool:
+    """Tell whether this thread may wait for its turn to deliver, as no other waits for a batch of it."""
+    return thread.batch is None
+
+
 _waits: Final[dict[int, Capture]] = {}
 """Thread → the store whose lock it has, waits for or is about to, while it has a batch of another open."""
 _waits_mutex: Final = threading.RLock()
@@ -143,7 +150,7 @@ class Capture:
         """Who needs the store to stay hooked although it does not listen."""
         self.on_batch: Callable[[Batch], None] | None = None
         """Called with every batch, under the lock; set only if a plugin takes batches."""
-        self.deliveries = Deliveries()
+        self.deliveries = Deliveries(_may_wait)
         self._owner = 0
         """The thread whose batch is open; 0 if none is."""
         self._later = IDLE
@@ -196,10 +203,11 @@ class Capture:
         if NAMED in listeners:
             self._commit({(s, p, o, graph): sign})
             return
-        self.sequence += 1  # `_commit` written out for one change, because most commits have one
+        # `_commit` written out for one change, because most commits have one
+        self.sequence = sequence = self.sequence + 1
         listener = listeners.get(graph)
         if listener is not None and listener.apply(sign, (s, p, o)):
-            listener.commit(self.sequence)
+            listener.commit(sequence)
         if self.on_batch is not None and graph is not UNION:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
 
@@ -450,7 +458,8 @@ class Capture:
         self.listeners.clear()
         self.on_batch = None
         self.users.clear()
-        self.deliveries = Deliveries()
+        self.deliveries.free_others()
+        self.deliveries = Deliveries(_may_wait)
         self.state, self._owner = IDLE, 0
 
     def free_others(self) -> None:
@@ -470,8 +479,8 @@ class Capture:
 
     def deliver(self) -> None:
         """Run this thread's queued deliveries; under the lock they are left to whoever releases it."""
-        if not self._is_held():
-            self.deliveries.run(may_wait=thread.batch is None)
+        if not self.lock._is_owned():  # type: ignore[attr-defined]  # see `_is_held`
+            self.deliveries.run()
 
 
 def _difference(

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
 from rdflive.errors import is_interruption
 
 __all__ = ["Deliveries", "Delivering"]
 
 Action: TypeAlias = Callable[[], object]
+
+_ident: Final = threading.get_ident
 
 _ANYBODY: Final = 0
 """The owner of a delivery that whoever has the turn runs."""
@@ -24,31 +27,37 @@ _PATIENCE: Final = 1.0
 
 
 class Delivering:
-    """Runs steps. Called again after an interruption, it goes on with the step that was interrupted.
+    """Runs steps. Run again after an interruption, it goes on with the step that was interrupted.
 
-    So each step must do nothing if it was done before. A step that raises by itself, or is interrupted twice,
+    So each step must do nothing if it was done before; so must `steps`, which lists them, and may do what is
+    the only step itself. A step that raises by itself, or is interrupted twice,
     is skipped and `owe` is called, so that nobody behind it waits for ever.
     """
 
-    __slots__ = ("_left", "_owe", "_steps", "_tried", "has_run")
+    # Values of the class until they change, which for most deliveries is never: each commit makes one.
+    has_run = False
+    owner = _ANYBODY
+    """The thread that is to run it, once it is queued."""
+    _left: list[Action] | None = None
+    _tried: Callable[..., object] | None = None
 
     def __init__(
-        self, steps: Callable[[], Iterable[Action]], owe: Callable[[], object] = lambda: None
+        self, steps: Callable[..., list[Action]], owe: Callable[[], object] = lambda: None, *given: Any
     ) -> None:
         self._steps = steps
         self._owe = owe
-        self._left: deque[Action] | None = None
-        self._tried: Action | None = None
-        self.has_run = False
+        self._given = given
+        """What `steps` is called with."""
 
-    def __call__(self) -> None:
+    def go_on(self) -> None:
         """Do the steps that are left."""
         try:
-            if self._left is None:
-                self._left = deque(self._steps())
-            while self._left:
-                self._left[0]()
-                self._left.popleft()
+            left = self._left
+            if left is None:
+                left = self._left = self._steps(*self._given)
+            while left:
+                left[0]()
+                del left[0]
             self.has_run = True
         except BaseException as error:
             self._pass_over(error)
@@ -56,61 +65,49 @@ class Delivering:
 
     def _pass_over(self, error: BaseException) -> None:
         """Leave out the step that raised, unless it was interrupted for the first time."""
-        step = self._left[0] if self._left else self._steps
+        step: Callable[..., object] = self._left[0] if self._left else self._steps
         if step is self._tried or not is_interruption(error):
-            self._left = deque() if self._left is None else self._left
-            if self._left:
-                self._left.popleft()
+            self._left = [] if self._left is None else self._left
+            del self._left[:1]
             self._owe()
         self._tried = step
 
 
-class _Thread(threading.local):
-    depth = 0
-    """How many deliveries the thread is inside of, one within the other."""
+_turns: Final[dict[int, int]] = {}
+"""Queue, by its `id`, → the thread that delivers what is in it. A turn is taken by `setdefault`, which no
+thread and no signal can come between, and ends with `pop`.
+"""
 
 
-_thread: Final = _Thread()
-
-
-class _Queued:
-    """A delivery, and the thread that is to run it."""
-
-    __slots__ = ("delivery", "owner")
-
-    def __init__(self, owner: int, delivery: Delivering) -> None:
-        self.owner = owner
-        self.delivery = delivery
-
-
-class Deliveries(deque[_Queued]):
+class Deliveries(deque[Delivering]):
     """The queue of one store. A delivery leaves it when it has run.
 
-    It is a deque, so that whoever writes learns without a call that there is nothing to deliver.
+    It is a deque, so that whoever writes learns without a call that there is nothing to deliver. There is no
+    lock, for with nothing else queued, and nobody who delivers, one would cost as much as the rest: each step
+    on the queue is one of Python's own, and only who has the turn takes something out.
     """
 
-    __slots__ = ("_delivering", "_mutex", "_waiting")
+    __slots__ = ("_id", "_may_wait", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, may_wait: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
-        self._delivering = 0
-        """The thread whose turn it is."""
-        self._mutex = threading.RLock()
-        """Held for a moment by who looks at the queue, never while waiting."""
+        self._id = id(self)
+        self._may_wait = may_wait
+        """Tells whether the thread that asks may wait for others."""
         self._waiting: list[threading.Lock] = []
         """What threads wait for that want to know of a change of the queue."""
 
     @property
     def is_mine(self) -> bool:
         """True inside of a delivery that this thread runs: those of later commits wait for it."""
-        return self._delivering == threading.get_ident()
+        return _turns.get(self._id) == _ident()
 
     def put(self, delivery: Delivering) -> None:
         """Queue a delivery of this thread."""
-        with self._mutex:
-            self.append(_Queued(threading.get_ident(), delivery))
+        delivery.owner = _ident()
+        self.append(delivery)
 
-    def run(self, *, may_wait: bool) -> None:
+    def run(self) -> None:
         """Run this thread's deliveries, each in its turn; a call inside a delivery leaves them to that one.
 
         A thread waits while an earlier commit's delivery belongs to another one. Should that thread be gone,
@@ -121,77 +118,89 @@ class Deliveries(deque[_Queued]):
         What Ctrl-C interrupts stays in the queue, for whoever delivers next; other exceptions keep nobody
         else from its deltas, and the last one is raised in the end.
         """
-        me = threading.get_ident()
-        if me == self._delivering:
+        me, own = _ident(), self._id
+        if _turns.get(own) == me:
             return
-        if self._mutex._is_owned():  # type: ignore[attr-defined]  # this thread is about to look at the queue
-            return
-        depth = _thread.depth
         failure: BaseException | None = None
         try:
-            _thread.depth = depth + 1
-            while not isinstance(failure, KeyboardInterrupt) and (
-                queued := self._next(me, may_wait=may_wait and not depth)
-            ):
+            while delivery := self._next(me):
                 try:
-                    queued.delivery()
+                    delivery.go_on()
                 except BaseException as error:  # noqa: BLE001 - raised below, when nothing is left behind
                     failure = error
-                finally:  # no call before the assignment, for there a signal could come
-                    self._delivering = 0
-                    self._wake()
+                finally:
+                    if delivery.has_run:
+                        self.popleft()
+                    _turns.pop(own, None)
+                    if self._waiting:
+                        self._wake()
+                if not self or (failure is not None and isinstance(failure, KeyboardInterrupt)):
+                    break
         finally:
-            if self._delivering == me:
-                self._delivering = 0
-            _thread.depth = depth
+            if _turns.get(own) == me:
+                _turns.pop(own)
+                self._wake()  # with nobody else to let go, who waits would wait out its patience
         if failure is not None:
             self.give_away(me)
             raise failure
 
     def give_away(self, owner: int = _ANYBODY) -> None:
         """Leave the deliveries of a thread, or all of them, to whoever has the turn."""
-        with self._mutex:
-            for queued in tuple(self):
-                if owner in (_ANYBODY, queued.owner):
-                    queued.owner = _ANYBODY
+        for delivery in tuple(self):
+            if owner in (_ANYBODY, delivery.owner):
+                delivery.owner = _ANYBODY
 
     def free_others(self) -> bool:
         """Let go of what other threads held, in a fork; true where one was inside a delivery."""
-        self._mutex, self._waiting = threading.RLock(), []
-        was_inside = self._delivering not in (0, threading.get_ident())
+        self._waiting = []
+        was_inside = self._id in _turns and not self.is_mine
         if was_inside:
-            self._delivering = 0
+            del _turns[self._id]
         self.give_away()
         return was_inside
 
-    def _next(self, me: int, *, may_wait: bool) -> _Queued | None:
-        """Give the next delivery that is this thread's or anybody's, when it is its turn."""
-        while True:
-            with self._mutex:
-                while self and self[0].delivery.has_run:
+    def _next(self, me: int) -> Delivering | None:
+        """Take the turn for the next delivery that is this thread's or anybody's, and give that."""
+        note: threading.Lock | None = None
+        may_wait = False
+        while queue := tuple(self):
+            first = queue[0]
+            is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
+            if is_ours and _turns.setdefault(self._id, me) == me:
+                # looked at again, for another thread may have had the turn since
+                if self and self[0] is first and not first.has_run:
+                    return first
+                while self and self[0].has_run:
                     self.popleft()
-                if not self:
+                _turns.pop(self._id)
+                self._wake()
+            elif note is None:
+                if not any(delivery.owner in (me, _ANYBODY) for delivery in queue):
                     return None
-                first, delivering = self[0], self._delivering
-                if first.owner in (me, _ANYBODY):
-                    if not delivering:
-                        self._delivering = me
-                        return first
-                elif not any(queued.owner in (me, _ANYBODY) for queued in tuple(self)):
-                    return None
+                # Who lets go of the turn meanwhile may not see this thread wait, nor what it gives away. So
+                # it looks once more before it does either.
+                note = threading.Lock()
+                note.acquire()
+                # inside a delivery of another store it does not: that one may come to wait for this
+                may_wait = self._may_wait() and me not in _turns.values()
                 if may_wait:
-                    turn = threading.Lock()
-                    turn.acquire()
-                    self._waiting.append(turn)
-            if not may_wait:
-                self.give_away(me)
+                    self._waiting.append(note)
+                else:
+                    self.give_away(me)
+            elif not may_wait:
                 return None
-            # A thread that is delivering may take its time. One that has not begun may have ended.
-            if not turn.acquire(timeout=_PATIENCE) and not delivering:
-                self.give_away(first.owner)
+            else:
+                # A thread that is delivering may take its time. One that has not begun may have ended.
+                is_taken = self._id in _turns
+                if not note.acquire(timeout=_PATIENCE) and not is_taken:
+                    self.give_away(first.owner)
+                note = None
+        return None
 
     def _wake(self) -> None:
-        with self._mutex:
-            waiting, self._waiting = self._waiting, []
-            for turn in waiting:
-                turn.release()
+        """Wake who waits for a change of the queue."""
+        waiting = self._waiting
+        # taken out one by one: a thread may note itself meanwhile, and another may wake
+        for _ in range(len(waiting)):
+            with suppress(IndexError):
+                waiting.pop().release()

@@ -83,7 +83,9 @@ def default_graph(graph: Any) -> URIRef | BNode:
 def hook(store: Any, adapter: Any, live: type[Any]) -> None:
     """Give a store its adapter and the class of a watched store; either both or none."""
     try:
-        setattr(store, ADAPTER, adapter)
+        # Where its class changes, Python finds attributes slowly, unless it has a dictionary of its own:
+        # the one that it has already shares the names with other stores.
+        store.__dict__ = {**vars(store), ADAPTER: adapter}
         store.__class__ = live
     except BaseException:
         vars(store).pop(ADAPTER, None)
