@@ -146,8 +146,8 @@ def subscribe(
         raise ValueError(f"window={window!r} goes with an rdflive.Stream, got {graph!r}")
     _check_graph(graph)
     with given.naming():
-        # a plan of its own, where what is kept for one member or told of it is more than its answer
-        alone = regime or window or budget or provenance or expires or algorithm not in ("auto", "join")
+        # a plan of its own, where what is counted or traced is one member's
+        alone = budget or provenance or algorithm in ("ground", "star")
         parsed = _parse(graph, given.text, initNs, initBindings, family=not alone)
         journal = None
         if resume is not None:

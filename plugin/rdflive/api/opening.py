@@ -14,6 +14,7 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive.api.stream import Stream
+from rdflive.delivery import membership
 from rdflive.delivery.calling import Callback, check_callback
 from rdflive.delivery.keys import check_key
 from rdflive.delivery.relay import elsewhere
@@ -141,6 +142,7 @@ def open_subscription(
             journal = Journal(resume[0], str(name), resume[1])
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
+            plan = membership.held(adapter, plan)
             subscription = Subscription(
                 adapter,
                 graph,

@@ -25,7 +25,7 @@ from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
 
-__all__ = ["desaturate", "join", "leave", "patterns", "reload", "saturate"]
+__all__ = ["desaturate", "held", "join", "leave", "patterns", "reload", "saturate"]
 
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
@@ -57,6 +57,19 @@ class _WindowsKey:
     every: bool
 
 
+def held(adapter: Adapter, plan: Plan) -> Plan:
+    """Give the plan of a family, or a member's own where the store cannot hold a term that it asks for.
+
+    Such a term may stand in a filter, which is no more than compared with it.
+    """
+    try:
+        for term in plan.query.parameters.values():
+            adapter.to_native(term)
+    except ValueError:
+        return plan.readable
+    return plan
+
+
 def join(
     adapter: Adapter,
     target: Any,
@@ -80,10 +93,11 @@ def join(
         try:
             view_of = partial(_view, adapter, target, state, regime, windowing or Windowing())
             every = windowing is not None and windowing.every
-            # Only on a plain graph: what a regime works out depends on the constants of a pattern.
+            # not with a budget: what a member costs would depend on the others
             family = None
-            if plan.parameters and regime is None and windowing is None and meter is None:
-                family = plan.query.shape, plan.algorithm, adapter.graph_key(target)
+            if plan.parameters and meter is None:
+                windows = None if windowing is None else windowing.identity
+                family = plan.query.shape, plan.algorithm, adapter.graph_key(target), regime, windows
             asked = tuple(map(adapter.to_native, plan.query.parameters.values()))
             use, found = state.add(
                 plan, view_of, emit, family=family, asked=asked, answer=answer, every=every, meter=meter
@@ -91,7 +105,7 @@ def join(
             try:
                 # Only after the query has started is it known which schema and windows it reads.
                 for view in state.watched(use.query):
-                    view.check(use.query.states)
+                    view.check(use.query.states, use.asked)
             except BaseException:
                 state.remove(use)
                 raise
