@@ -142,7 +142,7 @@ def test_limits_are_kept_in_order(operator: str) -> None:
     for i, limit in enumerate(values):
         text = f"SELECT ?v {{ ?s <{E}p> ?v FILTER(?v {operator} {limit.n3()}) }}"
         opened.append(rdflive.subscribe(graph, text, take(told[i])))
-        opened.append(rdflive.subscribe(graph, text, take(alone[i]), algorithm="product"))
+        opened.append(rdflive.subscribe(graph, text, take(alone[i]), budget=rdflive.Budget()))
     assert len(opened[0]._live().queries) == 1 + len(values)
     for sign in (1, -1):
         for i, value in enumerate(values):

@@ -204,8 +204,9 @@ def test_close_that_is_interrupted_lets_the_graph_go(monkeypatch: pytest.MonkeyP
     graph = rdflib.Graph()
     graph.add((EX.Dog, RDFS.subClassOf, EX.Animal))
     seen: list[rdflive.Delta] = []
-    query = f"SELECT ?x {{ ?x a <{EX.Animal}> }}"
-    first, second = (rdflive.subscribe(graph, query, seen.append, entailment="rdfs") for _ in range(2))
+    # members of one family, so that what is interrupted is a change of what it asks for
+    queries = (f"SELECT ?x {{ ?x a <{name}> }}" for name in (EX.Plant, EX.Animal))
+    first, second = (rdflive.subscribe(graph, query, seen.append, entailment="rdfs") for query in queries)
     plain = RdfsEntailment.unwant
 
     def interrupt(self: Any, patterns: Any) -> None:

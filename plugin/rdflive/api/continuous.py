@@ -82,6 +82,7 @@ def register(
                 init_bindings=initBindings,
                 windows=frozenset(windows),
                 merges=bool(default),
+                family=algorithm not in ("ground", "star"),
             )
         except QuerySyntaxError as error:
             raise _as_written(error, given.text) from error
@@ -94,7 +95,7 @@ def register(
         (subscription,) = open_subscriptions(
             graph,
             question,
-            [()],
+            [tuple(parsed.parameters.values())],
             windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
             callback=callback,
             initial=initial,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import groupby
 from typing import Any, Final, get_args
 
 from rdflib import URIRef
@@ -16,6 +17,7 @@ from rdflib.term import Node
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback, check_callback
 from rdflive.delivery.keys import check_key
+from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question
 from rdflive.delivery.relay import elsewhere
 from rdflive.delivery.resume import Journal, ResumeError
@@ -150,24 +152,27 @@ def open_subscriptions(
         with manager.locked(manager.store_of(graph)) as adapter:
             question = replace(question, windowed=windows.windowed(plan, adapter))
             header = replace(header, convert=adapter.from_native())
-            opened = [
-                Subscription(
-                    adapter,
-                    graph,
-                    question,
-                    terms,
-                    _of_member(header, question, terms),
-                    callback=callback,
-                    initial=initial,
-                    name=name,
-                    on_error=on_error,
-                    elsewhere=place,
-                    journal=journal,
-                )
-                for terms in rows
-            ]
+            opened: list[Subscription] = []
             undo.callback(_close, opened)
-            Subscription.start(opened, budget)
+            for shared, members in _plans(adapter, question, rows):
+                began = [
+                    Subscription(
+                        adapter,
+                        graph,
+                        shared,
+                        terms if shared is question else (),
+                        _of_member(header, question, terms),
+                        callback=callback,
+                        initial=initial,
+                        name=name,
+                        on_error=on_error,
+                        elsewhere=place,
+                        journal=journal,
+                    )
+                    for terms in members
+                ]
+                Subscription.start(began, budget)
+                opened += began
             notes = unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:
                 stream.opened(adapter)
@@ -183,6 +188,17 @@ def open_subscriptions(
             raise first.last_error
         undo.pop_all()
     return opened
+
+
+def _plans(
+    adapter: Adapter, question: Question, rows: Sequence[tuple[Node, ...]]
+) -> Iterator[tuple[Question, list[tuple[Node, ...]]]]:
+    """Put rows together that share a plan; one with a term that the store cannot hold has a plan alone."""
+    for is_held, members in groupby(rows, key=partial(holds, adapter)):
+        if is_held:
+            yield question, list(members)
+        else:
+            yield from ((replace(question, plan=question.readable(terms)), [terms]) for terms in members)
 
 
 def _of_member(header: Header, question: Question, terms: tuple[Node, ...]) -> Header:

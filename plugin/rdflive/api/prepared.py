@@ -177,9 +177,9 @@ class Prepared:
             output=get.get("output", "delta"),
             expires=get.get("expires", False),
         )
-        # a plan of its own, where what is kept for one member or told of it is more than its answer
+        # a plan of its own, where what is counted or traced is one member's
         provenance = get.get("provenance", False)
-        alone = regime or sources or budget or provenance or algorithm not in ("auto", "join")
+        alone = budget or provenance or algorithm in ("ground", "star")
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""

@@ -56,7 +56,7 @@ class DeltaMaker:
             origins = self._tracer.trace(view, weights, initial=initial)
         if self._windowed is not None:
             time = self._windowed.time(state, use.query)
-            ends = self._windowed.ends(state, use.query, weights, expired)
+            ends = self._windowed.ends(state, use, weights, expired)
         return Delta(
             self._header,
             weights,

@@ -27,7 +27,7 @@ from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
 
-__all__ = ["desaturate", "join", "leave", "patterns", "reload", "saturate"]
+__all__ = ["desaturate", "holds", "join", "leave", "patterns", "reload", "saturate"]
 
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
@@ -59,6 +59,16 @@ class _WindowsKey:
     every: bool
 
 
+def holds(adapter: Adapter, terms: Iterable[Node]) -> bool:
+    """Tell whether a store can hold some terms; one that it cannot may stand in a filter nevertheless."""
+    try:
+        for term in terms:
+            adapter.to_native(term)
+    except ValueError:
+        return False
+    return True
+
+
 def join(
     adapter: Adapter,
     target: Any,
@@ -82,10 +92,12 @@ def join(
     with adapter.capture.changing():
         try:
             view_of = partial(_view, adapter, target, state, question.regime, windowing)
-            # Only on a plain graph: what a regime works out depends on the constants of a pattern.
+            # not with a budget: what a member costs would depend on the others
             family = None
-            if plan.parameters and question.regime is None and windowed is None and meter is None:
-                family = plan.query.shape, plan.algorithm, adapter.graph_key(target)
+            if plan.parameters and meter is None:
+                windows = None if windowed is None else windowing.identity
+                shape = plan.query.shape, plan.algorithm
+                family = *shape, adapter.graph_key(target), question.regime, windows
             uses = state.add(
                 plan, view_of, natives, family=family, answer=answer, every=windowing.every, meter=meter
             )
@@ -93,7 +105,8 @@ def join(
                 # Only after the query has started is it known which schema and windows it reads.
                 query = uses[0][0].query
                 for view in state.watched(query):
-                    view.check(query.states)
+                    for use, _ in uses:
+                        view.check(query.states, use.asked)
             except BaseException:
                 for use, _ in uses:
                     state.remove(use)

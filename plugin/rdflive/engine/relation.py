@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from rdflive.engine.multiset import Row
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.ranges import Ranges
-from rdflive.query.bgp import Variable
+from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Fed", "Listed", "Relation"]
 
@@ -66,15 +66,16 @@ class Relation:
         """Give the test whether somebody asks for a value of a column."""
         return self._wanted[self.columns.index(column)].__contains__
 
-    def feed(self, view: Any, pattern: PatternState, terms: Sequence[Any]) -> None:
-        """Have a pattern hold what is asked for from now on; before anything is asked."""
+    def feed(self, view: Any, pattern: PatternState, written: TriplePattern, places: Iterable[int]) -> None:
+        """Have a pattern hold what is asked for from now on; before anything is asked.
+
+        Parameters stand at these places, and triples are routed to it by the first.
+        """
         # two segments may share it
         if any(fed.pattern is pattern for fed in self._fed):
             return
-        places = tuple(
-            (place, self.columns.index(term)) for place, term in enumerate(terms) if term in self.columns
-        )
-        self._fed.append(Fed(view, pattern, places))
+        terms: tuple[Any, ...] = tuple(written)
+        self._fed.append(Fed(view, pattern, tuple((at, self.columns.index(terms[at])) for at in places)))
 
     def ordered(self, bound: tuple[int, ...], given: tuple[int, ...], value: Callable[[int], Any]) -> Ranges:
         """Give the tuples in the order of the first of the given slots, by the bound ones; before anything is
@@ -145,14 +146,14 @@ class Relation:
         for fed in self._fed:
             place, column = fed.places[0]
             for value in self._wanted[column]:
-                fed.view.kernel.router.close_to(fed.pattern, place, value)
+                fed.view.close_to(fed.pattern, place, value)
         self._fed.clear()
 
     def _fetch(self, column: int, value: int) -> None:
         """Have the patterns take the triples with a value that nobody asked for before."""
         for fed in self._fed:
             if column == fed.places[0][1]:
-                fed.view.kernel.router.open_to(fed.pattern, fed.places[0][0], value)
+                fed.view.open_to(fed.pattern, fed.places[0][0], value)
             if any(column == of for _, of in fed.places):
                 for ids in self._triples(fed, column, value):
                     fed.view.hold(fed.pattern, ids)
@@ -164,7 +165,7 @@ class Relation:
                 for ids in self._triples(fed, column, value):
                     fed.view.drop(fed.pattern, ids)
             if column == fed.places[0][1]:
-                fed.view.kernel.router.close_to(fed.pattern, fed.places[0][0], value)
+                fed.view.close_to(fed.pattern, fed.places[0][0], value)
 
     def _triples(self, fed: Fed, column: int, value: int) -> list[Row]:
         """List the triples with a value that a pattern takes or forgets; their other values are asked for."""

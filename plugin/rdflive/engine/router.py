@@ -127,8 +127,8 @@ class Router:
             self.open = tuple(shelves) if any(shelves) else EMPTY
         elif any(shelves):
             self.nodes[p] = tuple(shelves)
-        else:
-            del self.nodes[p]
+        else:  # nothing may be there: a value that could not be opened is closed too
+            self.nodes.pop(p, None)
 
 
 def _with(key: Key, place: int, value: int) -> Key:

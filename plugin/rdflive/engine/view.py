@@ -206,7 +206,7 @@ class View:
         state = self.kernel.add(self._bind(segment, relation), self.snapshot, asked)
         for pattern, written in zip(state.patterns, segment.patterns, strict=True):
             if relation is not None and pattern.is_asked:
-                relation.feed(self, pattern, tuple(written))
+                relation.feed(self, pattern, written, self._asked_places(written, relation))
             # the router knows the constants by their ids as long as the pattern is there
             dictionary.hold(term for term in pattern.key if term >= 0)
             # The pattern may be shared, and its matches are held once.
@@ -231,6 +231,14 @@ class View:
     def solutions(self, state: SegmentState, most: int | None = None) -> list[tuple[int, ...]]:
         """List the current solutions of a segment; with `most` at least so many, if there are."""
         return self.kernel.solutions(state, self.snapshot, most)
+
+    def open_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Have triples with a value taken to a pattern of a family: it is asked for from now on."""
+        self.kernel.router.open_to(pattern, place, value)
+
+    def close_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Undo `open_to`."""
+        self.kernel.router.close_to(pattern, place, value)
 
     def hold(self, pattern: PatternState, ids: tuple[int, ...]) -> None:
         """Have a pattern of a family take a triple that is there, because somebody asks for it now."""
@@ -267,8 +275,8 @@ class View:
         """
         return None
 
-    def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise if these segments cannot be maintained with the options asked for."""
+    def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
+        """Raise if these segments cannot be maintained with the options asked for, for what somebody asks."""
 
     def reset(self) -> None:
         """Forget everything but the segments."""
@@ -312,7 +320,7 @@ class View:
         patterns = tuple(map(self._bind_pattern, segment.patterns))
         tests = tuple(
             self._extra(pattern)
-            + (() if relation is None else tuple(_asking(pattern, relation)))
+            + (() if relation is None else tuple(self._asking(pattern, relation)))
             + tuple(self._filter(condition, pattern.variables, segment.meter) for condition in filters)
             for pattern, filters in zip(segment.patterns, segment.filters, strict=True)
         )
@@ -353,17 +361,19 @@ class View:
     def _extra(self, pattern: TriplePattern) -> tuple[RowTest, ...]:  # noqa: ARG002 - a quad has one
         return ()
 
-
-def _asking(pattern: TriplePattern, relation: Relation) -> Iterator[RowTest]:
-    """Make the tests of a family's pattern: each of its parameters has a value that somebody asks for."""
-    routed = False
-    for slot, variable in enumerate(pattern.variables):
-        if variable in relation.columns:
-            wants = relation.wants(variable)
+    def _asking(self, pattern: TriplePattern, relation: Relation) -> Iterator[RowTest]:
+        """Make the tests of a family's pattern: each of its parameters has a value that somebody asks for."""
+        terms: tuple[Any, ...] = tuple(pattern)
+        variables = dict.fromkeys(terms[place] for place in self._asked_places(pattern, relation))
+        for number, variable in enumerate(variables):
+            slot, wants = pattern.variables.index(variable), relation.wants(variable)
             # of an own text, which makes the pattern the family's own
             text = f"?{variable.name} is asked for # {id(relation)}"
-            yield RowTest(text, (slot,), lambda row, wants=wants: wants(row[0]), routes=not routed)  # type: ignore[misc]  # a default
-            routed = True
+            yield RowTest(text, (slot,), lambda row, wants=wants: wants(row[0]), routes=number == 0)  # type: ignore[misc]  # a default
+
+    def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
+        """List where the parameters of a family stand in a pattern; triples are routed by the first."""
+        return [place for place, term in enumerate(pattern) if term in relation.columns]
 
 
 def _comparisons(segment: Segment) -> Iterator[tuple[Variable, str, Variable]]:

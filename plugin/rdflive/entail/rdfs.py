@@ -108,15 +108,22 @@ class RdfsEntailment:
 
     def _unwant(self, requests: Iterable[Kind]) -> None:
         kinds = self._kinds
-        # `-=` also takes out what falls to zero, so that `kind in self._wants` says what is wanted
-        self._wants -= Counter(requests)
+        gone = []
+        for kind, count in Counter(requests).items():
+            # what falls to zero is taken out, so that `kind in self._wants` says what is wanted
+            self._wants[kind] -= count
+            if self._wants[kind] <= 0:
+                del self._wants[kind]
+                gone.append(kind)
         if not self._wants:
             for table in kinds.tables.values():
                 table.release()
             self._clear()
             return
-        for kind in [kind for kind in kinds.tables if not self._is_wanted(kind)]:
-            kinds.close(kinds.tables[kind])
+        several = ALL in gone or ALL_TYPES in gone
+        for kind in list(kinds.tables) if several else gone:
+            if kind in kinds.tables and not self._is_wanted(kind):
+                kinds.close(kinds.tables[kind])
         # Names stay known after the last query on them, because forgetting rebuilds templates. It is put off
         # until they are many.
         if kinds.templates.cycles or self._asked > 2 * len(self._wants) + NAMES:

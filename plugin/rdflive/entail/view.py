@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 from typing import Any, Final, Literal
 
+from rdflib import RDF
+
+from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
@@ -25,7 +29,8 @@ class WantedView(View, ABC):
 
     def __init__(self, state: State, triples: Lister) -> None:
         super().__init__(state, triples)
-        self._wants: dict[SegmentState, list[TermPattern]] = {}
+        self._wants: dict[SegmentState | tuple[PatternState, int], list[TermPattern]] = {}
+        """What segments want, and patterns of families for each value that is asked for."""
 
     @property
     @abstractmethod
@@ -33,7 +38,10 @@ class WantedView(View, ABC):
 
     def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what is computed now."""
-        patterns = [self._wanted(pattern) for pattern in segment.patterns]
+        asked = () if relation is None else relation.columns
+        # a pattern of a family wants nothing before somebody asks, see `open_to`
+        own = [pattern for pattern in segment.patterns if set(asked).isdisjoint(pattern.variables)]
+        patterns = [self._wanted(pattern) for pattern in own]
         # before `add`, which reads what matches the patterns
         self._worked_out.want(patterns)
         try:
@@ -49,9 +57,48 @@ class WantedView(View, ABC):
         super().remove(state)
         self._unwant(self._wants.pop(state, ()))
 
-    def check(self, states: Iterable[SegmentState]) -> None:
-        """Raise if what segments match cannot be computed as it was asked for."""
-        self._worked_out.check([pattern for state in states for pattern in self._wants.get(state, ())])
+    def open_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Have triples with a value worked out, and taken to a pattern of a family."""
+        wanted = [self._terms_at((*pattern.key[:place], value, *pattern.key[place + 1 :]))]
+        self._worked_out.want(wanted)
+        self._wants[pattern, value] = wanted
+        super().open_to(pattern, place, value)
+
+    def close_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Undo `open_to`."""
+        super().close_to(pattern, place, value)
+        self._unwant(self._wants.pop((pattern, value), ()))
+
+    def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
+        """Raise if what segments match cannot be computed as it was asked for, for what somebody asks."""
+        patterns = [
+            p for state in states for p in (*self._wants.get(state, ()), *self._asked_for(state, asked))
+        ]
+        self._worked_out.check(patterns)
+
+    def _asked_for(self, state: SegmentState, asked: tuple[int, ...]) -> Iterator[TermPattern]:
+        """List the patterns of a family with what somebody asks for in the place of its parameters."""
+        if state.relation is not None and asked:
+            values = dict(zip(state.relation.columns, state.relation.part(asked), strict=True))
+            for pattern in state.segment.patterns:
+                if not values.keys().isdisjoint(pattern.variables):
+                    ids = (
+                        values.get(term, UNBOUND) if isinstance(term, Variable) else term for term in pattern
+                    )
+                    yield self._terms_at(tuple(ids))
+
+    def _asked_places(self, pattern: TriplePattern, relation: Relation) -> list[int]:
+        """List where the parameters of a family stand in a pattern; what is worked out depends on the class
+        of `?x a ?class` more than on its subject.
+        """
+        places = super()._asked_places(pattern, relation)
+        return places[::-1] if pattern.predicate == RDF.type else places
+
+    def _terms_at(self, ids: tuple[Any, ...]) -> TermPattern:
+        """Give the terms of a pattern of ids, in which variables are negative or `UNBOUND`."""
+        terms = self._dictionary.terms
+        s, p, o = (terms[max(term, UNBOUND)] for term in ids)
+        return s, p, o
 
     def _unwant(self, patterns: Iterable[TermPattern]) -> None:
         try:

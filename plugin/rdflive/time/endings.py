@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rdflive.engine.dictionary import UNBOUND
-from rdflive.engine.query import QueryState
+from rdflive.engine.query import Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import View
 from rdflive.entail.provenance import refuse_hidden
@@ -37,21 +37,21 @@ class Endings:
         self._to_native = to_native
         self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
 
-    def of(
-        self, state: StoreState, query: QueryState, weights: Mapping[Terms, int]
-    ) -> dict[Terms, Instant | None]:
+    def of(self, state: StoreState, use: Use, weights: Mapping[Terms, int]) -> dict[Terms, Instant | None]:
         """Give the ends of the solutions that appeared, None for never. The caller holds the store's lock."""
         known, intern = state.dictionary.ids.get, state.dictionary.intern
+        asked = zip((v.name for v in use.query.plan.parameters), use.asked, strict=True)
+        fixed = {**{name: known(term, -1) for name, term in self._preset.items()}, **dict(asked)}
         located = [
             (view, tuple(t if isinstance(t, Variable) else intern(self._to_native(t)) for t in pattern))
-            for view, pattern in state.located(query)
+            for view, pattern in state.located(use.query)
         ]
         ends = {}
         for terms, weight in weights.items():
             if weight > 0:
-                bound = {**self._preset, **dict(zip(self._names, terms, strict=True))}
-                bindings = {name: known(term, -1) for name, term in bound.items() if term is not None}
-                found = list(_ends(located, bindings))
+                bound = zip(self._names, terms, strict=True)
+                bindings = {name: known(term, -1) for name, term in bound if term is not None}
+                found = list(_ends(located, {**fixed, **bindings}))
                 ends[terms] = (
                     None if None in found else max((end for end in found if end is not None), default=None)
                 )

@@ -45,6 +45,11 @@ class Windowing:
     every: bool = False
     """Whether reports that change nothing are told too."""
 
+    @property
+    def identity(self) -> Hashable:
+        """What queries over the same windows have in common."""
+        return self.default, frozenset(self.named.items()), self.beside, self.expiry, self.every
+
 
 def open_view(
     state: State,

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from rdflive.engine.kernel import SegmentState
+from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import State
 from rdflive.entail.rules.keys import Key
@@ -86,6 +87,12 @@ class WindowView(WantedView):
         for pane in self.content.panes:
             pane.refresh()  # the segment may want more entailed triples, which may expire sooner
         return state
+
+    def open_to(self, pattern: PatternState, place: int, value: int) -> None:
+        """Have triples with a value worked out, and taken to a pattern of a family."""
+        super().open_to(pattern, place, value)
+        for pane in self.content.panes:
+            pane.refresh()
 
     def matching(self, key: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
         """List the triples that are there with these ids; 0 stands for any term."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.query import QueryState, TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.model import Terms
 from rdflive.time.endings import Endings
@@ -63,13 +63,13 @@ class Windowed:
     def ends(
         self,
         state: StoreState,
-        query: QueryState,
+        use: Use,
         weights: Mapping[Terms, int],
         expired: Mapping[Terms, int],
     ) -> dict[Terms, Any] | None:
         """Give when the solutions of a delta expire or have expired; None if that is not asked for."""
         if self._endings is None:
             return None
-        ends = self._endings.of(state, query, weights)
+        ends = self._endings.of(state, use, weights)
         shown = {terms: None if end is None else self._show_end(end) for terms, end in ends.items()}
-        return {**shown, **dict.fromkeys(expired, self.time(state, query))}
+        return {**shown, **dict.fromkeys(expired, self.time(state, use.query))}
