@@ -32,6 +32,7 @@ from bench import (
     section_queries,
     section_serve,
     section_spark,
+    section_standing,
     section_thresholds,
     section_windows,
 )
@@ -57,6 +58,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "windows": section_windows.run,
     "serve": section_serve.run,
     "frames": section_frames.run,
+    "standing": section_standing.run,
 }
 
 

@@ -69,6 +69,8 @@ class Sizes:
     """(q) Seconds of updates."""
     rows: int = sized(1_000_000, quick=10_000)
     """(r) Rows of a DataFrame."""
+    standing: tuple[int, ...] = sized((1, 1_000, 10_000, 100_000, 1_000_000), quick=(1, 50))
+    """(t) Subscriptions."""
     repeat: int = sized(5, quick=2)
 
 

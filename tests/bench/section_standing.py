@@ -1,0 +1,184 @@
+"""(t) What many standing queries cost: to open, to keep, per change, and to close."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from time import process_time
+from typing import Any, Final
+
+from rdflib import RDF, Graph, Literal, URIRef
+from rdflib.term import Node
+
+import rdflive
+from bench.child import call_module
+from bench.report import Cell, Section
+from bench.sizes import Sizes
+from bench.stream import SEED
+from bench.worlds import EX
+
+__all__ = ["run"]
+
+Triple = tuple[Node, Node, Node]
+SHAPES: Final = {
+    "one pattern": f"SELECT ?x {{ ?x <{EX}p> ?c }}",
+    "star": f"SELECT ?s {{ ?x a ?c . ?s <{EX}r> ?x }}",
+    "three patterns, filter": (
+        f"SELECT ?t ?m {{ ?t <{EX}line> ?c ; <{EX}stop> ?p ; <{EX}r> ?m FILTER(?m > ?d ) }}"
+    ),
+    "optional, count": f"SELECT (COUNT(?m) AS ?n) {{ ?t <{EX}line> ?c OPTIONAL {{ ?t <{EX}r> ?m }} }}",
+}
+"""The parameters are ?c, and ?d in the filter."""
+DIFFERENT: Final = "different shapes"
+FEW: Final = 500
+"""How many are opened one by one, and how many adds of a kind are timed."""
+
+
+def run(sizes: Sizes) -> Section:
+    """Open ever more subscriptions of a shape in a fresh process each."""
+    section = Section(
+        "standing",
+        f"1 to {sizes.standing[-1]:,} standing queries that differ in constants",
+        sizes.standing[-1],
+        SEED,
+        1,
+        {
+            "shape": "query",
+            "count": "subscriptions",
+            "open": "µs to open each, in one call",
+            "one": "prepared, one by one",
+            "text": "by the same text",
+            "constants": "by a text with other constants",
+            "bytes": "bytes each (RSS)",
+            "misses": "µs per add that misses",
+            "shared": "µs per add of the shared pattern, matching nobody",
+            "reaches": "µs per add that reaches one",
+            "close": "µs to close",
+        },
+    )
+    for shape in SHAPES:
+        for count in sizes.standing:
+            found = call_module("bench.section_standing", {"shape": shape, "count": count})
+            section.rows.append({"shape": shape, "count": count, **found})
+    found = call_module("bench.section_standing", {"shape": DIFFERENT, "count": sizes.standing[1]})
+    section.rows.append({"shape": DIFFERENT, "count": sizes.standing[1], **found})
+    section.notes += [
+        "CPU time. Bytes are the growth of the process while the subscriptions are opened, with the first "
+        "deltas that wait for their callbacks, and with the term and the row that each is given.",
+    ]
+    return section
+
+
+def _asked(shape: str, number: int | str) -> dict[str, Node]:
+    asked: dict[str, Node] = {"c": URIRef(f"{EX}c{number}")}
+    if "?d" in SHAPES[shape]:
+        asked["d"] = Literal(number if isinstance(number, int) else 5)
+    return asked
+
+
+def _spelled(shape: str, number: int | str) -> str:
+    text = SHAPES[shape]
+    for name, term in _asked(shape, number).items():
+        text = text.replace(f"?{name} ", f"{term.n3()} ")
+    return text
+
+
+def _open(graph: Graph, shape: str, count: int) -> Iterable[rdflive.Subscription]:
+    if shape == DIFFERENT:
+        texts = (f"SELECT ?x {{ ?x <{EX}p{i}> <{EX}c> . ?x <{EX}r> ?y }}" for i in range(count))
+        return [rdflive.subscribe(graph, text, _ignore) for text in texts]
+    rows = (_asked(shape, i) for i in range(count))
+    return rdflive.prepare(SHAPES[shape]).subscribe(graph, _ignore, rows)
+
+
+def _adds(shape: str, count: int) -> Mapping[str, tuple[list[Triple], Callable[[int], Triple]]]:
+    """Give for each kind of add what must be there before, and the triples."""
+    own = URIRef(f"{EX}c{count - 1}")
+    p, r = URIRef(f"{EX}p"), URIRef(f"{EX}r")
+    subjects = [URIRef(f"{EX}s{i}") for i in range(FEW)]
+    other = URIRef(f"{EX}other")
+    lines = {"star": RDF.type, "one pattern": p}.get(shape, URIRef(f"{EX}line"))
+    known: list[Triple] = [(s, lines, own) for s in subjects] + [
+        (s, URIRef(f"{EX}stop"), own) for s in subjects
+    ]
+    many = Literal(10**9)
+    reaching: dict[str, Callable[[int], Triple]] = {
+        "one pattern": lambda i: (subjects[i], p, own),
+        "star": lambda i: (other, r, subjects[i]),
+        DIFFERENT: lambda i: (subjects[i], URIRef(f"{EX}p{count - 1}"), URIRef(f"{EX}c")),
+    }
+    if shape == DIFFERENT:
+        known = [(s, r, own) for s in subjects]
+    elif shape == "one pattern":
+        known = []
+    return {
+        "misses": ([], lambda i: (subjects[i], URIRef(f"{EX}unasked"), other)),
+        "shared": ([], lambda i: (other, p if shape == "one pattern" else r, Literal(-1 - i))),
+        "reaches": (known, reaching.get(shape, lambda i: (subjects[i], r, many))),
+    }
+
+
+def _measure(shape: str, count: int) -> dict[str, Cell]:
+    graph = Graph()
+    for name in (
+        "p",
+        "r",
+        "line",
+        "stop",
+    ):  # what a query names is there, or it would be looked for each time
+        graph.add((URIRef(f"{EX}there"), URIRef(f"{EX}{name}"), URIRef(f"{EX}there")))
+    _open(graph, shape, 1)  # parses what is parsed once
+    gc.collect()
+    before, start = _rss(), process_time()
+    opened = list(_open(graph, shape, count))
+    found: dict[str, Cell] = {"open": (process_time() - start) / count * 1e6}
+    gc.collect()
+    found["bytes"] = max(0, _rss() - before) / count
+    gc.disable()
+    for name, (known, triple) in _adds(shape, count).items():
+        for each in known:
+            graph.add(each)
+        triples = [triple(i) for i in range(FEW)]
+        start = process_time()
+        for each in triples:
+            graph.add(each)
+        found[name] = (process_time() - start) / FEW * 1e6
+        for each in (*triples, *known):
+            graph.remove(each)
+    if shape != DIFFERENT:
+        prepared = rdflive.prepare(SHAPES[shape])
+        text = _spelled(shape, "same")
+        ways: dict[str, Callable[[int], Any]] = {
+            "one": lambda i: prepared.subscribe(graph, _ignore, _asked(shape, f"one{i}")),
+            "text": lambda i: rdflive.subscribe(graph, text, _ignore),
+            "constants": lambda i: rdflive.subscribe(graph, _spelled(shape, f"text{i}"), _ignore),
+        }
+        for name, way in ways.items():
+            kept = [way(-1)]
+            start = process_time()
+            kept += [way(i) for i in range(FEW)]
+            found[name] = (process_time() - start) / FEW * 1e6
+    start = process_time()
+    for subscription in opened[:FEW]:
+        subscription.close()
+    found["close"] = (process_time() - start) / min(FEW, count) * 1e6
+    return found
+
+
+def _ignore(delta: rdflive.Delta) -> None:
+    """Take a delta and do nothing."""
+
+
+def _rss() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(**json.load(sys.stdin))))
