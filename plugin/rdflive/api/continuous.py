@@ -82,7 +82,7 @@ def register(
                 init_bindings=initBindings,
                 windows=frozenset(windows),
                 merges=bool(default),
-                family=algorithm not in ("ground", "star"),
+                family=algorithm in ("auto", "join", "product"),
             )
         except QuerySyntaxError as error:
             raise _as_written(error, given.text) from error

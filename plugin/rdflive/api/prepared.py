@@ -177,9 +177,9 @@ class Prepared:
             output=get.get("output", "delta"),
             expires=get.get("expires", False),
         )
-        # a plan of its own, where what is counted or traced is one member's
+        # a plan of its own, where what is counted or traced is one member's, or a class of pattern is named
         provenance = get.get("provenance", False)
-        alone = budget or provenance or algorithm in ("ground", "star")
+        alone = budget or provenance or algorithm not in ("auto", "join", "product")
         opened: list[Subscription] = []
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""

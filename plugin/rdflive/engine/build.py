@@ -212,4 +212,6 @@ def _closure(node: algebra.Closure, build: _Build) -> Operator:
 
 @_make.register
 def _construct(node: algebra.Construct, build: _Build) -> Operator:
-    return operators.Construct(build.dictionary, build.inputs[0], node.template, build.terms)
+    return operators.Construct(
+        build.dictionary, build.inputs[0], node.template, build.terms, context=node.context
+    )

@@ -30,15 +30,13 @@ _ORDERED: Final = frozenset({"=", "<", "<=", ">", ">="})
 def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
     """List the constants of a query that can be parameters, in the order of rdflib's algebra.
 
-    Variables that are `bound` to a term are constants too. A CONSTRUCT query has none: what it makes belongs
-    to nobody in particular.
+    Variables that are `bound` to a term are constants too. A template may have constants wherever it likes.
     """
-    if algebra.name == "ConstructQuery":
-        return []
     variables = frozenset(map(Variable, bound))
     everywhere = Counter(_terms(algebra, variables))
     possible = Counter(_places(algebra, variables))
-    found = [term for term, count in possible.items() if count == everywhere[term]]
+    shown = Counter(_terms(algebra.template, variables))
+    found = [term for term, count in possible.items() if count + shown[term] == everywhere[term]]
     return found if len(found) <= _MOST else []
 
 

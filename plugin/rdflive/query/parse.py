@@ -127,7 +127,7 @@ def parse_query(
         template = _template(node, modifiers, tokens)
         if any(isinstance(term, BNode) for triple in template for term in triple):
             template = _as_written(text, query.prologue)
-        root, names = _construct(root, template, preset)
+        root, names = _construct(root, template, shared)
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
@@ -191,24 +191,23 @@ def _as_written(text: str, prologue: Prologue) -> list[Any]:
     return list(zip(terms, terms, terms, strict=True))
 
 
-def _construct(
-    root: algebra.Node, template: list[Any], preset: Mapping[str, Node]
-) -> tuple[algebra.Node, tuple[str, ...]]:
-    """Put the template on top; its blank nodes are called by their places."""
+def _construct(root: algebra.Node, template: list[Any], query: Query) -> tuple[algebra.Node, tuple[str, ...]]:
+    """Put the template on top; its blank nodes are called by their places. Triples of a family carry what
+    they belong to.
+    """
     blanks: dict[BNode, Variable] = {}
 
     def term(node: Node) -> Any:
-        if isinstance(node, RdflibVariable):
-            return preset.get(str(node), Variable(str(node)))
         if isinstance(node, BNode):
             return blanks.setdefault(node, Variable(f"new{len(blanks)}", distinguished=False))
-        return node
+        return query.term(node)
 
     triples = tuple(TriplePattern(*map(term, triple)) for triple in template)
     read = {v for triple in triples for v in triple.variables}
-    shown = algebra.Project(root, tuple(sorted((v for v in root.columns if v in read), key=_name)))
-    made = algebra.Construct(shown, triples)
-    return algebra.Distinct(made), tuple(column.name for column in made.columns)
+    asked = tuple(query.parameters.values())
+    own = sorted((v for v in root.columns if v in read and v not in asked), key=_name)
+    made = algebra.Construct(algebra.Project(root, (*asked, *own)), triples, asked)
+    return algebra.Distinct(made), tuple(column.name for column in made.columns if column.distinguished)
 
 
 def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:

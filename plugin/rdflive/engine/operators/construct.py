@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators.operator import gather
+from rdflive.engine.operators.places import row_at
 from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Construct"]
@@ -38,7 +39,7 @@ class Construct:
     that have an unbound term, are left out (SPARQL 1.1, section 16.2).
     """
 
-    __slots__ = ("_blanks", "_dictionary", "_template", "_terms", "_weights")
+    __slots__ = ("_blanks", "_context", "_dictionary", "_own", "_template", "_terms", "_weights")
 
     def __init__(
         self,
@@ -46,20 +47,26 @@ class Construct:
         columns: Sequence[Variable],
         template: Sequence[TriplePattern],
         terms: Templates,
+        context: Sequence[Variable] = (),
     ) -> None:
+        """Make triples of rows with these columns; what is in those of the context is put before each."""
         self._dictionary = dictionary
         self._terms = terms
         self._weights: Weights = {}
         places = {variable: place for place, variable in enumerate(columns)}
-        self._blanks = any(not v.distinguished for triple in template for v in triple.variables)
+        self._context = row_at([places[variable] for variable in context])
+        self._own = row_at([place for variable, place in places.items() if variable not in context])
 
         def part(term: Any) -> tuple[str, Any]:
             if not isinstance(term, Variable):
                 return "constant", term
             # a variable that the pattern never binds has no column, and its triples are left out
-            return ("column", places.get(term)) if term.distinguished else ("blank", term.name)
+            if term.distinguished or term in places:
+                return "column", places.get(term)
+            return "blank", term.name
 
         self._template = [tuple(part(term) for term in triple) for triple in template]
+        self._blanks = any(kind == "blank" for triple in self._template for kind, _ in triple)
 
     def update(self, *deltas: Weights) -> Weights:
         """Give the triples that came and went, weighted."""
@@ -92,7 +99,7 @@ class Construct:
         for template in self._template:
             s, p, o = (self._term(kind, value, row, copy) for kind, value in template)
             if UNBOUND not in (s, p, o) and self._terms.is_triple((s, p, o)):
-                yield s, p, o
+                yield (*self._context(row), s, p, o)
 
     def _term(self, kind: str, value: Any, row: Row, copy: int) -> int:
         if kind == "column":
@@ -100,7 +107,8 @@ class Construct:
         if kind == "constant":
             return self._terms.intern(value)
         # NUL cannot occur in an IRI or a label, so no two lists of terms give the same text.
-        text = "\0".join([value, str(copy), *map(self._terms.text, row)])
+        # The blank node is the same whether its query shares a plan or not.
+        text = "\0".join([value, str(copy), *map(self._terms.text, self._own(row))])
         return self._terms.blank(blake2b(text.encode(), digest_size=10).hexdigest())
 
     def clear(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -88,7 +88,12 @@ class Construct(Unary):
     """CONSTRUCT: the triples that the template makes of each solution."""
 
     template: tuple[TriplePattern, ...]
-    columns: Columns = field(default=(Variable("subject"), Variable("predicate"), Variable("object")))
+    context: Columns = ()
+    """The parameters of a family, which its triples carry."""
+
+    @cached_property
+    def columns(self) -> Columns:
+        return (*self.context, Variable("subject"), Variable("predicate"), Variable("object"))
 
     @property
     def certain(self) -> frozenset[Variable]:
