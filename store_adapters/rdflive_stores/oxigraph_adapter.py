@@ -163,6 +163,9 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
     """
 
     def __init__(self, store: OxigraphStore) -> None:
+        from rdflive_stores.oxigraph_reading import read  # it needs oxrdflib, which whoever has a store has
+
+        self._read = read
         try:
             self._inner: Any = store._inner
         except AttributeError:
@@ -215,9 +218,7 @@ class OxigraphStoreAdapter(LiveStoreAdapter):
 
     def from_native(self) -> Callable[[Term], Any] | None:
         """Give oxrdflib's conversion to rdflib's terms, made quicker."""
-        from rdflive_stores.oxigraph_reading import read  # it needs oxrdflib
-
-        return read
+        return self._read
 
     def detach(self) -> None:
         """Give the store its class and its native store back; without effect when that has been done.
