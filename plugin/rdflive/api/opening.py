@@ -21,7 +21,7 @@ from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question
 from rdflive.delivery.relay import elsewhere
 from rdflive.delivery.resume import Journal, ResumeError
-from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.delivery.subscription import OnError, Subscription, start
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
@@ -171,7 +171,7 @@ def open_subscriptions(
                     )
                     for terms in members
                 ]
-                Subscription.start(began, budget)
+                start(began, budget)
                 opened += began
             notes = unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:

@@ -33,7 +33,7 @@ from rdflive.query.explain import Explanation
 from rdflive.store import Adapter, GraphLike
 from rdflive.store.deliveries import Delivering
 
-__all__ = ["OnError", "Subscription"]
+__all__ = ["OnError", "Subscription", "start"]
 
 OnError: TypeAlias = "Literal['log', 'ignore'] | Callable[[Subscription, Exception], object]"
 
@@ -110,35 +110,6 @@ class Subscription(BaseSubscription):
         self._closed = False
         self._state: StoreState | None = None
         self._use: Use
-
-    @staticmethod
-    def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
-        """Have subscriptions that share a question maintained, and queue their first deltas.
-
-        Called under the store's lock.
-        """
-        first = subscriptions[0]
-        adapter, question, capture = first._adapter, first._question, first._capture
-        meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
-        tells = first._initial or first._outbox is not None
-        asking = [(one._terms, one._emit) for one in subscriptions]
-        try:
-            state, uses = membership.join(adapter, first._graph, question, asking, meter, answer=tells)
-            for one, (use, _) in zip(subscriptions, uses, strict=True):
-                one._state, one._use = state, use
-            for one, (use, answer) in zip(subscriptions, uses, strict=True):
-                one._begin(state)
-                if tells:
-                    weights = state.answer(use) if answer is None else answer
-                    one._emit(weights, capture.sequence, True, {})
-                elif one._maker.is_traced:
-                    # Nobody is told, but the tracer must know where the solutions come from before they go.
-                    weights = state.answer(use)
-                    one._maker.make(state, use, weights, capture.sequence, True, {})
-        except BaseException:
-            for one in subscriptions:
-                one.close()
-            raise
 
     @property
     def closed(self) -> bool:
@@ -357,3 +328,32 @@ class Subscription(BaseSubscription):
         if isinstance(error, Exception):
             self.last_error = error
         self.close()
+
+
+def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
+    """Have subscriptions that share a question maintained, and queue their first deltas.
+
+    Called under the store's lock.
+    """
+    first = subscriptions[0]
+    adapter, question, capture = first._adapter, first._question, first._capture
+    meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
+    tells = first._initial or first._outbox is not None
+    asking = [(one._terms, one._emit) for one in subscriptions]
+    try:
+        state, uses = membership.join(adapter, first._graph, question, asking, meter, answer=tells)
+        for one, (use, _) in zip(subscriptions, uses, strict=True):
+            one._state, one._use = state, use
+        for one, (use, answer) in zip(subscriptions, uses, strict=True):
+            one._begin(state)
+            if tells:
+                weights = state.answer(use) if answer is None else answer
+                one._emit(weights, capture.sequence, True, {})
+            elif one._maker.is_traced:
+                # Nobody is told, but the tracer must know where the solutions come from before they go.
+                weights = state.answer(use)
+                one._maker.make(state, use, weights, capture.sequence, True, {})
+    except BaseException:
+        for one in subscriptions:
+            one.close()
+        raise
