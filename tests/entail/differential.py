@@ -219,13 +219,17 @@ class _Alarm(logging.Handler):
 def run(
     kind: str, family: Family, *, updates: int, seed: int, queries: int = 4, length: int = 100
 ) -> Outcome:
-    """Make worlds of `length` commits until there were `updates`, each with other queries."""
-    random, outcome = drawn_from(kind, family.name, seed), Outcome()
+    """Make worlds of `length` commits until there were `updates`, each with other queries.
+
+    A world of few commits may entail nothing, one in a thousand of 64. So up to three more follow until
+    something was entailed.
+    """
+    random, outcome, most = drawn_from(kind, family.name, seed), Outcome(), updates + 3 * length
     alarm, log = _Alarm(), logging.getLogger("rdflive")
     log.addHandler(alarm)
     try:
-        while outcome.updates < updates:
-            length = min(length, updates - outcome.updates)
+        while outcome.updates < updates or (not outcome.entailed and outcome.updates < most):
+            length = min(length, updates - outcome.updates) or length
             _World(kind, family, random, queries=queries, length=length).play(outcome)
             assert not alarm.messages, alarm.messages
     finally:
