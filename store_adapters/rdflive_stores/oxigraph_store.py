@@ -15,8 +15,9 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph_changes import canonical_quad, compare, record
-from rdflive_stores.oxigraph_documents import Source, parsed
+from rdflive_stores.oxigraph_bulk import insert, load_unwanted
+from rdflive_stores.oxigraph_changes import compare, record
+from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
 from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, has_kept, kept_entries, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
@@ -29,8 +30,8 @@ __all__ = ["GraphName", "LiveStore"]
 GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
 
-def _loader(load: str, insert: str) -> Any:
-    """Make a method that parses a document and adds its quads: by the native `load`, or those parsed here."""
+def _loader(load: str, write: str) -> Any:
+    """Make a method that adds a document: by the native `load`, or by `write` once it is parsed here."""
 
     def method(
         self: LiveStore,
@@ -50,7 +51,11 @@ def _loader(load: str, insert: str) -> Any:
         if not (
             may_pass and self._unchecked(getattr(native, load), input, format, to_graph=to_graph, **options)
         ):
-            self._insert(getattr(native, insert), parsed(native, input, format, to_graph, options))
+            if has_one_graph and (input is None) is not (path is None) and self.capture.may_pass:
+                input, options["path"] = content(input, path), None  # noqa: A001 - pyoxigraph's name
+                if self.capture.run(self._load_unwanted, load, input, format, to_graph, options):
+                    return
+            self._insert(getattr(native, write), list(parsed(native, input, format, to_graph, options)))
 
     method.__name__ = load
     return method
@@ -305,18 +310,21 @@ class LiveStore:
             refuse_kept(graph)
         if self._unheard(write, quads):
             return
-        self.capture.run(self._insert_heard, write, quads)
+        capture = self.capture
+        may_pass = None not in graphs and capture.may_pass
+        capture.run(insert, self.native, capture, write, quads, may_pass=may_pass)
 
-    def _insert_heard(self, write: Callable[[list[Quad]], None], quads: list[Quad]) -> None:
-        native, capture = self.native, self.capture
-        absent = [quad for quad in quads if quad not in native]
-        capture.state |= WRITING
-        try:
-            write(quads)
-        finally:  # a bulk operation may have got half way
-            came = dict.fromkeys(canonical_quad(quad) for quad in absent if quad in native)
-            record(native, capture, (), came)
-            capture.state &= ~WRITING
+    def _load_unwanted(
+        self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any
+    ) -> bool:
+        native = self.native
+        return load_unwanted(
+            native,
+            self.capture,
+            lambda: getattr(native, load)(document, syntax, to_graph=to_graph, **options),
+            parsed(native, document, syntax, to_graph, options),
+            DefaultGraph() if to_graph is None else to_graph,
+        )
 
     def _compare(self, touched: Callable[[], list[Pattern]], write: Callable[[], None]) -> None:
         """Run an operation and record how the quads of some patterns differ before and after."""

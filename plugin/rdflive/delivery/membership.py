@@ -47,6 +47,15 @@ class _SeveralViews:
         ]  # a list, because `any` alone would stop at the first that matched
         return any(matched)
 
+    def wants(self, predicate: Term) -> bool:
+        """Tell whether some view wants to know of a triple with this predicate."""
+        return any(view.wants(predicate) for view in self.views)
+
+    def pass_by(self, count: int) -> None:
+        """Have all views count changes that none of them wants."""
+        for view in self.views:
+            view.pass_by(count)
+
 
 @dataclass(frozen=True, slots=True)
 class _WindowsKey:

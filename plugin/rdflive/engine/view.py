@@ -122,6 +122,15 @@ class View:
             return False
         return self._take(sign, change)
 
+    def wants(self, predicate: Term) -> bool:
+        """Tell whether some pattern could match a triple with this predicate."""
+        router = self._router
+        return router.open is not EMPTY or self._known(predicate, -1) in router.nodes
+
+    def pass_by(self, count: int) -> None:
+        """Count changes that no pattern could match."""
+        self.seen += count
+
     def _tell(self, told: tuple[Any, ...], sign: int, change: tuple[Term, ...]) -> bool:
         """Tell who wants every triple with a predicate, and keeps nothing, without a number for a term."""
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
@@ -103,6 +103,13 @@ class Listener(Protocol):
         """
         ...
 
+    def wants(self, predicate: Term) -> bool:
+        """Tell whether a change of a triple with this predicate could leave a trace."""
+        ...
+
+    def pass_by(self, count: int) -> None:
+        """Count changes that really happened, and that it does not want."""
+
     def commit(self, sequence: int) -> None:
         """The batch is complete and the store's state is the one after it."""
         ...
@@ -135,7 +142,7 @@ class Capture:
     """
 
     __slots__ = (
-        "__weakref__", "_later", "_net", "_owner", "_pending", "deliveries", "listeners", "lock",
+        "__weakref__", "_later", "_net", "_owner", "_passed", "_pending", "deliveries", "listeners", "lock",
         "on_batch", "sequence", "state", "users",
     )  # fmt: skip
 
@@ -156,6 +163,8 @@ class Capture:
         self._later = IDLE
         """Flags that were set inside the open batch and wait for its end."""
         self._net: dict[QuadTerms, Literal[1, -1]] = {}
+        self._passed = False
+        """True when `pass_by` has told of changes that nobody wants, since the last commit."""
         self._pending: dict[GraphKey, dict[Triple, Literal[1, -1]]] = {}
         """A cache of what `pending` gave since the last record."""
 
@@ -210,6 +219,37 @@ class Capture:
             listener.commit(sequence)
         if self.on_batch is not None and graph is not UNION:
             self._announce(self.on_batch, Batch((Change(sign, Quad(s, p, o, graph)),), self.sequence))
+
+    def record_all(self, sign: Literal[1, -1], quads: Iterable[QuadTerms]) -> None:
+        """Take distinct changes that happened inside a batch, as `record` takes one."""
+        if self._net:
+            for quad in quads:
+                self.record(sign, *quad)
+        else:
+            self._pending.clear()
+            self._net = dict.fromkeys(quads, sign)
+
+    @property
+    def may_pass(self) -> bool:
+        """True where an operation that begins now may leave out what nobody wants.
+
+        Inside of a batch somebody who comes in the middle may want it. Changes of the union are told only to
+        those who know what each graph holds.
+        """
+        return self not in thread.batches and self.on_batch is None and UNION not in self.listeners
+
+    def wants(self, predicate: Term) -> bool:
+        """Tell whether anybody may want to know of a triple with this predicate."""
+        # a tuple, as it may be asked outside of the lock
+        return any(listener.wants(predicate) for listener in tuple(self.listeners.values()))
+
+    def pass_by(self, graph: GraphKey, count: int) -> None:
+        """Take the number of changes of a graph that happened and that nobody wants, inside a batch."""
+        for key in (graph, NAMED):
+            listener = self.listeners.get(key)
+            if listener is not None:
+                listener.pass_by(count)
+        self._passed = True
 
     def run(self, operation: Callable[..., Result], /, *arguments: Any, **options: Any) -> Result:
         """Make all changes of an operation one batch, or part of the open one; returns its result.
@@ -352,6 +392,7 @@ class Capture:
         found, self.state = self.state, WRITING
         self._later = IDLE
         net, self._net = self._net, {}
+        passed, self._passed = self._passed, False
         self._pending.clear()
         if found & (WRITING | TORN | CHANGING):
             self.deliveries.give_away()  # the interrupted thread may never come back to deliver
@@ -362,6 +403,8 @@ class Capture:
         else:
             if net:
                 self._commit(net)
+            elif passed:
+                self.sequence += 1
             if found & OWED:
                 self.sequence += 1
                 for commit in dict.fromkeys([listener.commit for listener in self.listeners.values()]):

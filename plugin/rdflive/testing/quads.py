@@ -49,6 +49,14 @@ class QuadWatch:
         self._applied = True
         return True
 
+    def wants(self, predicate: Term) -> bool:  # noqa: ARG002 - whatever it is
+        """Want to be told of every quad."""
+        return True
+
+    def pass_by(self, count: int) -> None:
+        """Fail if any change is left out."""
+        self.faults.append(f"{count} changes were left out")
+
     def commit(self, sequence: int) -> None:
         """Take the end of a batch."""
         if not self._applied or sequence in self.commits:
