@@ -18,9 +18,11 @@ QUERIES = (
 )
 
 
-def quads(predicates: str, graph: Any = DefaultGraph()) -> list[Quad]:
+def quads(predicates: str) -> list[Quad]:
     nodes = [NamedNode(f"urn:{i}") for i in range(3)]
-    return [Quad(s, NamedNode(f"urn:{p}"), o, graph) for p in predicates for s in nodes for o in nodes]
+    return [
+        Quad(s, NamedNode(f"urn:{p}"), o, DefaultGraph()) for p in predicates for s in nodes for o in nodes
+    ]
 
 
 def document(predicates: str) -> str:

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from bench import (
     section_adds,
+    section_bulk,
     section_engine,
     section_entail,
     section_expiry,
@@ -59,6 +60,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "serve": section_serve.run,
     "frames": section_frames.run,
     "standing": section_standing.run,
+    "bulk": section_bulk.run,
 }
 
 

@@ -21,6 +21,8 @@ class Sizes:
     """(a) Updates of the stream."""
     adds: int = sized(50_000, quick=1_000)
     """(b) Triples added per repeat and variant."""
+    bulk: int = sized(100_000, quick=1_000)
+    """Triples of a bulk operation, and changes of a mirrored feed."""
     silent: int = sized(10_000, quick=40)
     """(b) Subscriptions that do not match."""
     triples: int = sized(100_000, quick=2_000)

@@ -1,0 +1,111 @@
+"""(u) Many changes at once: `extend`, `load`, `addN` and parsers, and the transactions of a mirrored feed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pyoxigraph import RdfFormat, Store, parse
+from rdflib import Graph
+
+import rdflive
+from bench.clock import interleave, middle, ratio, timed
+from bench.report import Section
+from bench.sizes import Sizes
+from bench.worlds import EX
+
+__all__ = ["run"]
+
+ROUNDS: Final = 5
+QUERIES: Final = {
+    "no match": f"SELECT * {{ ?s <{EX}none> ?o }}",
+    "matched": f"SELECT * {{ ?s <{EX}p> ?o }}",
+}
+
+
+def run(sizes: Sizes) -> Section:
+    """Measure each operation on a new store, unwatched and with one query, in the same rounds."""
+    count = sizes.bulk
+    section = Section(
+        "bulk",
+        "Many changes at once, and mirrored transactions",
+        count,
+        0,
+        ROUNDS,
+        {"operation": "operation", "variant": "query", "micros": "µs per change", "ratio": "times unwatched"},
+    )
+    lines = [f"<{EX}s{i % 2000}> <{EX}p> <{EX}o{i}> ." for i in range(count)]
+    for operation, (make, write) in _operations("\n".join(lines) + "\n", count).items():
+        section.rows += _compared(operation, make, write, count)
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (1, 10, 100, count):
+            path = Path(folder) / f"{size}.rdfp"
+            path.write_text(_patch(lines, size))
+            seconds = [_mirrored(path) for _ in range(ROUNDS)]
+            micros = middle(seconds) / count * 1e6
+            operation = f"LiveStore, mirror, {size:,} per transaction"
+            section.rows.append({"operation": operation, "variant": "no match", "micros": micros})
+    section.notes.append("Each store is new. The query has one pattern, and its callback does nothing.")
+    return section
+
+
+def _operations(text: str, count: int) -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
+    """Give what makes each store, and what fills it."""
+    quads = list(parse(text, RdfFormat.N_TRIPLES))
+    held = Graph().parse(data=text, format="nt")
+
+    def add(graph: Graph) -> None:
+        graph.addN((s, p, o, graph) for s, p, o in held)
+
+    def load(graph: Graph) -> None:
+        graph.parse(data=text, format="nt")
+
+    return {
+        "LiveStore, extend": (rdflive.LiveStore, lambda live: live.extend(quads)),
+        "LiveStore, load": (rdflive.LiveStore, lambda live: live.load(text, RdfFormat.N_TRIPLES)),
+        "Memory, addN": (Graph, add),
+        "Memory, parse": (Graph, load),
+        "Oxigraph, addN": (lambda: Graph("Oxigraph"), add),
+    }
+
+
+def _compared(
+    operation: str, make: Callable[[], Any], write: Callable[[Any], object], count: int
+) -> list[dict[str, Any]]:
+    def once(query: str | None) -> float:
+        store = make()
+        # the bare store, and not its stand-in
+        store = getattr(store, "native", store) if query is None else store
+        subscription = None if query is None else rdflive.subscribe(store, query, lambda _: None)
+        seconds = timed(lambda: write(store))[0]
+        if subscription is not None:
+            subscription.close()
+        return seconds
+
+    runs: dict[str, Callable[[int], float]] = {"none": lambda _: once(None)}
+    runs |= {name: lambda _, query=query: once(query) for name, query in QUERIES.items()}  # type: ignore[misc]  # a default
+    results = interleave(runs, ROUNDS)
+    return [
+        {
+            "operation": operation,
+            "variant": name,
+            "micros": middle(seconds) / count * 1e6,
+            "ratio": ratio(seconds, results["none"]),
+        }
+        for name, seconds in results.items()
+    ]
+
+
+def _mirrored(path: Path) -> float:
+    live = rdflive.LiveStore(Store())
+    subscription = rdflive.subscribe(live, QUERIES["no match"], lambda _: None)
+    seconds = timed(lambda: rdflive.mirror(live, path, name="bench"))[0]
+    subscription.close()
+    return seconds
+
+
+def _patch(lines: list[str], size: int) -> str:
+    parts = (lines[i : i + size] for i in range(0, len(lines), size))
+    return "".join("TX .\n" + "".join(f"A {line}\n" for line in part) + "TC .\n" for part in parts)
