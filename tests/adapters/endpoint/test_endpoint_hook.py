@@ -50,5 +50,5 @@ def test_endpoint_is_mirrored_through_the_plugin(server: Server) -> None:
 def test_hook_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without SPARQLWrapper the error has the command that installs it."""
     monkeypatch.setattr("rdflive_stores.endpoint.find_spec", lambda name: None)
-    with pytest.raises(RdfliveError, match=r"pip install '.*\[endpoint\]"):
+    with pytest.raises(RdfliveError, match=r"pip install (-e )?'.*\[endpoint\]"):
         rdflive_endpoint("http://127.0.0.1/", {})
