@@ -5,7 +5,6 @@ go.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, is_dataclass, replace
 from random import Random
 from typing import Any
 
@@ -13,25 +12,16 @@ import pytest
 import rdflib
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from rdflib import Literal, URIRef
+from rdflib import RDFS, Literal, URIRef
 
 import rdflive
 from rdflive.errors import UnsupportedQueryError
-from support.effort import examples
+from support.effort import drawn_from, examples
 from support.evaluate import answer
 from support.quads import DATASETS, Store, Sum
 from support.queries import LITERALS, NODES, make_commits, make_quad, make_query
+from support.varied import varied
 from support.worlds import PRIMARY_DATASETS
-
-
-def varied(part: Any, terms: dict[Any, Any]) -> Any:
-    """Put other constants into a query."""
-    if is_dataclass(part) and not isinstance(part, type):
-        changed = {f.name: varied(getattr(part, f.name), terms) for f in fields(part)}
-        return replace(part, **changed)
-    if isinstance(part, tuple):
-        return tuple(varied(each, terms) for each in part)
-    return terms.get(part, part) if isinstance(part, URIRef | Literal) else part
 
 
 def drawn_terms(random: Random) -> dict[Any, Any]:
@@ -149,5 +139,70 @@ def test_limits_are_kept_in_order(operator: str) -> None:
             (graph.add if sign > 0 else graph.remove)((URIRef(f"{E}s{i}"), URIRef(E + "p"), value))
             assert told == alone
         assert any(map(any, (counter.values() for counter in told.values()))) is (sign > 0)
+    for subscription in opened:
+        subscription.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?s ?v { ?s :p %s VALUES ?v { %s } }",
+        "SELECT ?s { ?s :p %s, ?o FILTER EXISTS { VALUES ?o { %s } } }",
+        "SELECT ?s { ?s :p %s . GRAPH %s { ?s :p ?o } }",
+        "SELECT ?s { ?s :p %s . ?s (:q|%s) ?o }",
+        "SELECT ?s { ?s :p %s . ?s %s ?o }",
+        "SELECT ?s ?v { ?s :p %s BIND(STR(%s) AS ?v) }",
+        "SELECT ?s { ?s :p ?o FILTER(?o IN (%s, :x)) }",
+        "SELECT ?s { ?s :p ?o FILTER(?o = %s || ?o = :x) }",
+        "SELECT (GROUP_CONCAT(?s; SEPARATOR='1') AS ?n) { ?s :p '1' . ?s :q %s }",
+        "CONSTRUCT { ?s :found %s } { ?s :p %s }",
+        "SELECT ?s { ?s :p %s MINUS { ?s :q %s } }",
+        "SELECT ?s ?n { ?s :p %s { SELECT (COUNT(*) AS ?n) { ?x :q %s } } }",
+        "SELECT ?s { ?s :p+ %s OPTIONAL { ?s :q %s } }",
+        "SELECT ?s { %s :p? ?s }",
+        "SELECT ?s ?o { ?s :p ?o FILTER(?o >= %s) FILTER NOT EXISTS { ?s :q %s } }",
+    ],
+)
+@pytest.mark.parametrize("entailment", [None, "rdfs"])
+def test_a_constant_is_one_wherever_it_stands(text: str, entailment: str | None) -> None:
+    """Members are told what each is told that has a plan of its own."""
+    graph = rdflib.Dataset()
+    graph.bind("", E)
+    graph.add((URIRef(E + "r"), RDFS.subPropertyOf, URIRef(E + "p")))
+    # only an IRI is a predicate or a graph, and entailment is for one graph
+    is_name = any(part in text for part in ("GRAPH", "|%s", "?s %s ?o"))
+    terms = [":c0", ":c1", ":c2"] if is_name else [":c0", ":c1", "1", "'1'"]
+    if "GRAPH" in text:
+        entailment = None
+    told: dict[tuple[str, bool], Counter[Any]] = {}
+    opened = []
+    for term in terms:
+        for alone in (False, True):
+            found = told[term, alone] = Counter()
+
+            def take(delta: rdflive.Delta, found: Counter[Any] = found) -> None:
+                found.update(dict.fromkeys(delta.added, 1))
+                found.subtract(dict.fromkeys(delta.removed, 1))
+
+            budget = rdflive.Budget() if alone else None
+            query = text.replace("%s", term)
+            opened.append(rdflive.subscribe(graph, query, take, entailment=entailment, budget=budget))
+    random = drawn_from(text)
+    names = [URIRef(E + name) for name in ("c0", "c1", "c2", "x")]
+    nodes = [*names, Literal(1), Literal("1")]
+    predicates = [URIRef(E + name) for name in ("p", "q", "r", "c0", "c1")]
+    quads = {
+        (random.choice(names), random.choice(predicates), random.choice(nodes), graph.default_graph)
+        for _ in range(60)
+    }
+    quads |= {(s, predicates[0], o, graph.graph(names[0])) for s, _, o, _ in list(quads)[:5]}
+    some = False
+    for sign in (1, -1):
+        for quad in sorted(quads, key=str):
+            (graph.add if sign > 0 else graph.remove)(quad)
+            for term in terms:
+                assert told[term, False] == told[term, True], term
+            some = some or any(map(any, (counter.values() for counter in told.values())))
+    assert some
     for subscription in opened:
         subscription.close()

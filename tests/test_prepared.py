@@ -89,7 +89,7 @@ def test_a_term_that_is_no_parameter_has_a_plan_of_its_own() -> None:
     [
         ({"lien": E.S1}, ValueError, "no variable ?lien"),
         ({"line": "S1"}, TypeError, "initBindings"),
-        ("line", TypeError, "must map variables to terms"),
+        ("line", rdflive.QuerySyntaxError, "line 1"),
         (7, TypeError, "must map variables to terms"),
         ([{"line": E.S1}, "x"], TypeError, "initBindings"),
     ],

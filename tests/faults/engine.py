@@ -14,6 +14,7 @@ def operator(name: str) -> tuple[str, ...]:
 
 
 FAMILIES = ("test_families.py",)
+GIVEN = ("test_given_by_a_query.py",)
 LONE = ("test_lone_patterns.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -48,9 +49,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a constant that stands at other places too may differ",
         "rdflive/query/family.py",
-        "found = [term for term, count in possible.items() if count + shown[term] == everywhere[term]]",
-        "found = list(possible)",
+        "return [term for term, count in possible.items() if count + shown[term] == everywhere[term]]",
+        "return list(possible)",
         FAMILIES,
+    ),
+    Fault(
+        "a row of parameters that a query has twice is answered twice",
+        "rdflive/query/parse.py",
+        "rows = algebra.Distinct(algebra.Project(given.root, (), renamed))",
+        "rows = algebra.Project(given.root, (), renamed)",
+        GIVEN,
+    ),
+    Fault(
+        "a filter with a parameter of another query runs before its rows are joined",
+        "rdflive/query/joins.py",
+        "left = [condition for condition in conditions if not names.isdisjoint(condition.variables)]",
+        "left: list[Condition] = []",
+        GIVEN,
     ),
     Fault(
         "who asks for any predicate misses what a lone pattern is told",

@@ -29,6 +29,8 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget
 from rdflive.query.given import GivenQuery, check_bindings, namespaces, read_query
 from rdflive.query.known import Asked, find_plan
+from rdflive.query.parse import parse_query
+from rdflive.query.plan import make_plan
 from rdflive.query.segment import Algorithm
 from rdflive.store import GraphLike
 from rdflive.syntax.prefixes import Prefixes
@@ -117,6 +119,14 @@ class Prepared:
         self,
         graph: GraphLike | Stream,
         callback: Callable[[Delta], object] | None = None,
+        parameters: str | os.PathLike[str] | Prepared = ...,
+        **options: Unpack[Options],
+    ) -> Subscription: ...
+    @overload
+    def subscribe(
+        self,
+        graph: GraphLike | Stream,
+        callback: Callable[[Delta], object] | None = None,
         parameters: Iterable[Mapping[str, Node]] = ...,
         **options: Unpack[Options],
     ) -> Subscriptions: ...
@@ -124,7 +134,9 @@ class Prepared:
         self,
         graph: GraphLike | Stream,
         callback: Callable[[Delta], object] | None = None,
-        parameters: Mapping[str, Node] | Iterable[Mapping[str, Node]] | None = None,
+        parameters: (
+            Mapping[str, Node] | Iterable[Mapping[str, Node]] | str | os.PathLike[str] | Prepared | None
+        ) = None,
         **options: Unpack[Options],
     ) -> Subscription | Subscriptions:
         """Keep the answer of the query up to date, with terms in the place of some variables.
@@ -134,14 +146,23 @@ class Prepared:
         is a subscription for each row. They are opened in one commit, and each delta tells which row it is
         for: `delta.parameters`.
 
+        The parameters may also be data: then `parameters` is another query on the same graph, a SELECT whose
+        variables are parameters, as `"SELECT ?line { ?user :watches ?line }"`. There is one subscription; its
+        answer is that for all of these rows together, and changes when they do. SELECT shows for which row a
+        solution is, with ASK and CONSTRUCT the answer is what comes of any row.
+
         Raises what `rdflive.subscribe` does, and ValueError for a variable that the query does not have.
         """
+        if isinstance(parameters, str | os.PathLike):
+            parameters = Prepared(read_query(parameters), self._init_ns, graph=graph)
+        if isinstance(parameters, Prepared):
+            return self.open(graph, callback, [{}], options, parameters)[0]
         if parameters is None or isinstance(parameters, Mapping):
             return self.open(graph, callback, [self._checked(parameters or {})], options)[0]
-        if isinstance(parameters, str | bytes) or not isinstance(parameters, Iterable):
+        if isinstance(parameters, bytes) or not isinstance(parameters, Iterable):
             raise TypeError(
-                "parameters must map variables to terms, as {'line': EX.S1}, or be several such rows, got "
-                f"{parameters!r}"
+                "parameters must map variables to terms, as {'line': EX.S1}, or be several such rows, or a "
+                f"query, got {parameters!r}"
             )
         if options.get("resume") is not None:
             raise ValueError(
@@ -155,8 +176,9 @@ class Prepared:
         callback: Callable[[Delta], object] | None,
         rows: Iterable[Mapping[str, Node]],
         options: Options,
+        given: Prepared | None = None,
     ) -> list[Subscription]:
-        """Open a subscription for each row of terms; see `subscribe`."""
+        """Open a subscription for each row of terms, or for those of another query; see `subscribe`."""
         get: Mapping[str, Any] = options
         resume, name, budget = get.get("resume"), get.get("name"), get.get("budget")
         algorithm: Algorithm = get.get("algorithm", "auto")
@@ -184,9 +206,13 @@ class Prepared:
         with self._query.naming(), ExitStack() as undo:
             asked, identity = [], ""
             for row in rows:
-                found = self.find(row, algorithm, family=not alone)
+                found = (
+                    self.find(row, algorithm, family=not alone)
+                    if given is None
+                    else self._of(given, algorithm)
+                )
                 asked.append((found.plan, found.terms))
-                identity = "" if resume is None else self._identity(row, regime)
+                identity = "" if resume is None else self._identity(row, regime, given)
             prefixes, key = Prefixes(self.query, self._init_ns, graph), read_key(get.get("key"))
             undo.callback(lambda: Subscriptions(opened).close())
             for plan, members in groupby(asked, key=itemgetter(0)):
@@ -244,6 +270,13 @@ class Prepared:
             self._known[key] = asked, places
         return asked
 
+    def _of(self, given: Prepared, algorithm: Algorithm) -> Asked:
+        """Give the plan for the rows of another query."""
+        with given._query.naming():
+            rows = parse_query(given.query, init_ns=given._namespaces)
+        parsed = parse_query(self.query, init_ns=self._namespaces, given=rows)
+        return Asked(make_plan(parsed, algorithm))
+
     def _sources(
         self, graph: GraphLike | Stream, window: Window | None
     ) -> tuple[GraphLike, tuple[tuple[Stream, Window], ...]]:
@@ -258,8 +291,10 @@ class Prepared:
             raise QuerySyntaxError("a text that declares its windows is for rdflive.register, not subscribe")
         raise ValueError("a stream is seen through a window: give one, as window=rdflive.Sliding('10s')")
 
-    def _identity(self, row: Mapping[str, Node], regime: Regime | None) -> str:
+    def _identity(self, row: Mapping[str, Node], regime: Regime | None, given: Prepared | None) -> str:
         identity = query_identity(self.query, row, self._namespaces)
+        if given is not None:
+            identity += f" # parameters: {query_identity(given.query, {}, given._namespaces)}"
         # other entailment gives other answers, so to the file it is another query
         return identity if regime is None else f"{identity} # entailment: {regime.identity}"
 

@@ -20,7 +20,7 @@ from rdflib.term import Literal, Node, URIRef, Variable
 from rdflive.query.expressions import conjuncts
 from rdflive.query.shapes import operands_of
 
-__all__ = ["constants_of", "shape_of"]
+__all__ = ["constants_of", "places_of", "shape_of"]
 
 _MOST: Final = 8
 """Parameters of a query; the members of one with more constants have a plan each."""
@@ -32,12 +32,19 @@ def constants_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
 
     Variables that are `bound` to a term are constants too. A template may have constants wherever it likes.
     """
+    found = places_of(algebra, bound)
+    return found if len(found) <= _MOST else []
+
+
+def places_of(algebra: CompValue, bound: Collection[str] = ()) -> list[Node]:
+    """List the constants, variables that are `bound` among them, that a parameter can stand for wherever they
+    are.
+    """
     variables = frozenset(map(Variable, bound))
     everywhere = Counter(_terms(algebra, variables))
     possible = Counter(_places(algebra, variables))
     shown = Counter(_terms(algebra.template, variables))
-    found = [term for term, count in possible.items() if count + shown[term] == everywhere[term]]
-    return found if len(found) <= _MOST else []
+    return [term for term, count in possible.items() if count + shown[term] == everywhere[term]]
 
 
 def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:

@@ -100,11 +100,14 @@ def basic(
     """Match triple patterns in the graph of a scope; rows carry the parameters, or only those `asked`."""
     asked = scope.asked if asked is None else asked
     patterns, conditions = tuple(patterns), tuple(conditions)
+    if asked and (scope.query.given is not None or isinstance(scope.graph, Merge)):
+        names = {v.name for v in asked}
+        left = [condition for condition in conditions if not names.isdisjoint(condition.variables)]
+        node = basic(patterns, scope, [c for c in conditions if c not in left], ())
+        return filtered(algebra.Join(scope.query.asked(asked), node), left)
     if isinstance(scope.graph, Merge):
         left = list(conditions)
         node = join([_in_merge(pattern, scope) for pattern in patterns], Scope(scope.query), left)
-        if asked:
-            node = algebra.Join(algebra.Parameters(asked), node)
         return filtered(node, left)
     if isinstance(scope.graph, Variable):
         patterns = tuple(replace(pattern, graph=scope.graph) for pattern in patterns)

@@ -18,7 +18,7 @@ from rdflive.errors import UnsupportedQueryError
 from rdflive.query import algebra
 from rdflive.query.algebra import OrderCondition
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.family import constants_of, shape_of
+from rdflive.query.family import constants_of, places_of, shape_of
 from rdflive.query.given import check_bindings, read_query
 from rdflive.query.modifiers import Modifiers, modified, peel
 from rdflive.query.rdflib_algebra import algebra_of
@@ -52,7 +52,7 @@ class ParsedQuery:
     parameters: Mapping[Variable, Node] = field(default_factory=dict)
     """What stands for constants in which the members of a family differ, with those of this text."""
     bound: Mapping[str, Variable] = field(default_factory=dict)
-    """The parameters that are variables of `initBindings`."""
+    """The parameters that are variables of the query: those of `initBindings`, or of another query."""
     shape: str = ""
     """What the members of a family have in common; empty for a query without parameters."""
 
@@ -66,12 +66,14 @@ def parse_query(
     windows: frozenset[Node] = frozenset(),
     merges: bool = False,
     family: bool = False,
+    given: ParsedQuery | None = None,
 ) -> ParsedQuery:
     """Parse SPARQL into the algebra that is maintained.
 
     `windows` are names of graphs beside those of the store, whatever FROM NAMED says; with `merges` there
     are windows in the default graph, beside what FROM names. With `family` variables stand for the
-    constants in which the members of a family differ.
+    constants in which the members of a family differ. With another query `given` the variables that it shows
+    stand for the terms of its rows, whose answers are kept together; SELECT shows whose a solution is.
 
     Raises `QuerySyntaxError` where the text is not SPARQL and `UnsupportedQueryError` at the first
     clause that cannot be maintained, both with line and column, or without for one that is too deep.
@@ -100,12 +102,17 @@ def parse_query(
         beside, dataset = _beside(dataset, tokens), replace(dataset, default=None)
     refuse = partial(refused, tokens=tokens)
     numbers = count(1)
-    constants = constants_of(node, preset) if family else []
+    constants = constants_of(node, preset) if family else [] if given is None else _given(given, node)
     parameters = {term: Variable(f"·{next(numbers)}", distinguished=False) for term in constants}
     bound = {str(name): v for name, v in parameters.items() if isinstance(name, RdflibVariable)}
     fixed = {name: term for name, term in preset.items() if name not in bound}
-    shared = Query(translate, refuse, fixed, dataset, query.prologue.base, parameters, _numbers=numbers)
-    asked = algebra.Parameters(tuple(parameters.values())) if parameters else None
+    rows = None
+    if given is not None:
+        columns = {v.name: v for v in given.root.columns}
+        renamed = tuple((v, columns[name]) for name, v in bound.items())
+        rows = algebra.Distinct(algebra.Project(given.root, (), renamed))
+    shared = Query(translate, refuse, fixed, dataset, query.prologue.base, parameters, rows, _numbers=numbers)
+    asked = shared.asked(tuple(parameters.values())) if parameters else None
     scope = Scope(shared, dataset.default, parameters=asked)
     modifiers = peel(node.p)
     pattern = translate(modifiers.pattern, scope, [])
@@ -115,19 +122,23 @@ def parse_query(
         modifiers.projected = tuple(known)
     elif _selects_all(tokens):
         # rdflib's `*` also has variables of FILTER and of the right side of MINUS, which no solution binds
-        shown = tuple(n for n in modifiers.projected if n in known or n in preset)
+        shown = tuple(n for n in modifiers.projected if n in known or n in preset or n in bound)
         modifiers.projected = _by_place(shown, tokens)
     names = tuple(dict.fromkeys(modifiers.projected)) if node.name == "SelectQuery" else ()
+    if given is not None and names:
+        names = (*(name for name in given.names if name not in names), *names)
     form: Form = {"AskQuery": "ASK", "ConstructQuery": "CONSTRUCT"}.get(node.name, "SELECT")  # type: ignore[assignment]  # the three forms
     root, order = modified(pattern, modifiers, scope, root=form == "SELECT")
     if form == "ASK":
         # one empty row while there is any solution: its coming and going is the answer
-        root = algebra.Distinct(algebra.Project(root, scope.context))
+        root = algebra.Distinct(algebra.Project(root, scope.context if given is None else ()))
     elif form == "CONSTRUCT":
         template = _template(node, modifiers, tokens)
         if any(isinstance(term, BNode) for triple in template for term in triple):
             template = _as_written(text, query.prologue)
-        root, names = _construct(root, template, shared)
+        root, names = _construct(root, template, shared, scope.context if given is None else ())
+    if given is not None:
+        return ParsedQuery(text, form, root, names, fixed, order, beside, bound=bound)
     values = {v: preset.get(str(t), t) if isinstance(t, RdflibVariable) else t for t, v in parameters.items()}
     shape = ""
     if parameters:
@@ -191,7 +202,9 @@ def _as_written(text: str, prologue: Prologue) -> list[Any]:
     return list(zip(terms, terms, terms, strict=True))
 
 
-def _construct(root: algebra.Node, template: list[Any], query: Query) -> tuple[algebra.Node, tuple[str, ...]]:
+def _construct(
+    root: algebra.Node, template: list[Any], query: Query, asked: algebra.Columns
+) -> tuple[algebra.Node, tuple[str, ...]]:
     """Put the template on top; its blank nodes are called by their places. Triples of a family carry what
     they belong to.
     """
@@ -204,10 +217,29 @@ def _construct(root: algebra.Node, template: list[Any], query: Query) -> tuple[a
 
     triples = tuple(TriplePattern(*map(term, triple)) for triple in template)
     read = {v for triple in triples for v in triple.variables}
-    asked = tuple(query.parameters.values())
     own = sorted((v for v in root.columns if v in read and v not in asked), key=_name)
     made = algebra.Construct(algebra.Project(root, (*asked, *own)), triples, asked)
     return algebra.Distinct(made), tuple(column.name for column in made.columns if column.distinguished)
+
+
+def _given(given: ParsedQuery, node: CompValue) -> list[Node]:
+    """List the variables of a query that the rows of another one give terms to.
+
+    Raises ValueError where these rows cannot.
+    """
+    if given.form != "SELECT":
+        raise ValueError(f"the rows of a SELECT query can be parameters, {given.form} has none: {given.text}")
+    possible = places_of(node, given.names)
+    certain = {v.name for v in given.root.certain}
+    for name in given.names:
+        if name not in certain:
+            raise ValueError(f"?{name} may be unbound in the query that gives parameters: {given.text}")
+        if RdflibVariable(name) not in possible:
+            raise ValueError(
+                f"the rows of a query cannot give terms to ?{name}: each place of it must be the subject or "
+                "object of a pattern, an end of a path, or compared with a variable of the pattern"
+            )
+    return [term for term in possible if isinstance(term, RdflibVariable)]
 
 
 def _by_place(names: tuple[str, ...], tokens: list[Token]) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         # no steps lead from every node of the graph to itself, also from one without such an edge
         seeds = _nodes(s, scope) if path.mod in "?*" else None
         if s in scope.query.parameters.values():
-            seeds = _beside(algebra.Parameters((s,)), scope)
+            seeds = _beside(scope.query.asked((s,)), scope)
         loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
         return
@@ -114,7 +114,7 @@ def _bounded(
     # a parameter stands for a constant, which need not be a node of the graph
     for near, far, forward in ways:
         if near in asked:
-            return _from(path, _beside(algebra.Parameters((near,)), scope), near, far, forward, scope)
+            return _from(path, _beside(scope.query.asked((near,)), scope), near, far, forward, scope)
     bounded = [way for way in ways if bound is not None and way[0] in bound.certain]
     if bound is None or not bounded:
         seeds = _nodes(start, scope) if optional else None

@@ -80,7 +80,7 @@ def make_plan(query: ParsedQuery, algorithm: Algorithm = "auto") -> Plan:
         tuple(places.get(name) for name in query.names),
         parameters,
         tuple(last.index(parameter) for parameter in parameters),
-        tuple((name, parameters.index(variable)) for name, variable in query.bound.items()),
+        tuple((name, parameters.index(v)) for name, v in query.bound.items() if v in parameters),
         algorithm,
     )
 

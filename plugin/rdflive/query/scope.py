@@ -60,6 +60,8 @@ class Query:
     """What stands for the constants, and variables of `initBindings`, in which the members of a family
     differ.
     """
+    given: algebra.Node | None = None
+    """The rows of another query that the parameters stand for; None where members ask for them."""
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))
@@ -83,6 +85,14 @@ class Query:
     def is_bound(self, name: str) -> bool:
         """Tell whether `initBindings` fixes a variable."""
         return name in self.preset or RdflibVariable(name) in self.parameters
+
+    def asked(self, columns: algebra.Columns) -> algebra.Node:
+        """Give what is asked for of some parameters: the distinct tuples, each once."""
+        if self.given is None:
+            return algebra.Parameters(columns)
+        if columns == self.given.columns:
+            return self.given
+        return algebra.Distinct(algebra.Project(self.given, columns))
 
     def expression(self, node: Any) -> Expression:
         """Make an expression, in which variables fixed by `initBindings` are constants."""
@@ -128,8 +138,8 @@ class Scope:
     graph: Any = None
     graphs: algebra.Node | None = None
     """The names of the graphs, if `graph` is a variable."""
-    parameters: algebra.Parameters | None = None
-    """What members of a family ask for, as far as the pattern mentions it."""
+    parameters: algebra.Node | None = None
+    """What is asked for of the parameters, as far as the pattern mentions them."""
     outer: algebra.Node | None = None
     """The distinct outer solutions of a correlated EXISTS."""
     bounds: tuple[algebra.Node, ...] = ()
@@ -186,4 +196,4 @@ class Scope:
         kept = tuple(v for v in self.asked if v in found)
         if kept == self.asked:
             return self
-        return replace(self, parameters=algebra.Parameters(kept) if kept else None)
+        return replace(self, parameters=self.query.asked(kept) if kept else None)

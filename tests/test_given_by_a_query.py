@@ -1,0 +1,171 @@
+"""Parameters that another live query gives: who watches what is data, and changes with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+import rdflib
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from rdflib import Literal
+
+import rdflive
+from rdflive.errors import QuerySyntaxError, UnsupportedQueryError
+from support.effort import examples
+from support.evaluate import answer
+from support.quads import DATASETS, Store, Sum
+from support.queries import LITERALS, NODES, PREDICATES, make_commits, make_quad, make_query
+from support.syntax import Group, Optional, Query, Select, Triple, Var
+from support.varied import varied
+from support.worlds import PRIMARY_DATASETS
+
+E = rdflib.Namespace("http://e/")
+TRAINS = "SELECT ?train ?minutes { ?train e:line ?line ; e:delay ?minutes FILTER(?minutes >= ?least) }"
+WATCHED = "SELECT ?line ?least { ?user e:watches ?line ; e:least ?least }"
+GIVEN = [Var("first"), Var("second")]
+
+
+def drawn_rows(random: Random, variables: list[Var]) -> Query:
+    """A query that binds these variables in every row."""
+    p, q = random.sample(PREDICATES, 2)
+    ends = variables if len(variables) > 1 else [*variables, Var("end")]
+    random.shuffle(ends)
+    parts: list[Any] = [Triple(ends[0], p, ends[1])]
+    if random.random() < 0.3:
+        parts.append(
+            random.choice(
+                [Triple(ends[0], q, Var("other")), Optional(Group((Triple(ends[1], q, Var("z")),)))]
+            )
+        )
+    return Query(Select(tuple(variables), Group(tuple(parts)), distinct=random.random() < 0.3))
+
+
+def expected(query: Query, rows: Query, chosen: dict[Any, Var], store: Store) -> Any:
+    """Evaluate the query for each row by itself."""
+    asked = answer(rows, store.quads, union=store.union)
+    assert isinstance(asked, list)
+    found: list[Any] = []
+    # a row that is there twice asks for the same
+    for row in {tuple(sorted(row.items())): row for row in asked}.values():
+        own = answer(
+            varied(query, {term: row[v] for term, v in chosen.items()}), store.quads, union=store.union
+        )
+        found += [{**one, **row} for one in own] if isinstance(own, list) else [own]
+    return any(found) if query.ask else found
+
+
+@pytest.mark.parametrize("kind", ["graph", "oxigraph graph", *DATASETS])
+def test_rows_of_a_query_are_parameters(kind: str) -> None:
+    """The answer is that for each of its rows, while rows and data come and go; emptied, nothing is left."""
+    told: Counter[bool] = Counter()
+
+    @settings(
+        max_examples=examples(60, sample=kind not in PRIMARY_DATASETS),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    )
+    @given(st.randoms(use_true_random=False))
+    def run(random: Random) -> None:
+        store, graphs = Store(kind), kind in DATASETS
+        for _ in range(random.choice((4, 8, 14))):
+            store.commit([(1, make_quad(random, graphs=graphs))])
+        follower = None
+        while follower is None:
+            query = make_query(random, graphs=graphs, depth=random.choice((1, 2, 2, 3)))
+            used = [term for term in (*NODES, *LITERALS) if term.n3() in str(query)]
+            chosen = dict(
+                zip(random.sample(used, min(len(used), random.choice((1, 1, 2)))), GIVEN, strict=False)
+            )
+            if chosen:
+                rows = drawn_rows(random, list(chosen.values()))
+                # a variable may stand where none can
+                with suppress(QuerySyntaxError, UnsupportedQueryError, ValueError):
+                    follower = Sum(store, str(varied(query, chosen)), given=str(rows))
+        state = follower.subscription._live()
+        for commit in make_commits(random, graphs=graphs):
+            store.commit(commit)
+            follower.check(expected(query, rows, chosen, store))
+        told[follower.most > 0] += 1
+        for quad in sorted(store.quads, key=str):
+            store.write((-1, quad))
+        follower.check(expected(query, rows, chosen, store))
+        follower.subscription.close()
+        assert (len(state.dictionary), state.views, state.queries, state.owners) == (0, {}, {}, {})
+
+    run()
+    assert told[True]
+
+
+def test_who_watches_what_is_data() -> None:
+    graph, told = rdflib.Graph(), Counter[Any]()
+    graph.add((E.IC5, E.line, E.S1))
+    graph.add((E.IC5, E.delay, Literal(7)))
+
+    def tell(delta: rdflive.Delta) -> None:
+        told.update(dict.fromkeys(delta.added, 1))
+        told.subtract(dict.fromkeys(delta.removed, 1))
+
+    trains = rdflive.prepare(TRAINS, initNs={"e": E})
+    with trains.subscribe(graph, tell, WATCHED) as subscription:
+        assert not +told
+        with rdflive.batch(graph):
+            graph.add((E.ann, E.watches, E.S1))
+            graph.add((E.ann, E.least, Literal(5)))
+        assert +told == Counter({(E.S1, Literal(5), E.IC5, Literal(7)): 1})
+        with rdflive.batch(graph):
+            graph.set((E.ann, E.least, Literal(8)))
+            graph.add((E.IC6, E.line, E.S1))
+            graph.add((E.IC6, E.delay, Literal(9)))
+        assert +told == Counter({(E.S1, Literal(8), E.IC6, Literal(9)): 1})
+        assert subscription.answers()[0].line == E.S1
+        graph.remove((E.ann, E.watches, None))
+        assert not +told
+
+
+def test_a_prepared_query_gives_parameters_under_entailment() -> None:
+    """What is entailed is asked for, and answers."""
+    graph = rdflib.Graph()
+    sees = rdflive.prepare("SELECT ?line { ?user <http://e/sees> ?line }")
+    lines = rdflive.prepare(
+        "SELECT ?line (COUNT(?train) AS ?n) { ?train <http://e/line> ?line } GROUP BY ?line"
+    )
+    graph.add((E.watches, rdflib.RDFS.subPropertyOf, E.sees))
+    graph.add((E.IC5, E.line, E.S1))
+    with lines.subscribe(graph, None, sees, entailment="rdfs") as subscription:
+        assert subscription.answers() == []
+        graph.add((E.ann, E.watches, E.S1))
+        assert subscription.answers() == [(E.S1, Literal(1))]
+        graph.remove((E.watches, rdflib.RDFS.subPropertyOf, E.sees))
+        assert subscription.answers() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "message"),
+    [
+        ("SELECT ?s { ?s ?p ?o }", "SELECT ?p { ?s ?p ?o }", "cannot give terms to ?p"),
+        ("SELECT ?s { ?s ?p ?o BIND(STR(?o) AS ?t) }", "SELECT ?o { ?s ?p ?o }", "cannot give terms to ?o"),
+        ("SELECT ?s { ?s ?p ?o }", "SELECT ?else { ?s ?p ?else }", "cannot give terms to ?else"),
+        ("SELECT ?s { ?s ?p ?o }", "SELECT ?o { ?s ?p ?q OPTIONAL { ?q ?r ?o } }", "?o may be unbound"),
+        ("SELECT ?s { ?s ?p ?o }", "ASK { ?s ?p ?o }", "ASK has none"),
+    ],
+)  # fmt: skip
+def test_rows_that_can_be_no_parameters_are_refused(query: str, rows: str, message: str) -> None:
+    graph = rdflib.Graph()
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+        rdflive.prepare(query).subscribe(graph, print, rows)
+    assert not graph.store.__dict__.get("_rdflive")
+
+
+def test_a_journal_knows_whose_rows_were_asked_for(tmp_path: Any) -> None:
+    """The same query with parameters of another query is another subscriber."""
+    graph, journal = rdflib.Graph(), tmp_path / "journal"
+    query = rdflive.prepare("SELECT ?s { ?s ?p ?o }")
+    query.subscribe(graph, print, "SELECT ?o { ?o ?p 5 }", resume=journal, name="n").close()
+    with pytest.raises(rdflive.ResumeError):
+        query.subscribe(graph, print, "SELECT ?o { ?o ?p 6 }", resume=journal, name="n")
+    query.subscribe(graph, print, "SELECT ?o { ?o ?p 5 }", resume=journal, name="n").close()
