@@ -103,8 +103,13 @@ def test_a_family_is_one_query(text: str) -> None:
     state = members[0]._live()
     (query,) = state.queries
     assert len(query.uses) == 20
-    for member in members:
+    assert members[0].stats.members == 20
+    assert "family: 20 members" in str(members[3].explain())
+    for member in members[1:]:
         member.close()
+    assert members[0].stats.members == 1
+    assert "family" not in str(members[0].explain())
+    members[0].close()
     assert (len(state.dictionary), state.queries) == (0, {})
 
 

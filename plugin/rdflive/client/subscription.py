@@ -136,8 +136,9 @@ class RemoteSubscription(BaseSubscription):
             path = f"/subscriptions/{quote(self._id, safe='')}"
         counted: Any = document(self._address, path, None, self._timeout).get("stats")
         try:
-            # by the names known here: a later server may tell more
-            served = Stats(**{field.name: counted[field.name] for field in fields(Stats)})
+            # by the names known here: a later server may tell more, and an earlier one less
+            names = [field.name for field in fields(Stats) if field.name in counted]
+            served = Stats(**{name: counted[name] for name in names})
         except (KeyError, TypeError) as error:
             raise ServerError(f"{self._address.url(path)}: no statistics in {counted!r:.200}") from error
         return replace(

@@ -28,6 +28,8 @@ class Stats:
     """Time in seconds that the engine spent on changes of the graph that matched any subscription."""
     callback_seconds: float
     """Time in seconds spent in this subscription's callback."""
+    members: int = 1
+    """How many share the plan and the work, each with terms of its own: the members of its family."""
 
 
 def size_of(container: dict[object, object] | set[object]) -> int:

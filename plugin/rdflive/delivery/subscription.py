@@ -139,10 +139,11 @@ class Subscription(BaseSubscription):
             views = [] if self._state is None else self._state.watched(self._use.query)
             lines = [line for view in views for line in view.describe()]
             plan, question = self._question.readable(self._terms), self._question
+            members = 1 if self._state is None else self._use.query.members
             if question.windowed or self._state is None:
-                return Explanation(plan, windows=lines)
+                return Explanation(plan, windows=lines, members=members)
             notes = unheld_notes(self._adapter, self._graph, plan, question.regime)
-        return Explanation(plan, lines, notes=tuple(notes))
+        return Explanation(plan, lines, notes=tuple(notes), members=members)
 
     @property
     def stats(self) -> Stats:
@@ -161,6 +162,7 @@ class Subscription(BaseSubscription):
                 size=sum(map(size_of, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._calling.seconds,
+                members=self._use.query.members,
             )
 
     def resync(self) -> None:

@@ -142,6 +142,11 @@ class QueryState:
         """What somebody asks for."""
         return list(self._uses)
 
+    @property
+    def members(self) -> int:
+        """How many different terms somebody asks for; 1 where a plan has no parameters."""
+        return len(self._uses)
+
     def forget_uses(self) -> None:
         """Tell nobody any more."""
         for asked in filter(None, self._uses):

@@ -64,6 +64,7 @@ SCHEMAS: Final[dict[str, Any]] = {
             "size": _COUNT,
             "seconds": _SECONDS,
             "callback_seconds": _SECONDS,
+            "members": _COUNT,
         },
     ),
 }

@@ -28,6 +28,7 @@ class Explanation:
         entailed: Sequence[str] = (),
         windows: Sequence[str] = (),
         notes: Sequence[str] = (),
+        members: int = 1,
     ) -> None:
         self._plan = plan
         self.notes = (*unbound_notes(plan), *notes)
@@ -38,6 +39,8 @@ class Explanation:
         """How entailed triples are kept, one line per class or property of which there are any."""
         self.windows = tuple(windows)
         """What each window holds, and how what that entails is kept."""
+        self.members = members
+        """How many queries share the work, each with terms of its own in the place of the constants."""
 
     @property
     def form(self) -> str:
@@ -99,6 +102,8 @@ class Explanation:
     def _lines(self) -> Iterator[str]:
         plan, names = self._plan, Names(self._plan)
         yield from _header(plan, names)
+        if self.members > 1:
+            yield f"family: {self.members} members, which differ in constants alone and share this plan"
         yield from (f"note: {note}" for note in self.notes)
         basic = plan.steps[-1].basic
         if basic is not None:
