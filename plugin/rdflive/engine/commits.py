@@ -5,6 +5,7 @@ whoever uses them is told.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 from weakref import proxy
@@ -219,15 +220,22 @@ class Commits:
         missed = set(self._owed)
         waiting, self._unflushed = self._unflushed, {}
         self.touched.update(waiting)
-        interrupt = self._recovery.each(waiting, lambda view: view.flush())
-        moved = [view for view in waiting if view.expires and view not in self._recovery.broken]
+        steps: dict[View, Callable[[], object]] = {}
+
+        def flush(view: View) -> None:
+            step = view.flush()
+            if step is not None:
+                steps[view] = step
+
+        interrupt = self._recovery.each(waiting, flush)
+        moved = [view for view in steps if view not in self._recovery.broken]
         if any(query.every for query in self._state.queries):
             self._reported.update(view for view in waiting if view.reports)
-        # What the writes changed is taken before time moves on, so that the two can be told apart.
+        # What the writes changed is taken before the rest, so that the two can be told apart.
         if moved:
             self._untimed = self._deltas()
             self.touched.update(dict.fromkeys(moved))
-            interrupt = self._recovery.each(moved, lambda view: view.expire()) or interrupt
+            interrupt = self._recovery.each(moved, lambda view: steps[view]()) or interrupt
         for query in tuple(self._owed):
             if query.meter is not None and query.meter.error is not None:
                 self._recovery.end(query, query.meter.error)

@@ -40,7 +40,7 @@ class Recovery:
         """Forget a query that nobody uses any more."""
         self._stopped.pop(query, None)
 
-    def each(self, views: Iterable[View], act: Callable[[View], None]) -> BaseException | None:
+    def each(self, views: Iterable[View], act: Callable[[View], object]) -> BaseException | None:
         """Have each view act, and note which failed half-way. Gives the interruption to raise at the end."""
         interrupt: BaseException | None = None
         for view in views:

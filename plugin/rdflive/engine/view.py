@@ -196,16 +196,12 @@ class View:
         finally:  # also what was taken before a failure
             (self._dictionary.hold if sign > 0 else self._dictionary.drop)(kept)
 
-    def flush(self) -> None:
-        """Take the changes that were put off until the commit; see `State.await_flush`."""
+    def flush(self) -> Callable[[], object] | None:
+        """Take the changes that were put off until the commit; see `State.await_flush`.
 
-    @property
-    def expires(self) -> bool:
-        """True where, after `flush`, time has more to change."""
-        return False
-
-    def expire(self) -> None:
-        """Take what time alone has changed."""
+        Gives a second step, where something changes that was not written; None where nothing does.
+        """
+        return None
 
     def add(self, segment: Segment, relation: Relation | None = None) -> SegmentState:
         """Start maintaining a segment on what the graph holds now; one of a family with its relation."""
@@ -277,12 +273,6 @@ class View:
         intern, terms = self._dictionary.intern, self._dictionary.terms
         for triple in self._triples((terms[key[0]], terms[key[1]], terms[key[2]])):
             yield tuple(map(intern, triple))
-
-    def end(self, triple: tuple[int, ...]) -> int | None:  # noqa: ARG002 - nothing in a graph does
-        """Give the instant at which a triple that is there expires; None for never, as in any graph without
-        time.
-        """
-        return None
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
         """Raise if these segments cannot be maintained with the options asked for, for what somebody asks."""

@@ -16,6 +16,7 @@ from rdflive.query import algebra
 from rdflive.query.bgp import Variable
 from rdflive.query.plan import Plan
 from rdflive.time.instants import Instant
+from rdflive.time.view import WindowView
 
 __all__ = ["Endings"]
 
@@ -95,6 +96,6 @@ def _ends(located: Sequence[tuple[View, tuple[Any, ...]]], bindings: Bindings) -
             not isinstance(term, Variable) or found.setdefault(term.name, part) == part
             for term, part in zip(pattern[:3], triple, strict=False)
         ):
-            end = view.end(triple)
+            end = view.end(triple) if isinstance(view, WindowView) else None
             for later in _ends(rest, found):
                 yield end if later is None else later if end is None else min(end, later)

@@ -56,8 +56,8 @@ class WindowView(WantedView):
                 pane.note_now()
         return False
 
-    def flush(self) -> None:
-        """Take what changed since the last reports, other than by time."""
+    def flush(self) -> Callable[[], object] | None:
+        """Take what changed since the last reports, other than by time, which takes a second step."""
         start = perf_counter()
         self._moved, self._reporting = self._reporting, {}
         self._take_all(self.content.changes(self._moved))
@@ -68,13 +68,9 @@ class WindowView(WantedView):
         # where time takes nothing out, there is no second step
         self._moved = {pane: None for pane in self._moved if pane.slides()}
         self.seconds += perf_counter() - start
+        return self._expire if self._moved else None
 
-    @property
-    def expires(self) -> bool:
-        """True between `flush` and `expire` if time removes something."""
-        return bool(self._moved)
-
-    def expire(self) -> None:
+    def _expire(self) -> None:
         """Take what time has changed."""
         start = perf_counter()
         moved, self._moved = self._moved, {}
