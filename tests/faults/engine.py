@@ -27,9 +27,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a triple is taken with one parameter of two that are asked for",
-        "rdflive/engine/view.py",
-        "for number, variable in enumerate(variables):",
-        "for number, variable in enumerate([*variables][:1]):",
+        "rdflive/engine/relation.py",
+        "if all(ids[place] in self._wanted[of] for place, of in fed.places)",
+        "if any(ids[place] in self._wanted[of] for place, of in fed.places)",
         FAMILIES,
     ),
     Fault(

@@ -168,12 +168,16 @@ class Relation:
                 fed.view.close_to(fed.pattern, fed.places[0][0], value)
 
     def _triples(self, fed: Fed, column: int, value: int) -> list[Row]:
-        """List the triples with a value a pattern takes or forgets; its guard asks for the others."""
+        """List the triples with a value that a pattern takes or forgets; their other values are asked for."""
         if not fed.pattern.keeps:
             return []
         at = {place: value for place, of in fed.places if of == column}
         # listed at once: to hold a triple changes the dictionary that a lister reads
-        return list(fed.view.listed(fed.pattern, at))
+        return [
+            ids
+            for ids in fed.view.listed(fed.pattern, at)
+            if all(ids[place] in self._wanted[of] for place, of in fed.places)
+        ]
 
 
 class Listed:
