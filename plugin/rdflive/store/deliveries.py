@@ -163,8 +163,11 @@ class Deliveries(deque[Delivering]):
         """Take the turn for the next delivery that is this thread's or anybody's, and give that."""
         note: threading.Lock | None = None
         may_wait = False
-        while queue := tuple(self):
-            first = queue[0]
+        while True:
+            try:
+                first = self[0]
+            except IndexError:
+                return None
             is_ours = first.owner == me or first.owner == _ANYBODY or first.has_run
             if is_ours and _turns.setdefault(self._id, me) == me:
                 # looked at again, for another thread may have had the turn since
@@ -175,7 +178,7 @@ class Deliveries(deque[Delivering]):
                 _turns.pop(self._id)
                 self._wake()
             elif note is None:
-                if not any(delivery.owner in (me, _ANYBODY) for delivery in queue):
+                if not any(delivery.owner in (me, _ANYBODY) for delivery in tuple(self)):
                     return None
                 # Who lets go of the turn meanwhile may not see this thread wait, nor what it gives away. So
                 # it looks once more before it does either.
@@ -195,7 +198,6 @@ class Deliveries(deque[Delivering]):
                 if not note.acquire(timeout=_PATIENCE) and not is_taken:
                     self.give_away(first.owner)
                 note = None
-        return None
 
     def _wake(self) -> None:
         """Wake who waits for a change of the queue."""
