@@ -166,6 +166,9 @@ def test_limits_are_kept_in_order(operator: str) -> None:
         "SELECT ?s ?n { ?s :p %s { SELECT (COUNT(*) AS ?n) { ?x :q %s } } }",
         "SELECT ?s { ?s :p+ %s OPTIONAL { ?s :q %s } }",
         "SELECT ?s { %s :p? ?s }",
+        "SELECT ?s { %s (:p?)? ?s }",
+        "SELECT ?s { ?s (:p*)? %s }",
+        "SELECT ?s { :x ?p ?s . %s (:p?)+ %s }",
         "SELECT ?s ?o { ?s :p ?o FILTER(?o >= %s) FILTER NOT EXISTS { ?s :q %s } }",
     ],
 )

@@ -74,7 +74,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         # no steps lead from every node of the graph to itself, also from one without such an edge
         seeds = _nodes(s, scope) if path.mod in "?*" else None
         if s in scope.query.parameters.values():
-            seeds = _beside(scope.query.asked((s,)), scope)
+            path, seeds = _from_term(path), _beside(scope.query.asked((s,)), scope)
         loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
         return
@@ -86,8 +86,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         stay = _beside(Values(*kept), scope)
         yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
         return
-    if _may_stay(path.path):
-        path = MulPath(path.path, "*")  # SPARQL lets a path of no steps match a constant outside the graph
+    path = _from_term(path)
     # the constant becomes the only row of a column, since a closure starts from rows
     near = scope.query.fresh()
     far = other if isinstance(other, Variable) else scope.query.fresh()
@@ -107,8 +106,8 @@ def _bounded(
     graph are left out.
     """
     asked = scope.query.parameters.values()
-    if _may_stay(path.path) and (start in asked or end in asked):
-        path = MulPath(path.path, "*")  # as from a constant
+    if start in asked or end in asked:
+        path = _from_term(path)
     optional = path.mod in "?*"
     ways = [(start, end, True), (end, start, False)]
     # a parameter stands for a constant, which need not be a node of the graph
@@ -127,6 +126,14 @@ def _bounded(
     if optional and not known:
         seeds = algebra.Exists(seeds, _nodes(near, scope))
     return _from(path, seeds, near, far, forward, scope)
+
+
+def _from_term(path: MulPath) -> MulPath:
+    """Give a path as it is followed from a constant, where no steps match a term outside the graph too.
+
+    From there `(:p?)+` is `(:p?)*`, whereas `(:p?)?` still takes one step at most.
+    """
+    return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path) else path
 
 
 def _may_stay(path: Path | URIRef) -> bool:
