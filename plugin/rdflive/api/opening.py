@@ -131,7 +131,9 @@ def open_subscriptions(
     """
     plan, regime = question.plan, question.regime
     check_callback(callback, on_error)
-    header = Header(plan.query.form, plan.query.names, prefixes=question.prefixes, key=question.key)
+    header = Header(
+        plan.query.form, plan.query.names, prefixes=question.prefixes, key=question.key, bound=plan.bound
+    )
     check_key(question.key, header)
     place = elsewhere(callback, throttle, executor)
     if question.provenance and (regime is None or resume is not None):
@@ -160,8 +162,8 @@ def open_subscriptions(
                         adapter,
                         graph,
                         shared,
-                        terms if shared is question else (),
-                        _of_member(header, question, terms),
+                        terms,
+                        header,
                         callback=callback,
                         initial=initial,
                         name=name,
@@ -199,13 +201,6 @@ def _plans(
             yield question, list(members)
         else:
             yield from ((replace(question, plan=question.readable(terms)), [terms]) for terms in members)
-
-
-def _of_member(header: Header, question: Question, terms: tuple[Node, ...]) -> Header:
-    """Give the header of the deltas of one who asks for some terms."""
-    if not question.plan.bound:
-        return header
-    return replace(header, parameters=tuple(question.parameters(terms).items()))
 
 
 def _close(opened: Iterable[Subscription]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
-from rdflive.engine.query import Emit, TermWeights, Use
+from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
@@ -82,21 +82,21 @@ def join(
     adapter: Adapter,
     target: Any,
     question: Question,
-    asking: Sequence[tuple[tuple[Node, ...], Emit]],
+    asking: Sequence[tuple[tuple[Node, ...], Use]],
     meter: Meter | None = None,
     *,
     answer: bool = True,
-) -> tuple[StoreState, list[tuple[Use, TermWeights | None]]]:
+) -> tuple[StoreState, list[TermWeights | None]]:
     """Maintain a question over a graph, for all who ask: with which terms, and how to tell them.
 
-    Returns the store's engine, and the uses, each with its answer, or None if starting did not compute it or
-    `answer` is false. The first subscription starts the engine. Called under the store's lock.
+    Returns the store's engine, and the answer of each, or None if starting did not compute it or `answer` is
+    false. The first subscription starts the engine. Called under the store's lock.
     """
     plan, windowed = question.plan, question.windowed
     windowing = Windowing() if windowed is None else windowed.windowing
     # Before anything is hooked: a term that the store cannot hold refuses the query.
     _natives(adapter, plan.constants)
-    natives = [(_natives(adapter, terms), emit) for terms, emit in asking]
+    natives = [(_natives(adapter, terms), use) for terms, use in asking]
     state = _state(adapter)
     with adapter.capture.changing():
         try:
@@ -107,23 +107,23 @@ def join(
                 windows = None if windowed is None else windowing.identity
                 shape = plan.query.shape, plan.algorithm
                 family = *shape, adapter.graph_key(target), question.regime, windows
-            uses = state.add(
+            answers = state.add(
                 plan, view_of, natives, family=family, answer=answer, every=windowing.every, meter=meter
             )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
-                query = uses[0][0].query
+                query = asking[0][1].query
                 for view in state.watched(query):
-                    for use, _ in uses:
+                    for _, use in asking:
                         view.check(query.states, use.asked)
             except BaseException:
-                for use, _ in uses:
+                for _, use in asking:
                     state.remove(use)
                 raise
         except BaseException:
             _release_unused(adapter, state)
             raise
-    return state, uses
+    return state, answers
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:

@@ -7,6 +7,7 @@ parameters is a family too, whose members all ask for the empty tuple.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from heapq import nsmallest
@@ -28,28 +29,29 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Emit", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
 Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
 """The deltas of a query by what is asked for, and whether they are the whole answers."""
-Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
-"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
-solutions that were removed because time passed, each with its count.
-"""
 
 
-class Use:
-    """One subscription of a query: what it asks for, and how it is told."""
+class Use(ABC):
+    """One subscription of a query: what it asks for, and how it is told. The engine fills in the first."""
 
-    __slots__ = ("asked", "emit", "query")
+    # a store may have a million of them
+    __slots__ = ("asked", "query")
 
-    def __init__(self, query: QueryState, asked: Row, emit: Emit) -> None:
-        self.query = query
-        self.asked = asked
-        """The ids of the terms that stand for the parameters of the plan."""
-        self.emit = emit
+    query: QueryState
+    asked: Row
+    """The ids of the terms that stand for the parameters of the plan."""
+
+    @abstractmethod
+    def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
+        """Take a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
+        solutions that were removed because time passed, each with its count. Called under the store's lock.
+        """
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:

@@ -12,7 +12,7 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
 from rdflive.engine.multiset import Row
-from rdflive.engine.query import Emit, QueryState, TermWeights, Use, add_up
+from rdflive.engine.query import QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
@@ -22,7 +22,7 @@ from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
-__all__ = ["Emit", "StoreState", "ViewOf"]
+__all__ = ["StoreState", "ViewOf"]
 
 ViewOf: TypeAlias = Callable[[Any], View]
 """Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
@@ -63,20 +63,20 @@ class StoreState:
         self,
         plan: Plan,
         view_of: ViewOf,
-        asking: Sequence[tuple[tuple[Any, ...], Emit]],
+        asking: Sequence[tuple[tuple[Any, ...], Use]],
         *,
         family: Hashable = None,
         answer: bool = True,
         every: bool = False,
         meter: Meter | None = None,
-    ) -> list[tuple[Use, TermWeights | None]]:
+    ) -> list[TermWeights | None]:
         """Start maintaining a query on what the store holds now, for all who ask: what for, and how they are
         told.
 
         What one asks for is a term of the store for each parameter. Whoever gives the same `family` shares
-        the query. Returns the uses, each with its answer, or None in place of the answer if starting did not
-        compute it. With `every` each report of its windows is handed on, also one that changes nothing. With
-        a meter the query ends when it costs too much.
+        the query. Returns the answer of each, or None in its place if starting did not compute it. With
+        `every` each report of its windows is handed on, also one that changes nothing. With a meter the query
+        ends when it costs too much.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
@@ -97,20 +97,21 @@ class StoreState:
                 self._families[family] = query
                 query.family = family
         intern = self.dictionary.intern
-        uses = [Use(query, tuple(map(intern, terms)), emit) for terms, emit in asking]
+        for terms, use in asking:
+            use.query, use.asked = query, tuple(map(intern, terms))
         try:
-            first = [use.asked for use in uses if query.put(use)]
+            first = [use.asked for _, use in asking if query.put(use)]
             if plan.parameters and first:
                 found = query.ask(first, answer=answer)
                 if answer:
                     nothing: TermWeights = {}
                     began = {asked: found.get(asked, nothing) for asked in first}
         except BaseException:
-            for use in uses:
+            for _, use in asking:
                 self.remove(use)
             raise
         self.sweep()
-        return [(use, began.get(use.asked)) for use in uses]
+        return [began.get(use.asked) for _, use in asking]
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:
