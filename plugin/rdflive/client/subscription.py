@@ -187,7 +187,7 @@ class RemoteSubscription(BaseSubscription):
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"
             ) from error
         # the server sends all that came and went, which is paired here
-        check_key(self._key, self._answer.header)
+        check_key(self._key, self._answer.header.form, self._answer.names)
         self._answer.header = replace(self._answer.header, key=self._key)
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)

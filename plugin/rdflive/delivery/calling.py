@@ -93,7 +93,7 @@ def check_callback(callback: object, on_error: object) -> None:
         raise TypeError(f"callback must not be a generator, which nobody would iterate: {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
-    if is_async(on_error):
+    if callable(on_error) and is_async(on_error):
         raise TypeError(f"on_error must be a plain function, got the coroutine function {on_error!r}")
 
 

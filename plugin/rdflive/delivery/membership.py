@@ -82,12 +82,12 @@ def join(
     adapter: Adapter,
     target: Any,
     question: Question,
-    asking: Sequence[tuple[tuple[Node, ...], Use]],
+    uses: Sequence[Use],
     meter: Meter | None = None,
     *,
     answer: bool = True,
 ) -> tuple[StoreState, list[TermWeights | None]]:
-    """Maintain a question over a graph, for all who ask: with which terms, and how to tell them.
+    """Maintain a question over a graph for all who ask, with terms that the store can hold.
 
     Returns the store's engine, and the answer of each, or None if starting did not compute it or `answer` is
     false. The first subscription starts the engine. Called under the store's lock.
@@ -95,8 +95,7 @@ def join(
     plan, windowed = question.plan, question.windowed
     windowing = Windowing() if windowed is None else windowed.windowing
     # Before anything is hooked: a term that the store cannot hold refuses the query.
-    _natives(adapter, plan.constants)
-    natives = [(_natives(adapter, terms), use) for terms, use in asking]
+    _check(adapter, plan.constants)
     state = _state(adapter)
     with adapter.capture.changing():
         try:
@@ -108,16 +107,16 @@ def join(
                 shape = plan.query.shape, plan.algorithm
                 family = *shape, adapter.graph_key(target), question.regime, windows
             answers = state.add(
-                plan, view_of, natives, family=family, answer=answer, every=windowing.every, meter=meter
+                plan, view_of, uses, family=family, answer=answer, every=windowing.every, meter=meter
             )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
-                query = asking[0][1].query
+                query = uses[0].query
                 for view in state.watched(query):
-                    for _, use in asking:
+                    for use in uses:
                         view.check(query.states, use.asked)
             except BaseException:
-                for _, use in asking:
+                for use in uses:
                     state.remove(use)
                 raise
         except BaseException:
@@ -279,14 +278,12 @@ def _release_unused(adapter: Adapter, state: StoreState) -> None:
             _listen(adapter, state, key)
 
 
-def _natives(adapter: Adapter, terms: Iterable[Any]) -> tuple[Term, ...]:
-    """Give the store's terms for those of a query."""
-    found: list[Term] = []
+def _check(adapter: Adapter, terms: Iterable[Any]) -> None:
+    """Raise UnsupportedQueryError for a term of a query that the store cannot hold."""
     for term in terms:
         try:
-            found.append(adapter.to_native(term))
+            adapter.to_native(term)
         except ValueError as error:
             raise UnsupportedQueryError(
                 f"{term!r} in the query can be no term of this store: {error}", construct="a term"
             ) from error
-    return tuple(found)

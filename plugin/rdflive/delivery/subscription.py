@@ -31,7 +31,7 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.store import Adapter, GraphLike
-from rdflive.store.deliveries import Delivering
+from rdflive.store.deliveries import Action, Delivering
 
 __all__ = ["OnError", "Subscription", "start"]
 
@@ -187,7 +187,7 @@ class Subscription(BaseSubscription):
             # first, so that no delta that is queued reaches the callback, whatever interrupts the rest
             self._closed = True
             if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write
-                capture.enqueue(Delivering(lambda: [self.close]))
+                capture.enqueue(Delivering(self.close))
                 return
             if self._state is not None:
                 membership.leave(self._adapter, self._state, self._use)
@@ -243,40 +243,6 @@ class Subscription(BaseSubscription):
     def _plain(self, weights: TermWeights, sequence: int, initial: bool) -> Delta:
         return Delta(self._header, weights, sequence=sequence, initial=initial, asked=self._terms)
 
-    def _steps(self, delta: Delta) -> list[Callable[[], object]]:
-        """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
-        the lock.
-
-        Where a callback is all there is, as most often, it is called here.
-        """
-        if self._closed:
-            return []
-        direct, is_observed = self._direct, manager.listens("rdflive_delta")
-        if not delta._is_told:
-            self._delivered += 1
-        if not (direct is None or is_observed or self._followers or self._made is not None):
-            self._call(direct, delta)
-            return []
-        steps: list[Callable[[], object]] = []
-        # In the order that is promised: plugins before the subscriber, the graph before the callback.
-        if is_observed:
-            steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
-        if self._made is not None:
-            steps.append(partial(self._made.take, delta))
-        # `resync` gives an initial delta without a new commit
-        for mailbox, since in self._followers:
-            if delta.sequence + delta.initial > since:
-                steps.append(partial(mailbox.put, delta))
-        if self._outbox is not None:
-            steps.append(partial(self._outbox_put, self._outbox, delta))
-        elif self._elsewhere is not None:
-            steps.append(partial(self._elsewhere.mailbox.put, delta))
-        elif direct is not None:
-            steps.append(partial(self._call, direct, delta))
-        if self._elsewhere is not None:
-            steps.append(self._elsewhere.begin)
-        return steps
-
     def _call(self, callback: Callback, delta: Delta) -> None:
         # the step may be repeated after an interruption, or an earlier callback may have closed this
         if delta._is_told or self._closed:
@@ -305,7 +271,7 @@ class Subscription(BaseSubscription):
         store's lock.
         """
         self._exceeded = error.with_traceback(None)  # its frames would keep the rows that were too many
-        self._capture.enqueue(Delivering(lambda: [partial(self._end, error)]))
+        self._capture.enqueue(Delivering(partial(self._end, error)))
 
     def _end(self, error: BudgetError) -> None:
         if not self.closed:
@@ -335,6 +301,11 @@ class _Member(Use):
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
 
+    @property
+    def terms(self) -> tuple[Node, ...]:
+        """What it asks for."""
+        return self._subscription._terms
+
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
         """Queue a delta."""
         one = self._subscription
@@ -348,7 +319,50 @@ class _Member(Use):
         else:
             delta = one._maker.make(state, self, weights, sequence, initial, expired)
         if delta is not None:
-            one._capture.deliveries.put(Delivering(one._steps, one._owe, delta))
+            one._capture.deliveries.put(_Delivery(one, delta))
+
+
+class _Delivery(Delivering):
+    """A delta on its way to plugins, mailboxes and the callback. Its steps run without the lock."""
+
+    def __init__(self, to: Subscription, delta: Delta) -> None:
+        self._to = to
+        self._delta = delta
+
+    def steps(self) -> list[Action]:
+        """List the steps. Where a callback is all there is, as most often, it is called here."""
+        one, delta = self._to, self._delta
+        if one._closed:
+            return []
+        direct, is_observed = one._direct, manager.listens("rdflive_delta")
+        if not delta._is_told:
+            one._delivered += 1
+        if not (direct is None or is_observed or one._followers or one._made is not None):
+            one._call(direct, delta)
+            return []
+        steps: list[Action] = []
+        # In the order that is promised: plugins before the subscriber, the graph before the callback.
+        if is_observed:
+            steps.append(partial(manager.call_safely, "rdflive_delta", subscription=one, delta=delta))
+        if one._made is not None:
+            steps.append(partial(one._made.take, delta))
+        # `resync` gives an initial delta without a new commit
+        for mailbox, since in one._followers:
+            if delta.sequence + delta.initial > since:
+                steps.append(partial(mailbox.put, delta))
+        if one._outbox is not None:
+            steps.append(partial(one._outbox_put, one._outbox, delta))
+        elif one._elsewhere is not None:
+            steps.append(partial(one._elsewhere.mailbox.put, delta))
+        elif direct is not None:
+            steps.append(partial(one._call, direct, delta))
+        if one._elsewhere is not None:
+            steps.append(one._elsewhere.begin)
+        return steps
+
+    def owe(self) -> None:
+        """Have the whole answer told."""
+        self._to._owe()
 
 
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
@@ -360,10 +374,9 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
     adapter, question, capture = first._adapter, first._question, first._capture
     meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
     tells = first._initial or first._outbox is not None
-    # one with a term that the store cannot hold has a plan of its own, without parameters
-    asking = [(one._terms if question.plan.parameters else (), one._use) for one in subscriptions]
+    uses = [one._use for one in subscriptions]
     try:
-        state, answers = membership.join(adapter, first._graph, question, asking, meter, answer=tells)
+        state, answers = membership.join(adapter, first._graph, question, uses, meter, answer=tells)
         for one in subscriptions:
             one._state = state
         for one, answer in zip(subscriptions, answers, strict=True):

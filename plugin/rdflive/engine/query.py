@@ -8,7 +8,7 @@ parameters is a family too, whose members all ask for the empty tuple.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
@@ -38,14 +38,20 @@ Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
 
 
 class Use(ABC):
-    """One subscription of a query: what it asks for, and how it is told. The engine fills in the first."""
+    """One subscription of a query: what it asks for, and how it is told."""
 
     # a store may have a million of them
     __slots__ = ("asked", "query")
 
     query: QueryState
+    """Set when it is added, as is `asked`."""
     asked: Row
     """The ids of the terms that stand for the parameters of the plan."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> Sequence[Any]:
+        """A term of the user's library for each parameter."""
 
     @abstractmethod
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, TypeAlias
 
 from rdflive.engine.commits import Commits
@@ -11,7 +12,6 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
-from rdflive.engine.multiset import Row
 from rdflive.engine.query import QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
@@ -63,32 +63,29 @@ class StoreState:
         self,
         plan: Plan,
         view_of: ViewOf,
-        asking: Sequence[tuple[tuple[Any, ...], Use]],
+        uses: Sequence[Use],
         *,
         family: Hashable = None,
         answer: bool = True,
         every: bool = False,
         meter: Meter | None = None,
     ) -> list[TermWeights | None]:
-        """Start maintaining a query on what the store holds now, for all who ask: what for, and how they are
-        told.
+        """Start maintaining a query on what the store holds now, for all who use it.
 
-        What one asks for is a term of the store for each parameter. Whoever gives the same `family` shares
-        the query. Returns the answer of each, or None in its place if starting did not compute it. With
-        `every` each report of its windows is handed on, also one that changes nothing. With a meter the query
-        ends when it costs too much.
+        Whoever gives the same `family` shares the query; the store can hold the terms of each. Returns the
+        answer of each, or None in its place if starting did not compute it. With `every` each report of its
+        windows is handed on, also one that changes nothing. With a meter the query ends when it costs too
+        much.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
-        began: dict[Row, TermWeights] = {}
+        whole: TermWeights | None = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
             try:
                 whole = self.start(query)
-                if whole is not None:
-                    began[()] = whole
                 self.queries[query] = None
             except BaseException:
                 self._end(query)
@@ -96,22 +93,25 @@ class StoreState:
             if family is not None:
                 self._families[family] = query
                 query.family = family
-        intern = self.dictionary.intern
-        for terms, use in asking:
-            use.query, use.asked = query, tuple(map(intern, terms))
+        intern, to_native = self.dictionary.intern, self.to_native
+        for use in uses:
+            terms = use.terms if plan.parameters else ()
+            use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
+        answers: list[TermWeights | None] = [whole] * len(uses)
         try:
-            first = [use.asked for _, use in asking if query.put(use)]
-            if plan.parameters and first:
-                found = query.ask(first, answer=answer)
+            is_first = [query.put(use) for use in uses]
+            if plan.parameters:
+                found = query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
                 if answer:
                     nothing: TermWeights = {}
-                    began = {asked: found.get(asked, nothing) for asked in first}
+                    pairs = zip(uses, is_first, strict=True)
+                    answers = [found.get(use.asked, nothing) if first else None for use, first in pairs]
         except BaseException:
-            for _, use in asking:
+            for use in uses:
                 self.remove(use)
             raise
         self.sweep()
-        return [began.get(use.asked) for _, use in asking]
+        return answers
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:
