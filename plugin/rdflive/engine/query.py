@@ -29,10 +29,12 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Answers", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
+Answers: TypeAlias = dict[Row, TermWeights] | None
+"""The answers of a query by what is asked for, without empty ones; None where they were not computed."""
 Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
 """The deltas of a query by what is asked for, and whether they are the whole answers."""
 
@@ -216,6 +218,15 @@ class QueryState:
                 relation.ask(row, walk=walk)
         return self.drain()
 
+    def ask_again(self, asked: Row) -> TermWeights:
+        """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
+
+        So it costs what it touches, whereas `current` reads whatever the patterns match. Until it returns the
+        members who ask for this are not maintained.
+        """
+        self.leave([asked])
+        return self.ask([asked]).get(asked, {})
+
     def leave(self, asked: Iterable[Row]) -> None:
         """Undo `ask`."""
         for row in asked:
@@ -233,7 +244,7 @@ class QueryState:
         """The segments of all leaves."""
         return [state for leaf in self.leaves if isinstance(leaf, Leaf) for state in leaf.states]
 
-    def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
+    def open(self, fill: Callable[[], Answers]) -> Answers:
         """Run `fill`, which starts the query; a query with a budget overrides this."""
         return fill()
 
@@ -285,10 +296,14 @@ class QueryState:
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.
         """
-        # Distinct, Group, Slice and Closure keep their output, which is of all members.
+        # Distinct, Group, Slice and Closure keep their output, which is that of all members.
         rows = getattr(self.operators[-1], "rows", None)
-        if rows is not None and not asked:
-            return self._list(self._cut(rows(), most))
+        if rows is not None:
+            kept = rows()
+            if asked:
+                places = self.plan.member
+                kept = {row: kept[row] for row in kept if tuple([row[at] for at in places]) == asked}
+            return self._list(self._cut(kept, most))
         solutions = partial(solutions, asked=asked)
         if self._leaf is not None:
             # which rows are the first shows only when all are there

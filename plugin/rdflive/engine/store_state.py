@@ -12,7 +12,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
-from rdflive.engine.query import QueryState, TermWeights, Use, add_up
+from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
@@ -81,7 +81,7 @@ class StoreState:
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
-        whole: TermWeights | None = None
+        whole: Answers = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
             try:
@@ -97,21 +97,34 @@ class StoreState:
         for use in uses:
             terms = use.terms if plan.parameters else ()
             use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
-        answers: list[TermWeights | None] = [whole] * len(uses)
+        answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
         try:
             is_first = [query.put(use) for use in uses]
             if plan.parameters:
                 found = query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
                 if answer:
                     nothing: TermWeights = {}
-                    pairs = zip(uses, is_first, strict=True)
-                    answers = [found.get(use.asked, nothing) if first else None for use, first in pairs]
+                    answers = [
+                        found.get(use.asked, nothing) if first else self._answer_again(use)
+                        for use, first in zip(uses, is_first, strict=True)
+                    ]
         except BaseException:
             for use in uses:
                 self.remove(use)
             raise
         self.sweep()
         return answers
+
+    def _answer_again(self, use: Use) -> TermWeights:
+        """Give the answer of one more who asks for what somebody asked for before."""
+        query = use.query
+        if query.is_leaf:
+            return self.answer(use)
+        # noted first: without what is taken out, the others would miss rows
+        self.commits.owe_query(query)
+        answer = query.ask_again(use.asked)
+        self.commits.forget_query(query)
+        return answer
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:
@@ -191,14 +204,11 @@ class StoreState:
                     parts: list[Any] = [terms.get(part, part) for part in pattern]  # type: ignore[call-overload]
                     yield keys[view], TriplePattern(*parts) if terms else pattern
 
-    def start(self, query: QueryState) -> TermWeights | None:
-        """Start maintaining a query on what the store holds now, for all who use it.
-
-        Gives the answer if that was computed, of a query without parameters.
-        """
+    def start(self, query: QueryState) -> Answers:
+        """Start maintaining a query on what the store holds now, for all who use it."""
         return query.open(partial(self._fill, query))
 
-    def _fill(self, query: QueryState) -> TermWeights | None:
+    def _fill(self, query: QueryState) -> Answers:
         query.views = []
         for leaf in query.leaves:
             if not isinstance(leaf, Leaf):
@@ -220,11 +230,11 @@ class StoreState:
             if leaf.answers:
                 leaf.drain()
         answer = None if query.is_leaf else query.load(self.solutions)
+        answers: Answers = None if answer is None else {(): answer}
         if query.plan.parameters:
-            query.ask(query.asked, answer=False)
-            answer = None
+            answers = query.ask(query.asked)
         self.sweep()
-        return answer
+        return answers
 
     def stop(self, query: QueryState) -> None:
         """Stop maintaining a query, until it is started again."""
