@@ -6,6 +6,7 @@ from faults.planting import Fault
 
 KERNEL = ("engine/test_kernel.py",)
 FILTERS = ("engine/test_filters.py",)
+SUBSCRIPTION = ("test_subscription.py",)
 
 
 def operator(name: str) -> tuple[str, ...]:
@@ -147,10 +148,32 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the walks of a closed query go on",
-        "rdflive/engine/kernel.py",
-        "pattern.walks = [entry for entry in pattern.walks if entry[1] is not state]",
-        "pattern.walks = list(pattern.walks)",
+        "rdflive/engine/pattern.py",
+        "self.walks = [entry for entry in self.walks if entry[1] is not state]",
+        "self.walks = list(self.walks)",
         KERNEL,
+    ),
+    Fault(
+        "an update goes on with a walk that was alone before",
+        "rdflive/engine/pattern.py",
+        "self._forget_alone()",
+        "pass",
+        KERNEL,
+        after="def add_walk(self, walk: Walk, state: Any) -> None:",
+    ),
+    Fault(
+        "a lone walk that fails leaves its triple in the paths",
+        "rdflive/engine/pattern.py",
+        'source.line(f"{source.name(pattern.delete)}({given})")',
+        'source.line("pass")',
+        FILTERS,
+    ),
+    Fault(
+        "a lone walk does not note that it has found solutions",
+        "rdflive/engine/pattern.py",
+        'source.line(f"{source.name(dirty)}[{source.name(state)}] = None")',
+        'source.line("pass")',
+        SUBSCRIPTION,
     ),
     Fault(
         "a star that nobody needs still follows its patterns",

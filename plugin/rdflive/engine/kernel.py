@@ -82,13 +82,15 @@ class Kernel:
         of the change: the caller has to start them again.
         """
         router = self.router
-        node = router.nodes.get(p, EMPTY)
+        found: Patterns
         # `Router.route` written out for the common case: every write that is looked at passes here.
-        if router.open is EMPTY and not router.guarded:
-            found: Patterns = node[0]
-            _, by_object, by_subject, by_both = node
+        if router.is_plain:
+            node = router.nodes.get(p)
+            if node is None:
+                return ()
+            found, by_object, by_subject, by_both = node
             if by_object is not None:
-                found += by_object.get(o, ())
+                found = found + by_object.get(o, ()) if found else by_object.get(o, ())
             if by_subject is not None:
                 found += by_subject.get(s, ())
             if by_both is not None:
@@ -97,6 +99,15 @@ class Kernel:
             found = router.route(s, p, o)
         if not found:
             return found
+        if len(found) == 1:
+            # what follows below, as one function
+            pattern = found[0]
+            update = pattern.enter if sign > 0 else pattern.exit
+            if update is None and len(pattern.walks) == 1:
+                update = pattern.write_alone(self.dirty)[sign < 0]
+            if update is not None:
+                update(s, p, o)
+                return found
         if sign > 0:
             # All patterns take the triple before any walk begins, so that each walk sees it in every
             # pattern; a walk then skips the solutions of earlier patterns, see `connected`.
@@ -207,7 +218,7 @@ class Kernel:
         if asked is not None:
             asked.relation.pattern.write()
         for pattern_state, walk in zip(joined, walks, strict=True):
-            pattern_state.walks.append((walk, state))
+            pattern_state.add_walk(walk, state)
 
     def solutions(self, state: SegmentState, snapshot: Snapshot, most: int | None = None) -> list[Row]:
         """List the current solutions of a segment, from the pattern that has the fewest matches.
@@ -250,7 +261,7 @@ class Kernel:
         kept = {pattern: pattern.matches() for pattern in state.patterns}
         relation = [] if state.relation is None else [state.relation.pattern]
         for pattern in (*state.patterns, *relation):
-            pattern.walks = [entry for entry in pattern.walks if entry[1] is not state]
+            pattern.drop_walks(state)
         for star in state.stars:
             star.users -= 1
             if not star.users:

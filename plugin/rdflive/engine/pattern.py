@@ -83,12 +83,13 @@ class PatternState:
 
     `insert` and `delete` keep paths and masks. They are generated functions, written anew whenever a path or
     a mask comes or goes. Each of `walks` is called with the ids of a triple and the list that collects
-    solutions.
+    solutions. `enter` and `exit` do both for a pattern with one walk, where a triple matches no other: they
+    are written when they are first needed, and None until then.
     """
 
     __slots__ = (
-        "_make", "alone", "arity", "delete", "guard", "held", "hits", "identity", "insert", "is_asked",
-        "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
+        "_make", "alone", "arity", "delete", "enter", "exit", "guard", "held", "hits", "identity", "insert",
+        "is_asked", "keeps", "key", "masks", "paths", "places", "users", "uses", "walks",
     )  # fmt: skip
 
     def __init__(
@@ -167,6 +168,28 @@ class PatternState:
         self.keeps = bool(self.paths or self.masks)
         self.insert = _writer(self, "insert")
         self.delete = _writer(self, "delete")
+        self._forget_alone()
+
+    def add_walk(self, walk: Walk, state: Any) -> None:
+        """Run a walk of a segment at each update."""
+        self.walks.append((walk, state))
+        self._forget_alone()
+
+    def drop_walks(self, state: Any) -> None:
+        """Run the walks of a segment no more."""
+        self.walks = [entry for entry in self.walks if entry[1] is not state]
+        self._forget_alone()
+
+    def _forget_alone(self) -> None:
+        self.enter: Update | None = None
+        self.exit: Update | None = None
+
+    def write_alone(self, dirty: dict[Any, None]) -> tuple[Update, Update]:
+        """Write `enter` and `exit`, which note in `dirty` that the segment has solutions to be taken."""
+        ((walk, state),) = self.walks
+        self.enter = enter = _alone(self, "enter", walk, state, dirty)
+        self.exit = leave = _alone(self, "exit", walk, state, dirty)
+        return enter, leave
 
 
 def pattern_identity(key: Key, tests: Sequence[RowTest]) -> Identity:
@@ -220,6 +243,35 @@ def _writer(pattern: PatternState, operation: str) -> Update:
     source = Source(f"def {operation}({_arguments(pattern.key)}):")
     # for a pattern that keeps nothing: it only starts walks
     source.line("pass")
+    _write_match(source, pattern, operation)
+    return source.function(operation)
+
+
+def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty: dict[Any, None]) -> Update:
+    """Generate the function that inserts a match and walks, or walks and deletes it."""
+    given = _arguments(pattern.key)
+    source = Source(f"def {operation}({given}):")
+    walks = source.name(walk)
+    if operation == "enter":
+        found = source.name(state.added)
+        _write_match(source, pattern, "insert")
+        # in Python an exception that does not come costs nothing
+        with source.block("try:"):
+            source.line(f"{walks}({given}, {found})")
+        with source.block("except BaseException:"):
+            source.line(f"{source.name(pattern.delete)}({given})")
+            source.line("raise")
+    else:
+        found = source.name(state.removed)
+        source.line(f"{walks}({given}, {found})")
+    with source.block(f"if {found}:"):
+        source.line(f"{source.name(dirty)}[{source.name(state)}] = None")
+    if operation == "exit":
+        _write_match(source, pattern, "delete")
+    return source.function(operation)
+
+
+def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
         # A path from one slot gets or loses a key exactly when a centre gets its first match or loses its
@@ -228,7 +280,6 @@ def _writer(pattern: PatternState, operation: str) -> Update:
         _write_path(source, pattern, path, found, masks, operation)
     for slot, masks in pending.items():  # a pattern of one variable needs no path: its bit is its match
         _write_masks(source, masks, _expression(pattern, (slot,)), operation)
-    return source.function(operation)
 
 
 def loader(pattern: PatternState, paths: Sequence[tuple[int, ...]], masks: Masks) -> Update:

@@ -28,7 +28,7 @@ class Router:
     a term that no pattern knows.
     """
 
-    __slots__ = ("_make", "guarded", "nodes", "open")
+    __slots__ = ("_make", "guarded", "is_plain", "nodes", "open")
 
     def __init__(self, make: Callable[[], Any] = dict) -> None:
         self._make = make
@@ -36,6 +36,8 @@ class Router:
         self.open: Shelves = EMPTY
         self.guarded = 0
         """How many patterns have a guard, so that constants alone do not decide."""
+        self.is_plain = True
+        """Whether the patterns under the predicate are all there is to look at, by constants alone."""
 
     def route(self, s: int, p: int, o: int, *graph: int) -> Patterns:
         """Return the distinct patterns that the triple matches, or the quad (no pattern names its graph)."""
@@ -88,12 +90,17 @@ class Router:
         self.guarded += pattern.guard is not None
         if not pattern.is_asked:
             self._put(pattern.key, lambda patterns: (*patterns, pattern))
+        self._note_plain()
 
     def remove(self, pattern: PatternState) -> None:
         """Stop routing to a pattern; a predicate nobody names any more is forgotten."""
         self.guarded -= pattern.guard is not None
         if not pattern.is_asked:
             self._put(pattern.key, lambda patterns: tuple(q for q in patterns if q is not pattern))
+        self._note_plain()
+
+    def _note_plain(self) -> None:
+        self.is_plain = self.open is EMPTY and not self.guarded
 
     def open_to(self, pattern: PatternState, place: int, value: int) -> None:
         """Route triples with a value at a place to a pattern of a family."""
@@ -125,6 +132,7 @@ class Router:
             shelves[place] = shelf or None
         if p < 0:
             self.open = tuple(shelves) if any(shelves) else EMPTY
+            self._note_plain()
         elif any(shelves):
             self.nodes[p] = tuple(shelves)
         else:  # nothing may be there: a value that could not be opened is closed too
