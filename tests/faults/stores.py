@@ -430,8 +430,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a mirror of a single graph fills others",
         "rdflive/api/target.py",
-        "if self._single and key != self._default:",
-        "if self._single and key is None:",
+        "if is_single and key != default:",
+        "if is_single and key is None:",
         MIRROR,
     ),
     Fault(
