@@ -116,9 +116,7 @@ class LiveStoreAdapter:
             raise ClosedError("the store was closed: open it again and subscribe to a graph over that")
         return self._live
 
-    def to_native(self, term: Any) -> Term:
-        """Turn a term of rdflib or pyoxigraph into the store's canonical one."""
-        return to_native(term)
+    to_native = staticmethod(to_native)
 
     def from_native(self) -> Callable[[Term], Any] | None:
         """Say that the store's terms are the user's."""

@@ -51,10 +51,8 @@ def _record_difference(
 
 def record(native: Store, capture: Capture, went: Iterable[Quad], came: Iterable[Quad]) -> None:
     """Record net changes of canonical quads inside a batch, and those of the union if wanted."""
-    for quad in went:
-        capture.record(-1, *quad)
-    for quad in came:
-        capture.record(1, *quad)
+    capture.record_all(-1, map(tuple, went))
+    capture.record_all(1, map(tuple, came))
     if capture.wants_union:
         _record_union(native, capture, _graphs_of_triples(went), _graphs_of_triples(came))
 

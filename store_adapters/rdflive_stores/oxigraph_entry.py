@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pyoxigraph import Quad, Store
+from pyoxigraph import NamedNode, Quad, Store
 
 from rdflive.store import QuadTerms, Transaction, WriteRefusedError
-from rdflive_stores.oxigraph_kept import KeptQuads, may_meet_kept, refuse_kept
+from rdflive_stores.oxigraph_kept import KEPT, KeptQuads, may_meet_kept, refuse_kept
 from rdflive_stores.oxigraph_request import execute
 from rdflive_stores.oxigraph_terms import canonical
 from rdflive_stores.oxigraph_update import ANYTHING, Pattern, touched_patterns
@@ -63,8 +63,8 @@ class Entry:
             execute(
                 native,
                 texts,
-                [*went, *forgotten],
-                [*came, *remembered],
+                [*went, *forgotten.values()],
+                [*came, *remembered.values()],
                 hide_kept=hide_kept,
                 prefixes=prefixes,
             )
@@ -73,8 +73,9 @@ class Entry:
 def _quad(change: QuadTerms) -> Quad:
     """Make the canonical quad of a change."""
     s, p, o, graph = change
-    refuse_kept(graph)
-    terms: tuple[Any, ...] = (s, p, canonical(o), graph)
+    if graph == KEPT:
+        refuse_kept(graph)
+    terms: tuple[Any, ...] = (s, p, o if type(o) is NamedNode else canonical(o), graph)
     try:
         return Quad(*terms)
     except TypeError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Store
@@ -46,6 +46,10 @@ def kept_entries(native: Store, name: str) -> dict[str, str]:
     return {key: json.loads(quad.object.value) for (_, key), quad in _by_place(quads).items()}
 
 
+_Places: TypeAlias = dict[tuple[str, str], Quad]
+"""Quads by name and key."""
+
+
 class KeptQuads:
     """The quads of the reserved graph by name and key, read once and then followed.
 
@@ -54,26 +58,26 @@ class KeptQuads:
     """
 
     def __init__(self) -> None:
-        self._quads: dict[tuple[str, str], Quad] | None = None
+        self._quads: _Places | None = None
 
-    def replaced(
-        self, native: Store, name: str, keep: Mapping[str, str | None]
-    ) -> tuple[list[Quad], list[Quad]]:
-        """Give the quads that go and those that come when texts are kept under a name."""
-        quads = self._read(native, [(name, key) for key in keep])
-        subject = _iri(_NAME, name)
-        went: list[Quad] = []
-        came: list[Quad] = []
-        for key, text in keep.items():
-            old = quads.get((name, key))
-            new = None if text is None else Quad(subject, _iri(_KEY, key), Literal(json.dumps(text)), KEPT)
+    def replaced(self, native: Store, name: str, keep: Mapping[str, str | None]) -> tuple[_Places, _Places]:
+        """Give the quads that go and those that come, by their places, when texts are kept under a name."""
+        places = {(name, key): text for key, text in keep.items()}
+        quads = self._read(native, places)
+        went: _Places = {}
+        came: _Places = {}
+        for place, text in places.items():
+            old = quads.get(place)
+            new = None if text is None else _quad(place, text, old)
             if new != old:
-                went += [] if old is None else [old]
-                came += [] if new is None else [new]
+                if old is not None:
+                    went[place] = old
+                if new is not None:
+                    came[place] = new
         return went, came
 
     @contextmanager
-    def following(self, went: Iterable[Quad], came: Iterable[Quad]) -> Iterator[None]:
+    def following(self, went: _Places, came: _Places) -> Iterator[None]:
         """Take over what was replaced once the block has written it; if it raises, the quads are read again.
 
         Ctrl-C may come at any moment, so between the two assignments nothing counts as known.
@@ -81,16 +85,16 @@ class KeptQuads:
         quads, self._quads = self._quads, None
         yield
         if quads is not None:
-            for quad in went:
-                del quads[_place(quad)]
-            quads.update((_place(quad), quad) for quad in came)
+            for place in went:
+                del quads[place]
+            quads.update(came)
         self._quads = quads
 
     def forget(self) -> None:
         """Read the quads again when they are needed, because another stand-in may have written some."""
         self._quads = None
 
-    def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Quad]:
+    def _read(self, native: Store, places: Iterable[tuple[str, str]]) -> _Places:
         """Give all quads; they are read again if one of these positions is not as it was left."""
         quads = self._quads
         if quads is None or any(quads[place] not in native for place in places if place in quads):
@@ -110,6 +114,13 @@ def _by_place(quads: Iterable[Any]) -> dict[tuple[str, str], Any]:
                 f"graph {KEPT} of the native store, or mirror anew under another name"
             )
     return places
+
+
+def _quad(place: tuple[str, str], text: str, old: Quad | None) -> Quad:
+    """Make the quad of a text; one that it takes the place of knows the terms for name and key."""
+    subject: Any = _iri(_NAME, place[0]) if old is None else old.subject
+    predicate = _iri(_KEY, place[1]) if old is None else old.predicate
+    return Quad(subject, predicate, Literal(json.dumps(text)), KEPT)
 
 
 def _place(quad: Any) -> tuple[str, str]:

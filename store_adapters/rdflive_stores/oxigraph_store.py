@@ -15,7 +15,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from rdflive.store import OPEN, UNION, WRITING, Adapter, Capture, Transaction
 from rdflive.store.capture import thread
-from rdflive_stores.oxigraph_bulk import insert, load_unwanted
+from rdflive_stores.oxigraph_bulk import insert, load_unseen
 from rdflive_stores.oxigraph_changes import compare, record
 from rdflive_stores.oxigraph_documents import Source, content, parsed
 from rdflive_stores.oxigraph_entry import Entry
@@ -53,7 +53,7 @@ def _loader(load: str, write: str) -> Any:
         ):
             if has_one_graph and (input is None) is not (path is None) and self.capture.may_pass:
                 input, options["path"] = content(input, path), None  # noqa: A001 - pyoxigraph's name
-                if self.capture.run(self._load_unwanted, load, input, format, to_graph, options):
+                if self.capture.run(self._load_unseen, load, input, format, to_graph, options):
                     return
             self._insert(getattr(native, write), list(parsed(native, input, format, to_graph, options)))
 
@@ -312,13 +312,13 @@ class LiveStore:
             return
         capture = self.capture
         may_pass = None not in graphs and capture.may_pass
-        capture.run(insert, self.native, capture, write, quads, may_pass=may_pass)
+        capture.run(insert, self.native, capture, write, quads, graphs, may_pass=may_pass)
 
-    def _load_unwanted(
+    def _load_unseen(
         self, load: str, document: bytes | str, syntax: RdfFormat, to_graph: GraphName | None, options: Any
     ) -> bool:
         native = self.native
-        return load_unwanted(
+        return load_unseen(
             native,
             self.capture,
             lambda: getattr(native, load)(document, syntax, to_graph=to_graph, **options),

@@ -80,10 +80,10 @@ def to_native(term: Any) -> Any:
     >>> str(to_native(rdflib.term.Literal(True)))
     '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>'
     """
+    if isinstance(term, rdflib.term.URIRef):  # first, for most terms are IRIs
+        return NamedNode(term)
     if isinstance(term, (NamedNode, BlankNode, Literal, Triple)):
         return canonical(term)
-    if isinstance(term, rdflib.term.URIRef):
-        return NamedNode(term)
     if isinstance(term, rdflib.term.BNode):
         return BlankNode(term)
     if isinstance(term, DirectionalString):

@@ -130,3 +130,15 @@ def test_a_line_arrives_before_the_writer_closes() -> None:
         hung.cancel()
         assert hung.is_alive()
         os.close(writing)
+
+
+@pytest.mark.parametrize("rest", ["", "<http://e/g>", " <http://e/g#é>  "])
+@pytest.mark.parametrize(
+    "object_", ["<urn:o>", '"o"', '""', '"é . <x>"', '"01"^^<http://www.w3.org/2001/XMLSchema#integer>']
+)
+def test_plain_rows_are_read_as_others_are(object_: str, rest: str) -> None:
+    """A comment behind a row has it read term by term."""
+    row = f"<http://e/s>\t<http://e/p>{object_}{rest}."
+    quads = [next(read_nquads([Line(text, 1)])) for text in (row, f"{row} ", f"{row} # why")]
+    assert quads[0] == quads[1] == quads[2]
+    assert [[type(term) for term in quad] for quad in quads[:2]] == [[type(term) for term in quads[2]]] * 2

@@ -38,7 +38,9 @@ def interrupt_later() -> Iterator[None]:
     finally:
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        finally:  # what interrupts the line above must not leave a handler that swallows the next Ctrl-C
+        except BaseException:
+            # what interrupts the line above must not leave a handler that swallows the next Ctrl-C
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            raise
     if waiting:
         raise KeyboardInterrupt

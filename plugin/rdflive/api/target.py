@@ -71,17 +71,31 @@ class GraphTarget:
 
         Raises ValueError for a term or graph that the store cannot hold.
         """
-        with self._locked() as adapter, adapter.capture.batch():
-            net: dict[QuadTerms, Literal[1, -1]] = {}
-            for sign, quad in changes:
-                # the last change of a quad decides, as inserting what is there is no change
-                net[self._to_native(adapter, quad)] = sign
-            _writable(adapter).write(self._graph, Transaction(net, updates=updates, name=name, keep=keep))
+        if self._adapter is not None:
+            self._adapter.capture.run(self._write, self._adapter, changes, updates, name, keep)
+        else:
+            with self._locked() as adapter:
+                adapter.capture.run(self._write, adapter, changes, updates, name, keep)
+
+    def _write(
+        self,
+        adapter: Adapter,
+        changes: Iterable[Change],
+        updates: Sequence[str],
+        name: str,
+        keep: Mapping[str, str | None],
+    ) -> None:
+        net: dict[QuadTerms, Literal[1, -1]] = {}
+        read = self._reader(adapter)
+        for sign, quad in changes:
+            # the last change of a quad decides, as inserting what is there is no change
+            net[read(quad)] = sign
+        _writable(adapter).write(self._graph, Transaction(net, updates=updates, name=name, keep=keep))
 
     def replace(self, quads: Iterable[Quad], name: str, keep: Mapping[str, str | None]) -> None:
         """Make the quads all that the graph holds, and keep something, in one commit."""
         with self._locked() as adapter, adapter.capture.batch():
-            wanted = {self._to_native(adapter, quad) for quad in quads}
+            wanted = set(map(self._reader(adapter), quads))
             held = set(self._held(adapter))
             # only the difference is written, so that nobody is told of what stays
             net: dict[QuadTerms, Literal[1, -1]] = dict.fromkeys(held - wanted, -1)
@@ -97,8 +111,8 @@ class GraphTarget:
     def spelled(self, quads: Iterable[Quad]) -> list[Quad]:
         """Spell quads as `quads` would give them back, each once; one it cannot hold stays as it is."""
         with self._locked() as adapter:
-            convert = adapter.to_rdflib()
-            return list(dict.fromkeys(self._spell(adapter, quad, convert) for quad in quads))
+            convert, read = adapter.to_rdflib(), self._reader(adapter)
+            return list(dict.fromkeys(self._spell(read, quad, convert) for quad in quads))
 
     def patterns(self) -> list[Quad]:
         """List the patterns that the open subscriptions on the store need; None matches anything."""
@@ -119,9 +133,11 @@ class GraphTarget:
             with self._adapter.capture.reading():
                 yield self._adapter
 
-    def _spell(self, adapter: Adapter, quad: Quad, convert: Callable[[Term], Any] | None) -> Quad:
+    def _spell(
+        self, read: Callable[[Quad], QuadTerms], quad: Quad, convert: Callable[[Term], Any] | None
+    ) -> Quad:
         try:
-            return self._to_quad(self._to_native(adapter, quad), convert)
+            return self._to_quad(read(quad), convert)
         except ValueError:
             return quad
 
@@ -137,25 +153,32 @@ class GraphTarget:
             return adapter.quads((None, None, None))
         return ((s, p, o, self._default) for s, p, o in adapter.triples(self._default, (None, None, None)))
 
-    def _to_native(self, adapter: Adapter, quad: Quad) -> QuadTerms:
-        s, p, o, graph = quad
-        try:
-            if adapter.to_rdflib() is None:
+    def _reader(self, adapter: Adapter) -> Callable[[Quad], QuadTerms]:
+        """Make what turns quads of a feed into the store's."""
+        to_native, default, is_single = adapter.to_native, self._default, self._single
+        is_rdflib = adapter.to_rdflib() is None
+
+        def read(quad: Quad) -> QuadTerms:
+            s, p, o, graph = quad
+            try:
                 # a store of rdflib's terms holds `"01"^^xsd:integer` as its parsers spell it, "1"
-                o = normal(o)
-            s, p, o = map(adapter.to_native, (s, p, o))
-            is_default = graph is None or (graph == DATASET_DEFAULT_GRAPH_ID and not self._single)
-            key = self._default if is_default else adapter.to_native(graph)
-        except ValueError as error:
-            raise ValueError(
-                f"{' '.join(repr(term) for term in quad if term is not None)}: {error}"
-            ) from error
-        if self._single and key != self._default:
-            raise ValueError(
-                f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give it "
-                "a Dataset"
-            )
-        return s, p, o, key
+                terms = to_native(s), to_native(p), to_native(normal(o) if is_rdflib else o)
+                if graph is None:
+                    return *terms, default
+                is_default = graph == DATASET_DEFAULT_GRAPH_ID and not is_single
+                key = default if is_default else to_native(graph)
+            except ValueError as error:
+                raise ValueError(
+                    f"{' '.join(repr(term) for term in quad if term is not None)}: {error}"
+                ) from error
+            if is_single and key != default:
+                raise ValueError(
+                    f"the graph {quad.graph.n3()} is named, and the mirror fills a single rdflib.Graph; give "
+                    "it a Dataset"
+                )
+            return *terms, key
+
+        return read
 
     def _to_quad(self, quad: QuadTerms, convert: Callable[[Term], Any] | None) -> Quad:
         s, p, o, key = quad

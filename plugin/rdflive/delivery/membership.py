@@ -47,9 +47,15 @@ class _SeveralViews:
         ]  # a list, because `any` alone would stop at the first that matched
         return any(matched)
 
-    def wants(self, predicate: Term) -> bool:
-        """Tell whether some view wants to know of a triple with this predicate."""
-        return any(view.wants(predicate) for view in self.views)
+    def wanted(self) -> set[Term] | None:
+        """Give the predicates of triples that some view wants to know of; None where it may be any."""
+        found: set[Term] = set()
+        for view in self.views:
+            predicates = view.wanted()
+            if predicates is None:
+                return None
+            found |= predicates
+        return found
 
     def pass_by(self, count: int) -> None:
         """Have all views count changes that none of them wants."""

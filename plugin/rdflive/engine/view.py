@@ -122,10 +122,10 @@ class View:
             return False
         return self._take(sign, change)
 
-    def wants(self, predicate: Term) -> bool:
-        """Tell whether some pattern could match a triple with this predicate."""
-        router = self._router
-        return router.open is not EMPTY or self._known(predicate, -1) in router.nodes
+    def wanted(self) -> set[Term] | None:
+        """Give the predicates of triples that some pattern could match; None where it may be any."""
+        router, terms = self._router, self._dictionary.terms
+        return None if router.open is not EMPTY else {terms[p] for p in router.nodes}
 
     def pass_by(self, count: int) -> None:
         """Count changes that no pattern could match."""

@@ -69,9 +69,9 @@ class WantedView(View, ABC):
         super().close_to(pattern, place, value)
         self._unwant(self._wants.pop((pattern, value), ()))
 
-    def wants(self, predicate: Term) -> bool:  # noqa: ARG002 - any may entail something
+    def wanted(self) -> set[Term] | None:
         """Look at every change: what follows from it depends on more than its predicate."""
-        return True
+        return None
 
     def check(self, states: Iterable[SegmentState], asked: tuple[int, ...] = ()) -> None:
         """Raise if what segments match cannot be computed as it was asked for, for what somebody asks."""

@@ -27,6 +27,11 @@ LABEL: Final = re.compile(f"[{_FIRST}](?:[{_INNER}.]*[{_INNER}])?")
 """The label of a blank node, as N-Triples 1.1 has it."""
 _NODE: Final = re.compile(f"_:({LABEL.pattern})")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_IRI: Final = rf"<({_ABSOLUTE.pattern})>[ \t]*"
+_PLAIN: Final = re.compile(
+    rf"{_IRI}{_IRI}(?:{_IRI}|\"([^\"\\]*)\"(?:\^\^<({_ABSOLUTE.pattern})>)?[ \t]*)(?:{_IRI})?\.[ \t]*"
+)
+"""A whole row without blank nodes, escapes, languages and comments, as most are."""
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|.?)", re.DOTALL)
 _SHORT_ESCAPES: Final = frozenset(rf"\{char}" for char in "tbnrf\"'\\")
 _AFTER_LITERAL: Final = " \t.<#"
@@ -71,6 +76,10 @@ class RowReader:
 
     def quad(self) -> Quad:
         """Read subject, predicate, object, perhaps a graph, and the end of the row."""
+        plain = _PLAIN.fullmatch(self.rest)
+        if plain is not None:
+            self.rest = ""
+            return _plain_quad(*plain.groups())
         subject, predicate = self.node("subject"), self.node("predicate", blank=False)
         object_ = self.term("object")
         graph = self.node("graph") if self.has_term else None
@@ -156,6 +165,18 @@ class RowReader:
 
     def _skip(self, length: int) -> None:
         self.rest = self.rest[length:].lstrip(" \t")
+
+
+def _plain_quad(
+    s: str, p: str, iri: str | None, lexical: str, datatype: str | None, graph: str | None
+) -> Quad:
+    # `URIRef(s)` would look for characters that `_ABSOLUTE` has ruled out
+    return Quad(
+        str.__new__(URIRef, s),
+        str.__new__(URIRef, p),
+        exact_literal(lexical, datatype=datatype) if iri is None else str.__new__(URIRef, iri),
+        None if graph is None else str.__new__(URIRef, graph),
+    )
 
 
 def exact_literal(lexical: str, language: str | None = None, datatype: str | None = None) -> Literal:

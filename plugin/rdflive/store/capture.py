@@ -103,8 +103,8 @@ class Listener(Protocol):
         """
         ...
 
-    def wants(self, predicate: Term) -> bool:
-        """Tell whether a change of a triple with this predicate could leave a trace."""
+    def wanted(self) -> Iterable[Term] | None:
+        """Give the predicates of triples whose change could leave a trace; None where any could."""
         ...
 
     def pass_by(self, count: int) -> None:
@@ -238,10 +238,15 @@ class Capture:
         """
         return self not in thread.batches and self.on_batch is None and UNION not in self.listeners
 
-    def wants(self, predicate: Term) -> bool:
-        """Tell whether anybody may want to know of a triple with this predicate."""
-        # a tuple, as it may be asked outside of the lock
-        return any(listener.wants(predicate) for listener in tuple(self.listeners.values()))
+    def wanted(self) -> set[Term] | None:
+        """Give the predicates of triples that somebody may want to know of; None where it may be any."""
+        found: set[Term] = set()
+        for listener in self.listeners.values():
+            predicates = listener.wanted()
+            if predicates is None:
+                return None
+            found.update(predicates)
+        return found
 
     def pass_by(self, graph: GraphKey, count: int) -> None:
         """Take the number of changes of a graph that happened and that nobody wants, inside a batch."""

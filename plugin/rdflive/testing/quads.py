@@ -49,9 +49,8 @@ class QuadWatch:
         self._applied = True
         return True
 
-    def wants(self, predicate: Term) -> bool:  # noqa: ARG002 - whatever it is
+    def wanted(self) -> None:
         """Want to be told of every quad."""
-        return True
 
     def pass_by(self, count: int) -> None:
         """Fail if any change is left out."""
