@@ -243,3 +243,13 @@ def test_a_triple_of_two_parameters_is_taken_once(asked: Any) -> None:
     for member in members:
         member.close()
     assert (len(state.dictionary), state.queries) == (0, {})
+
+
+def test_negated_sets_tell_families_apart() -> None:
+    """An IRI with a comma is not two IRIs."""
+    graph = rdflib.Graph()
+    c0, a = URIRef(E + "c0"), URIRef("urn:a")
+    texts = ["SELECT ?o { <%s> !(<urn:a>|<urn:b>) ?o }", "SELECT ?o { <%s> !<urn:a,urn:b> ?o }"]
+    neither, other = (rdflive.subscribe(graph, text % c0) for text in texts)
+    graph.add((c0, a, c0))
+    assert (neither.answers(), other.answers()) == ([], [(c0,)])

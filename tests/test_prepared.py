@@ -199,3 +199,27 @@ def test_terms_of_every_kind_are_parameters() -> None:
             assert subscription.answers() == [(E.s, term)]
             graph.remove((E.s, E.p, term))
             assert subscription.answers() == []
+
+
+@pytest.mark.parametrize("text", ["SELECT ?l { ?s ?p ?o BIND(LANG(?x) AS ?l) }", "SELECT ?x { ?s ?p ?s }"])
+def test_the_case_of_a_language_tag_tells_plans_apart(text: str) -> None:
+    """LANG and an answer show a tag as it was given, whatever was asked before."""
+    graph = rdflib.Graph()
+    graph.add((E.s, E.p, E.s))
+    for tag in ("EN", "en"):
+        row = {"x": Literal("a", lang=tag)}
+        (solution,) = rdflive.subscribe(graph, text, initBindings=row).answers()
+        assert [str(getattr(term, "language", None) or term) for term in solution] == [tag]
+
+
+@pytest.mark.parametrize("kind", ["default", "Oxigraph"])
+def test_terms_that_no_text_can_have_are_parameters(kind: str) -> None:
+    """A graph called by a literal has no triples, and an IRI with a blank is a constant like any other."""
+    dataset = rdflib.Dataset(kind)
+    dataset.add((E.s, E.p, E.o, dataset.graph(E.g)))
+    inside = rdflive.prepare("SELECT ?s { GRAPH ?g { ?s ?p ?o } }")
+    assert inside.subscribe(dataset, None, {"g": Literal("x")}).answers() == []
+    graph = rdflib.Graph()
+    graph.add((E.s, E.p, E.o))
+    compared = rdflive.prepare("SELECT ?s { ?s ?p ?o FILTER(?o = ?x || STR(?x) = 'urn:a b') }")
+    assert compared.subscribe(graph, None, {"x": URIRef("urn:a b")}).answers() == [(E.s,)]
