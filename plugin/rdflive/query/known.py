@@ -99,7 +99,9 @@ def _forget() -> None:
 def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
     # to rdflib "x"@en equals "x"@EN, and LANG tells them apart
     return tuple(
-        (fill, getattr(fill, "language", None)) for hole, fill in zip(holes, fills, strict=True) if hole is None
+        (fill, getattr(fill, "language", None))
+        for hole, fill in zip(holes, fills, strict=True)
+        if hole is None
     )
 
 
