@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -23,6 +24,8 @@ from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
 __all__ = ["Emit", "StoreState", "ViewOf"]
+
+log = logging.getLogger("rdflive")
 
 ViewOf: TypeAlias = Callable[[Any], View]
 """Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
@@ -82,6 +85,8 @@ class StoreState:
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
+        if query is not None and query.is_stopped:  # it failed twice, and who comes now need not
+            query = None
         began: dict[Row, TermWeights] = {}
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
@@ -101,13 +106,21 @@ class StoreState:
         try:
             first = [use.asked for use in uses if query.put(use)]
             if plan.parameters and first:
-                found = query.ask(first, answer=answer)
-                if answer:
+                query.ask(first, answer=answer)
+                try:
+                    found = query.drain()
+                except Exception:
+                    self.commits.owe_query(query)
+                    raise
+                # one that is to begin anew may have what is asked for already, and find nothing that is new
+                if answer and not self.commits.owes(query):
                     nothing: TermWeights = {}
                     began = {asked: found.get(asked, nothing) for asked in first}
         except BaseException:
             for use in uses:
-                self.remove(use)
+                query.remove(use)
+            if not query.is_used:
+                self._end(query)
             raise
         self.sweep()
         return [(use, began.get(use.asked)) for use in uses]
@@ -147,7 +160,11 @@ class StoreState:
         query = use.query
         self.commits.forget(use)
         if query.remove(use) and query.plan.parameters and query.is_used:
-            query.leave([use.asked])
+            try:
+                query.leave(use.asked)
+            except Exception:
+                log.exception("what somebody asked for could not be forgotten; the query is started anew")
+                self.commits.owe_query(query)
         if not query.is_used:
             self._end(query)
         self.sweep()
@@ -221,6 +238,7 @@ class StoreState:
         answer = None if query.is_leaf else query.load(self.solutions)
         if query.plan.parameters:
             query.ask(query.asked, answer=False)
+            query.drain()
             answer = None
         self.sweep()
         return answer
