@@ -254,11 +254,12 @@ def test_negated_sets_tell_families_apart() -> None:
     texts = ["SELECT ?o { <%s> !(<urn:a>|<urn:b>) ?o }", "SELECT ?o { <%s> !<urn:a,urn:b> ?o }"]
     neither, other = (rdflive.subscribe(graph, text % c0) for text in texts)
     graph.add((c0, a, c0))
-    assert (neither.answers(), other.answers()) == ([], [(c0,)])
+    assert neither.answers() == []
+    assert other.answers() == [(c0,)]
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT ?s ?o { ?s :p %s . ?s :q ?o }", "SELECT ?s { ?s :p* %s OPTIONAL { ?s :q ?o } }"]
+    "text", ["SELECT ?s ?o { ?s :p %s . ?s :q ?o }", "SELECT ?s { ?s :p %s OPTIONAL { ?s :q ?o } }"]
 )
 @pytest.mark.parametrize("reads", range(4))
 def test_a_store_that_fails_harms_no_other_member(
@@ -298,11 +299,13 @@ def test_a_store_that_fails_harms_no_other_member(
         patched.setattr(View, "matching", failing)
         watched = rdflive.prepare(f"PREFIX : <{E}> {text % '?x'}")
         watched.subscribe(graph, None, [{"x": name} for name in (names[2], names[3])]).close()
+    graph.add((URIRef(E + "s"), names[3], names[0]))
+    members = {":c0": first, ":c2": opened(":c2")}
     left = iter(())
     with monkeypatch.context() as patched:
         patched.setattr(View, "matching", failing)
         second.close()
-    members = {":c0": first, ":c1": opened(":c1"), ":c2": opened(":c2")}
+    members[":c1"] = opened(":c1")
     for name in (names[1], names[0], names[3]):
         for constant, member in members.items():
             with rdflive.subscribe(graph, text % constant, budget=rdflive.Budget()) as alone:
