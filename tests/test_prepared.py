@@ -92,6 +92,8 @@ def test_a_term_that_is_no_parameter_has_a_plan_of_its_own() -> None:
         ("line", rdflive.QuerySyntaxError, "line 1"),
         (7, TypeError, "must map variables to terms"),
         ([{"line": E.S1}, "x"], TypeError, "initBindings"),
+        ([{"line": E.S1}, None], TypeError, "initBindings"),
+        ({"line": E.S1, "?line": E.S2}, ValueError, "gives ?line two terms"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: Any, kind: type[Exception], message: str) -> None:

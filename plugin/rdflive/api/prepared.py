@@ -300,7 +300,7 @@ class Prepared:
 
     def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
         """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
-        check_bindings(row)
+        check_bindings(row if row is not None else ())
         bare = {name.lstrip("?$"): term for name, term in row.items()}
         for name in bare:
             if name not in self._variables:
