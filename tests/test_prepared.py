@@ -225,3 +225,25 @@ def test_terms_that_no_text_can_have_are_parameters(kind: str) -> None:
     graph.add((E.s, E.p, E.o))
     compared = rdflive.prepare("SELECT ?s { ?s ?p ?o FILTER(?o = ?x || STR(?x) = 'urn:a b') }")
     assert compared.subscribe(graph, None, {"x": URIRef("urn:a b")}).answers() == [(E.s,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?s { ?s e:p ?v FILTER(COALESCE(?v<<http://e/a#b>, true)) ?s e:q %s }",
+        r"SELECT ?s { ?s e:q \u0022#\u0022, %s }",
+        "SELECT ?s { ?s e:q %s } #",
+        "SELECT ?s { ?s e:p ?v ; e:q %s FILTER(?v > 1) }",
+    ],
+)
+def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
+    """A # in an IRI behind `<`, or in a string with escaped quotes, ends no line."""
+    graph = rdflib.Graph()
+    for subject, value in ((E.one, Literal(1)), (E.x, Literal("x"))):
+        for predicate, shown in ((E.p, Literal(2)), (E.q, value), (E.q, Literal("#"))):
+            graph.add((subject, predicate, shown))
+    for written, subject in (("+1", E.one), ("'\\u0078'", E.x), ("+1", E.one)):
+        assert rdflive.subscribe(graph, PREFIXES + text % written).answers() == [(subject,)]
+    row = {"value": Literal(1)}
+    prepared = rdflive.prepare(PREFIXES + text % "?value")
+    assert prepared.subscribe(graph, None, row).answers() == [(E.one,)]

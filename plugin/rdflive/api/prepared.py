@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack, overload
 
 import rdflib
+from rdflib.plugins.sparql.parser import expandUnicodeEscapes
 from rdflib.term import Node
 
 from rdflive.api.opening import Windows, open_subscriptions
@@ -309,7 +310,7 @@ class Prepared:
 
     @cached_property
     def _variables(self) -> frozenset[str]:
-        tokens = tokenize(self.query)
+        tokens = tokenize(expandUnicodeEscapes(self.query))
         return frozenset(token.text[1:] for token in tokens if token.kind == "variable")
 
 
