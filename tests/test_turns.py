@@ -117,12 +117,12 @@ def test_a_thread_that_may_not_wait_leaves_its_delivery_to_who_delivers() -> Non
         assert may_go_on.wait(20)
 
     def deliver_first() -> None:
-        queue.put(Delivering(lambda: [first]))
+        queue.put(Delivering(first))
         queue.run()
 
     def deliver_second() -> None:
         assert is_inside.wait(20)
-        queue.put(Delivering(lambda: [lambda: told.append("second")]))
+        queue.put(Delivering(lambda: told.append("second")))
         queue.run()
         told.append("second is left")
         may_go_on.set()
@@ -168,13 +168,13 @@ def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
         told.append("first ends")
 
     def deliver_first() -> None:
-        queue.put(Delivering(lambda: [first]))
+        queue.put(Delivering(first))
         queue.run()
 
     def deliver_second() -> None:
         assert is_inside.wait(20)
         queue.give_away()
-        queue.put(Delivering(lambda: [lambda: told.append("second")]))
+        queue.put(Delivering(lambda: told.append("second")))
         threading.Timer(0.05, may_go_on.set).start()
         queue.run()
 
@@ -185,12 +185,12 @@ def test_what_is_left_to_anybody_while_it_is_made_is_made_once() -> None:
 def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs() -> None:
     """A delivery that has run and did not leave the queue goes, and the next one waits for its thread."""
     queue, told = Deliveries(lambda: False), list[str]()
-    queue.append(Delivering(lambda: [lambda: told.append("what has run")]))
+    queue.append(Delivering(lambda: told.append("what has run")))
     queue[0].has_run = True
     has_committed, may_deliver = threading.Event(), threading.Event()
 
     def deliver() -> None:
-        queue.put(Delivering(lambda: [lambda: told.append("theirs")]))
+        queue.put(Delivering(lambda: told.append("theirs")))
         has_committed.set()
         assert may_deliver.wait(20)
         queue.run()
@@ -198,7 +198,7 @@ def test_what_an_interruption_left_behind_makes_nobody_take_what_is_not_theirs()
     other = threading.Thread(target=deliver, daemon=True)
     other.start()
     assert has_committed.wait(20)
-    queue.put(Delivering(lambda: [lambda: told.append("ours")]))
+    queue.put(Delivering(lambda: told.append("ours")))
     queue.run()
     assert told == []
     may_deliver.set()
@@ -214,12 +214,12 @@ def test_a_delivery_of_a_thread_that_is_gone_is_made_by_the_next(monkeypatch: py
 
     def deliver() -> None:
         assert has_gone.wait(20)
-        queue.put(Delivering(lambda: [lambda: told.append("next")]))
+        queue.put(Delivering(lambda: told.append("next")))
         queue.run()
         ended.set()
 
     threading.Thread(target=deliver, daemon=True).start()  # before the other ends: numbers are used again
-    joined([threading.Thread(target=queue.put, args=(Delivering(lambda: [lambda: told.append("gone")]),))])
+    joined([threading.Thread(target=queue.put, args=(Delivering(lambda: told.append("gone")),))])
     has_gone.set()
     assert ended.wait(5)
     assert told == ["gone", "next"]

@@ -69,7 +69,7 @@ def test_a_write_delivers_what_it_committed(union: bool) -> None:
 
 def once(step: Callable[[], object]) -> Delivering:
     """Make a delivery of one step."""
-    return Delivering(lambda: [step])
+    return Delivering(step)
 
 
 def test_callbacks_run_outside_the_lock_and_may_write() -> None:

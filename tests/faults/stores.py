@@ -316,16 +316,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a closed subscription still tells plugins",
         "rdflive/delivery/subscription.py",
-        "if self._closed:",
-        "if self._closed and delta.initial:",
+        "if one._closed:",
+        "if one._closed and delta.initial:",
         ("test_hooks.py",),
-        after="def _steps(self, delta: Delta) -> list[Callable[[], object]]:",
+        after="class _Delivery(Delivering):",
     ),
     Fault(
         "a subscription that a plugin has closed still calls back",
         "rdflive/delivery/subscription.py",
-        "if delta is self._taken or self._closed:",
-        "if delta is self._taken:",
+        "if delta._is_told or self._closed:",
+        "if delta._is_told:",
         ("test_hooks.py",),
     ),
     Fault(

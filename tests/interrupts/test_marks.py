@@ -162,7 +162,7 @@ def test_a_delivery_goes_on_with_the_step_that_was_interrupted() -> None:
     done: list[str] = []
     second = once(KeyboardInterrupt, lambda: done.append("second"))
     steps = [lambda: done.append("first"), second, lambda: done.append("third")]
-    delivery = Delivering(lambda: steps)
+    delivery = Delivering(*steps)
     with pytest.raises(KeyboardInterrupt):
         delivery.go_on()
     assert not delivery.has_run

@@ -37,7 +37,7 @@ from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
 
-__all__ = ["Windows", "open_subscriptions"]
+__all__ = ["NO_WINDOWS", "Windows", "open_subscriptions"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class Windows:
         return Windowed(windowing, self.output, self.streams[0].show, endings)
 
 
-_NO_WINDOWS: Final = Windows()
+NO_WINDOWS: Final = Windows()
+"""For a query that looks at a graph alone."""
 
 
 def open_subscriptions(
@@ -115,7 +116,7 @@ def open_subscriptions(
     question: Question,
     rows: Sequence[tuple[Node, ...]],
     *,
-    windows: Windows = _NO_WINDOWS,
+    windows: Windows = NO_WINDOWS,
     callback: Callback | None,
     initial: bool,
     name: str | None,
@@ -131,8 +132,7 @@ def open_subscriptions(
     """
     plan, regime = question.plan, question.regime
     check_callback(callback, on_error)
-    header = Header(plan.query.form, plan.query.names, prefixes=question.prefixes, key=question.key)
-    check_key(question.key, header)
+    check_key(question.key, plan.query.form, plan.query.names)
     place = elsewhere(callback, throttle, executor)
     if question.provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
@@ -150,8 +150,16 @@ def open_subscriptions(
             journal = Journal(resume[0], str(name), resume[1])
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
-            question = replace(question, windowed=windows.windowed(plan, adapter))
-            header = replace(header, convert=adapter.from_native())
+            if windows.streams:
+                question = replace(question, windowed=windows.windowed(plan, adapter))
+            header = Header(
+                plan.query.form,
+                plan.query.names,
+                convert=adapter.from_native(),
+                prefixes=question.prefixes,
+                key=question.key,
+                bound=plan.bound,
+            )
             opened: list[Subscription] = []
             undo.callback(_close, opened)
             for shared, members in _plans(adapter, question, rows):
@@ -160,8 +168,8 @@ def open_subscriptions(
                         adapter,
                         graph,
                         shared,
-                        terms if shared is question else (),
-                        _of_member(header, question, terms),
+                        terms,
+                        header,
                         callback=callback,
                         initial=initial,
                         name=name,
@@ -199,13 +207,6 @@ def _plans(
             yield question, list(members)
         else:
             yield from ((replace(question, plan=question.readable(terms)), [terms]) for terms in members)
-
-
-def _of_member(header: Header, question: Question, terms: tuple[Node, ...]) -> Header:
-    """Give the header of the deltas of one who asks for some terms."""
-    if not question.plan.bound:
-        return header
-    return replace(header, parameters=tuple(question.parameters(terms).items()))
 
 
 def _close(opened: Iterable[Subscription]) -> None:

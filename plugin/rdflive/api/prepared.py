@@ -16,7 +16,7 @@ import rdflib
 from rdflib.plugins.sparql.parser import expandUnicodeEscapes
 from rdflib.term import Node
 
-from rdflive.api.opening import Windows, open_subscriptions
+from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.keys import read_key
 from rdflive.delivery.question import Question
@@ -194,12 +194,14 @@ class Prepared:
         )
         graph, sources = self._sources(graph, get.get("window"))
         check_graph(graph)
-        windows = Windows(
-            default=sources,
-            expiry=get.get("expiry", "auto"),
-            output=get.get("output", "delta"),
-            expires=get.get("expires", False),
-        )
+        windows = NO_WINDOWS
+        if sources or not options.keys().isdisjoint(("expiry", "output", "expires")):
+            windows = Windows(
+                default=sources,
+                expiry=get.get("expiry", "auto"),
+                output=get.get("output", "delta"),
+                expires=get.get("expires", False),
+            )
         # a plan of its own, where what is counted or traced is one member's, or a class of pattern is named
         provenance = get.get("provenance", False)
         alone = budget or provenance or algorithm not in ("auto", "join", "product")

@@ -112,7 +112,7 @@ class SaturatedGraph(rdflib.Graph):
         """Stop following the graph, and free what only this used. May be repeated."""
         with self._adapter.capture.reading():
             if self._adapter.capture.is_used:  # called by a finalizer in the middle of a write
-                self._adapter.capture.enqueue(Delivering(lambda: [self.close]))
+                self._adapter.capture.enqueue(Delivering(self.close))
                 return
             view, self._view = self._view, None
             if view is not None:

@@ -19,7 +19,7 @@ from rdflive.client.question import Question
 from rdflive.client.requests import document, open_stream
 from rdflive.client.served_explanation import ServedExplanation
 from rdflive.delivery.base import BaseSubscription
-from rdflive.delivery.calling import Callback
+from rdflive.delivery.calling import Callback, call, failed
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
@@ -145,7 +145,7 @@ class RemoteSubscription(BaseSubscription):
             served,
             algorithms=tuple(served.algorithms),
             deltas=self._delivered,
-            callback_seconds=self._calling.seconds,
+            callback_seconds=self._callback_seconds,
         )
 
     def resync(self) -> None:
@@ -187,7 +187,7 @@ class RemoteSubscription(BaseSubscription):
                 f"{self._address.url('/subscribe')} sends what is no answer: {error}"
             ) from error
         # the server sends all that came and went, which is paired here
-        check_key(self._key, self._answer.header)
+        check_key(self._key, self._answer.header.form, self._answer.names)
         self._answer.header = replace(self._answer.header, key=self._key)
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)
@@ -214,7 +214,7 @@ class RemoteSubscription(BaseSubscription):
             end = error
         if end is not None:
             self.close()
-            self._calling.failed(end, "subscription %r has ended")
+            failed(self, end, "subscription %r has ended")
 
     def _take(self, message: Message) -> None:
         with self._lock:
@@ -242,7 +242,7 @@ class RemoteSubscription(BaseSubscription):
 
     def _hand(self, callback: Callback, delta: Delta) -> None:
         if self._elsewhere is None:
-            self._calling.call(callback, delta)
+            call(self, callback, delta)
         else:
             with self._lock:
                 # what was taken while `doubt` gave the whole answer is in that

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Self
 
 from rdflib import Graph
 
-from rdflive.delivery.calling import Callback, Calling
+from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
@@ -35,8 +35,8 @@ class BaseSubscription(ABC):
 
     # without a dict for each: a store may have a million of them
     __slots__ = (
-        "__weakref__", "_callback", "_calling", "_delivered", "_display", "_elsewhere", "_followers",
-        "_initial", "_made", "_own", "_queue", "_text", "last_error", "name",
+        "__weakref__", "_callback", "_callback_seconds", "_delivered", "_display", "_elsewhere", "_followers",
+        "_initial", "_made", "_on_error", "_own", "_queue", "_text", "last_error", "name",
     )  # fmt: skip
 
     def __init__(
@@ -55,11 +55,13 @@ class BaseSubscription(ABC):
         self._text = query
         self._callback = callback
         self._initial = initial
-        self._calling = Calling(self, on_error)
+        self._on_error = on_error
+        """"log", "ignore", or a function of the subscription and the exception."""
+        self._callback_seconds = 0.0
         self._delivered = 0
         self._made: ConstructedGraph | None = None
         self._display: Display | None = None
-        self._elsewhere = None if elsewhere is None else Relay(self, self._calling, callback, elsewhere)
+        self._elsewhere = None if elsewhere is None else Relay(self, callback, elsewhere)
         self._queue: Mailbox | None = None
         """What waits for the iterators, from the first on; without a callback, from the beginning."""
         self._own: Source | None = None

@@ -1,4 +1,4 @@
-"""Calls a subscriber's callback, and handles what it raises."""
+"""How a subscriber's callback is called, and what becomes of what it raises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from rdflive.model import Delta
 
-__all__ = ["Callback", "Calling", "check_callback", "is_async"]
+__all__ = ["Callback", "Called", "call", "call_async", "check_callback", "failed", "is_async"]
 
 Callback: TypeAlias = Callable[[Delta], object]
 """A function that takes a delta; a coroutine function is awaited."""
@@ -18,76 +18,71 @@ Callback: TypeAlias = Callable[[Delta], object]
 log = logging.getLogger("rdflive")
 
 
-class _Subscription(Protocol):
+class Called(Protocol):
+    """A subscription that has a callback."""
+
     name: str | None
     last_error: Exception | None
+    _callback_seconds: float
+    _on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object]
 
     @property
-    def query(self) -> str: ...
+    def query(self) -> str:
+        """The text of the query."""
 
     def doubt(self) -> None:
         """Be told that the callback was interrupted: nobody knows what it has taken of its delta."""
 
 
-class Calling:
-    """Calls the callback of one subscription, and keeps its errors from the thread that wrote.
+def call(subscription: Called, callback: Callable[[Delta], object], delta: Delta) -> None:
+    """Call a callback, and keep what it raises from the thread that wrote.
 
-    `on_error` is "log", "ignore", or a function of the subscription and the exception.
+    After a lack of memory or stack nobody knows how much of the delta it has taken.
     """
+    start = perf_counter()
+    try:
+        returned = callback(delta)
+        if returned is not None:
+            _refuse_coroutine(returned, callback)
+    except (MemoryError, RecursionError) as error:
+        subscription.doubt()
+        failed(subscription, error)
+    except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
+        failed(subscription, error)
+    finally:
+        subscription._callback_seconds += perf_counter() - start
 
-    def __init__(
-        self,
-        subscription: _Subscription,
-        on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
-    ) -> None:
-        self.seconds = 0.0
-        """Time spent in callbacks."""
-        self._subscription = subscription
-        self._on_error = on_error
 
-    def call(self, callback: Callable[[Delta], object], delta: Delta) -> None:
-        """Call a callback, and keep what it raises from the writer.
+async def call_async(
+    subscription: Called, callback: Callable[[Delta], Awaitable[object]], delta: Delta
+) -> None:
+    """Call a callback that is a coroutine function, as `call` does others."""
+    start = perf_counter()
+    try:
+        await callback(delta)
+    except (MemoryError, RecursionError) as error:
+        subscription.doubt()
+        failed(subscription, error)
+    except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
+        failed(subscription, error)
+    finally:
+        subscription._callback_seconds += perf_counter() - start
 
-        After a lack of memory or stack nobody knows how much of the delta it has taken.
-        """
-        start = perf_counter()
+
+def failed(
+    subscription: Called, error: Exception, what: str = "a delivery of subscription %r failed"
+) -> None:
+    """Note an error of a delivery, and treat it as the subscription's `on_error` says; `what` is logged."""
+    subscription.last_error = error
+    on_error = subscription._on_error
+    if on_error == "log":
+        log.error(what, subscription.name or subscription.query, exc_info=error)
+    elif callable(on_error):
         try:
-            returned = callback(delta)
-            if returned is not None:
-                _refuse_coroutine(returned, callback)
-        except (MemoryError, RecursionError) as error:
-            self._subscription.doubt()
-            self.failed(error)
-        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the write stands
-            self.failed(error)
-        finally:
-            self.seconds += perf_counter() - start
-
-    async def call_async(self, callback: Callable[[Delta], Awaitable[object]], delta: Delta) -> None:
-        """Call a callback that is a coroutine function, as `call` does others."""
-        start = perf_counter()
-        try:
-            await callback(delta)
-        except (MemoryError, RecursionError) as error:
-            self._subscription.doubt()
-            self.failed(error)
-        except Exception as error:  # noqa: BLE001 - whatever a callback raises, the loop goes on
-            self.failed(error)
-        finally:
-            self.seconds += perf_counter() - start
-
-    def failed(self, error: Exception, what: str = "a delivery of subscription %r failed") -> None:
-        """Note an error, and treat it as `on_error` says; `what` is logged."""
-        subscription = self._subscription
-        subscription.last_error = error
-        if self._on_error == "log":
-            log.error(what, subscription.name or subscription.query, exc_info=error)
-        elif callable(self._on_error):
-            try:
-                # runs in the thread that wrote, whose write must not fail by the handler either
-                self._on_error(subscription, error)
-            except Exception:
-                log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
+            # runs in the thread that wrote, whose write must not fail by the handler either
+            on_error(subscription, error)
+        except Exception:
+            log.exception("on_error of subscription %r failed", subscription.name or subscription.query)
 
 
 def check_callback(callback: object, on_error: object) -> None:
@@ -98,7 +93,7 @@ def check_callback(callback: object, on_error: object) -> None:
         raise TypeError(f"callback must not be a generator, which nobody would iterate: {callback!r}")
     if on_error not in ("log", "ignore") and not callable(on_error):
         raise ValueError(f"on_error must be 'log', 'ignore' or a function, got {on_error!r}")
-    if is_async(on_error):
+    if callable(on_error) and is_async(on_error):
         raise TypeError(f"on_error must be a plain function, got the coroutine function {on_error!r}")
 
 

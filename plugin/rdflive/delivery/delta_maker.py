@@ -6,24 +6,25 @@ from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.provenance import Tracer
 from rdflive.entail.view import EntailedView
-from rdflive.model import Delta, Header
+from rdflive.model import Delta, Header, Terms
 from rdflive.time.windowed import Windowed
 
 __all__ = ["DeltaMaker"]
 
 
 class DeltaMaker:
-    """Makes the deltas of one subscription, with origins, and with expiries if it has windows.
+    """Makes the deltas of one subscription with origins or windows: any other is told what the engine gives.
 
     All methods run under the store's lock.
     """
 
-    def __init__(self, header: Header, tracer: Tracer | None, windowed: Windowed | None) -> None:
+    def __init__(
+        self, header: Header, asked: Terms, tracer: Tracer | None, windowed: Windowed | None
+    ) -> None:
         self._header = header
+        self._asked = asked
         self._tracer = tracer
         self._windowed = windowed
-        self.is_plain = tracer is None and windowed is None
-        """Whether a delta is what the engine gives, and no more."""
 
     @property
     def is_traced(self) -> bool:
@@ -66,6 +67,7 @@ class DeltaMaker:
             expired=expired,
             ends=ends,
             time=time,
+            asked=self._asked,
         )
 
     def whole(self, state: StoreState, use: Use, sequence: int) -> Delta | None:
@@ -74,4 +76,11 @@ class DeltaMaker:
         if self._tracer is None:
             return self.make(state, use, weights, sequence, True, {})
         # what was traced is given again: `trace` would count the solutions a second time
-        return Delta(self._header, weights, sequence=sequence, initial=True, origins=self._tracer.origins())
+        return Delta(
+            self._header,
+            weights,
+            sequence=sequence,
+            initial=True,
+            origins=self._tracer.origins(),
+            asked=self._asked,
+        )

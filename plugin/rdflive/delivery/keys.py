@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from rdflive.errors import PlanError
-from rdflive.model import Header
 
 __all__ = ["check_key", "read_key"]
 
@@ -28,11 +27,11 @@ def read_key(key: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(name).removeprefix("?") for name in names))
 
 
-def check_key(key: tuple[str, ...], header: Header) -> None:
+def check_key(key: tuple[str, ...], form: str, names: tuple[str, ...]) -> None:
     """Raise `PlanError` for a key of which the query does not show a variable."""
-    if key and header.form != "SELECT":
-        raise PlanError(f"key={key!r} is for SELECT queries: {header.form} has no variables to pair rows by")
+    if key and form != "SELECT":
+        raise PlanError(f"key={key!r} is for SELECT queries: {form} has no variables to pair rows by")
     for name in key:
-        if name not in header.names:
-            shown = ", ".join(f"?{other}" for other in header.names)
+        if name not in names:
+            shown = ", ".join(f"?{other}" for other in names)
             raise PlanError(f"the key has ?{name}, which SELECT does not show; it shows: {shown}")

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
-from rdflive.engine.query import Emit, TermWeights, Use
+from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
@@ -82,21 +82,20 @@ def join(
     adapter: Adapter,
     target: Any,
     question: Question,
-    asking: Sequence[tuple[tuple[Node, ...], Emit]],
+    uses: Sequence[Use],
     meter: Meter | None = None,
     *,
     answer: bool = True,
-) -> tuple[StoreState, list[tuple[Use, TermWeights | None]]]:
-    """Maintain a question over a graph, for all who ask: with which terms, and how to tell them.
+) -> tuple[StoreState, list[TermWeights | None]]:
+    """Maintain a question over a graph for all who ask, with terms that the store can hold.
 
-    Returns the store's engine, and the uses, each with its answer, or None if starting did not compute it or
-    `answer` is false. The first subscription starts the engine. Called under the store's lock.
+    Returns the store's engine, and the answer of each, or None if starting did not compute it or `answer` is
+    false. The first subscription starts the engine. Called under the store's lock.
     """
     plan, windowed = question.plan, question.windowed
     windowing = Windowing() if windowed is None else windowed.windowing
     # Before anything is hooked: a term that the store cannot hold refuses the query.
-    _natives(adapter, plan.constants)
-    natives = [(_natives(adapter, terms), emit) for terms, emit in asking]
+    _check(adapter, plan.constants)
     state = _state(adapter)
     with adapter.capture.changing():
         try:
@@ -107,23 +106,23 @@ def join(
                 windows = None if windowed is None else windowing.identity
                 shape = plan.query.shape, plan.algorithm
                 family = *shape, adapter.graph_key(target), question.regime, windows
-            uses = state.add(
-                plan, view_of, natives, family=family, answer=answer, every=windowing.every, meter=meter
+            answers = state.add(
+                plan, view_of, uses, family=family, answer=answer, every=windowing.every, meter=meter
             )
             try:
                 # Only after the query has started is it known which schema and windows it reads.
-                query = uses[0][0].query
+                query = uses[0].query
                 for view in state.watched(query):
-                    for use, _ in uses:
+                    for use in uses:
                         view.check(query.states, use.asked)
             except BaseException:
-                for use, _ in uses:
+                for use in uses:
                     state.remove(use)
                 raise
         except BaseException:
             _release_unused(adapter, state)
             raise
-    return state, uses
+    return state, answers
 
 
 def saturate(adapter: Adapter, target: Any, regime: Regime) -> EntailedView:
@@ -279,14 +278,12 @@ def _release_unused(adapter: Adapter, state: StoreState) -> None:
             _listen(adapter, state, key)
 
 
-def _natives(adapter: Adapter, terms: Iterable[Any]) -> tuple[Term, ...]:
-    """Give the store's terms for those of a query."""
-    found: list[Term] = []
+def _check(adapter: Adapter, terms: Iterable[Any]) -> None:
+    """Raise UnsupportedQueryError for a term of a query that the store cannot hold."""
     for term in terms:
         try:
-            found.append(adapter.to_native(term))
+            adapter.to_native(term)
         except ValueError as error:
             raise UnsupportedQueryError(
                 f"{term!r} in the query can be no term of this store: {error}", construct="a term"
             ) from error
-    return tuple(found)

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rdflive.delivery.calling import Callback, Calling, is_async
+from rdflive.delivery.calling import Callback, Called, call, call_async, failed, is_async
 from rdflive.delivery.mailbox import QUEUED_ROWS, Mailbox
 from rdflive.errors import RdfliveError
 from rdflive.model import Delta
@@ -92,16 +92,9 @@ class Inbox(Protocol):
         """Be told that the callback was interrupted."""
 
 
-class _Subscription(Protocol):
-    name: str | None
-
-    @property
-    def query(self) -> str: ...
-
+class _Subscription(Called, Protocol):
     @property
     def closed(self) -> bool: ...
-
-    def doubt(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -113,14 +106,11 @@ class Relay:
     arranged again where somebody cannot know if it was, because an interruption came in between.
     """
 
-    def __init__(
-        self, subscription: _Subscription, calling: Calling, callback: Callback | None, place: Elsewhere
-    ) -> None:
+    def __init__(self, subscription: _Subscription, callback: Callback | None, place: Elsewhere) -> None:
         self.mailbox = Mailbox(limit=0 if place.throttle else QUEUED_ROWS)
         """What waits for the callback, where no journal keeps it."""
         self.inbox: Inbox = self.mailbox
         self._subscription = subscription
-        self._calling = calling
         self._callback: Any = callback
         self._place = place
         # an async callback is called as if by `subscribe`, whoever writes
@@ -154,7 +144,7 @@ class Relay:
                 timer.start()
             except RuntimeError as error:  # no thread can be begun now; the next delta tries again
                 self._withdraw(ticket)
-                self._calling.failed(error)
+                failed(self._subscription, error)
                 return
         else:
             self._send(ticket)
@@ -206,13 +196,13 @@ class Relay:
             why = (
                 "was cancelled before it began, as by the end of its event loop; what it was to be told waits"
             )
-            self._calling.failed(RdfliveError(f"{self._named} {why} for the next delta"))
+            failed(self._subscription, RdfliveError(f"{self._named} {why} for the next delta"))
 
     def _work(self, ticket: object) -> None:
         try:
             delta = self._take(ticket)
             if delta is not None:
-                self._calling.call(self._callback, delta)
+                call(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:  # noqa: BLE001 - of the executor or the timer nobody would hear
             self._leave(ticket)
@@ -225,7 +215,7 @@ class Relay:
         try:
             delta = self._take(ticket)
             if delta is not None:
-                await self._calling.call_async(self._callback, delta)
+                await call_async(self._subscription, self._callback, delta)
                 self.inbox.done()
         except BaseException as error:
             # not begun again, for the loop may be ending; the next delta does that
@@ -264,7 +254,7 @@ class Relay:
             told = RdfliveError(f"{self._named} was interrupted by {type(error).__name__}")
             told.__cause__ = error
             error = told
-        self._calling.failed(error)
+        failed(self._subscription, error)
 
     def _lose(self, why: str, cause: BaseException | None = None) -> None:
         """Close the subscription, because its callback cannot be called any more."""
@@ -275,7 +265,7 @@ class Relay:
         error = RdfliveError(f"{self._named} gets no more deltas, for {why}; subscribe again")
         error.__cause__ = cause
         self._subscription.close()
-        self._calling.failed(error, "subscription %r has ended")
+        failed(self._subscription, error, "subscription %r has ended")
 
     @property
     def _named(self) -> str:

@@ -13,7 +13,7 @@ from rdflib.term import Node
 
 from rdflive.delivery import membership
 from rdflive.delivery.base import BaseSubscription
-from rdflive.delivery.calling import Callback
+from rdflive.delivery.calling import Callback, call, failed
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.delta_maker import DeltaMaker
 from rdflive.delivery.mailbox import Mailbox, Source
@@ -31,7 +31,7 @@ from rdflive.plugins import manager
 from rdflive.query.budget import Budget, Meter
 from rdflive.query.explain import Explanation
 from rdflive.store import Adapter, GraphLike
-from rdflive.store.deliveries import Delivering
+from rdflive.store.deliveries import Action, Delivering
 
 __all__ = ["OnError", "Subscription", "start"]
 
@@ -49,7 +49,7 @@ class Subscription(BaseSubscription):
 
     __slots__ = (
         "_adapter", "_capture", "_closed", "_direct", "_exceeded", "_graph", "_header", "_hits", "_maker",
-        "_outbox", "_question", "_seen", "_state", "_taken", "_terms", "_use",
+        "_outbox", "_question", "_seen", "_state", "_terms", "_use",
     )  # fmt: skip
 
     def __init__(
@@ -81,20 +81,25 @@ class Subscription(BaseSubscription):
         self._graph = graph
         self._question = question
         self._terms = terms
-        """What it asks for, where the question has parameters."""
+        """What it asks for, where the query has parameters."""
         self._header = header
-        tracer = Tracer(question.plan, adapter.to_native) if question.provenance else None
-        self._maker = DeltaMaker(self._header, tracer, question.windowed)
+        self._maker: DeltaMaker | None = None
+        """None where a delta is what the engine gives, and no more."""
+        if question.provenance or question.windowed is not None:
+            tracer = Tracer(question.plan, adapter.to_native) if question.provenance else None
+            self._maker = DeltaMaker(header, terms, tracer, question.windowed)
         self._outbox: Outbox | None = None
         if journal is not None:
             sample = adapter.to_native(RDF.type)
-            call = (
-                partial(self._calling.call, callback)
-                if self._elsewhere is None and callback is not None
-                else None
-            )
+            told = partial(call, self, callback) if self._elsewhere is None and callback is not None else None
             self._outbox = Outbox(
-                journal, self._header, sample=sample, initial=initial, call=call, stop=self._stop
+                journal,
+                header,
+                sample=sample,
+                initial=initial,
+                call=told,
+                stop=self._stop,
+                asked=terms,
             )
             if self._elsewhere is not None:
                 # asking for the next delta acknowledges, and so does the callback by returning
@@ -103,13 +108,11 @@ class Subscription(BaseSubscription):
             # it needs every delta: the number of the first may be 0
             self._queue = Mailbox()
             self._followers = ((self._queue, -1),)
-        self._taken: Delta | None = None
-        """The last delta that the callback was called with; a repeated step must not call it again."""
         self._direct = callback if elsewhere is None and journal is None else None
         """The callback that the thread that wrote calls with each delta itself; None if there is none."""
         self._closed = False
         self._state: StoreState | None = None
-        self._use: Use
+        self._use = _Member(self)
 
     @property
     def closed(self) -> bool:
@@ -161,7 +164,7 @@ class Subscription(BaseSubscription):
                 entries=sum(map(len, containers)),
                 size=sum(map(size_of, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
-                callback_seconds=self._calling.seconds,
+                callback_seconds=self._callback_seconds,
                 members=self._use.query.members,
             )
 
@@ -184,7 +187,7 @@ class Subscription(BaseSubscription):
             # first, so that no delta that is queued reaches the callback, whatever interrupts the rest
             self._closed = True
             if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write
-                capture.enqueue(Delivering(lambda: [self.close]))
+                capture.enqueue(Delivering(self.close))
                 return
             if self._state is not None:
                 membership.leave(self._adapter, self._state, self._use)
@@ -216,7 +219,7 @@ class Subscription(BaseSubscription):
 
     def _construct(self) -> ConstructedGraph:
         state, sequence = self._live(), self._capture.sequence
-        now = Delta(self._header, state.answer(self._use), sequence=sequence, initial=True)
+        now = self._plain(state.answer(self._use), sequence, True)
         shows_rdflib = self._adapter.from_native() is not None
         return ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
 
@@ -225,7 +228,10 @@ class Subscription(BaseSubscription):
         return self._capture.sequence
 
     def _whole(self) -> Delta | None:
-        return self._maker.whole(self._live(), self._use, self._capture.sequence)
+        state, sequence = self._live(), self._capture.sequence
+        if self._maker is None:
+            return self._plain(state.answer(self._use), sequence, True)
+        return self._maker.whole(state, self._use, sequence)
 
     def _open_source(self) -> tuple[Source, Callable[[], object]]:
         if self._outbox is None:
@@ -234,61 +240,16 @@ class Subscription(BaseSubscription):
         consumer = self._outbox.consumer()
         return consumer, partial(self._outbox.release, consumer)
 
-    def _emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights) -> None:
-        """Queue a delta. Called under the store's lock."""
-        state = self._state
-        if state is None or self._closed:
-            return  # it was not made completely, or its end is queued
-        if initial:
-            self._begin(state)
-        if self._maker.is_plain:
-            delta: Delta | None = Delta(self._header, weights, sequence=sequence, initial=initial)
-        else:
-            delta = self._maker.make(state, self._use, weights, sequence, initial, expired)
-        if delta is not None:
-            self._capture.deliveries.put(Delivering(self._steps, self._owe, delta))
-
-    def _steps(self, delta: Delta) -> list[Callable[[], object]]:
-        """List the steps that hand a delta to plugins, mailboxes and the callback. They run without
-        the lock.
-
-        Where a callback is all there is, as most often, it is called here.
-        """
-        if self._closed:
-            return []
-        direct, is_observed = self._direct, manager.listens("rdflive_delta")
-        if delta is not self._taken:
-            self._delivered += 1
-        if not (direct is None or is_observed or self._followers or self._made is not None):
-            self._call(direct, delta)
-            return []
-        steps: list[Callable[[], object]] = []
-        # In the order that is promised: plugins before the subscriber, the graph before the callback.
-        if is_observed:
-            steps.append(partial(manager.call_safely, "rdflive_delta", subscription=self, delta=delta))
-        if self._made is not None:
-            steps.append(partial(self._made.take, delta))
-        # `resync` gives an initial delta without a new commit
-        for mailbox, since in self._followers:
-            if delta.sequence + delta.initial > since:
-                steps.append(partial(mailbox.put, delta))
-        if self._outbox is not None:
-            steps.append(partial(self._outbox_put, self._outbox, delta))
-        elif self._elsewhere is not None:
-            steps.append(partial(self._elsewhere.mailbox.put, delta))
-        elif direct is not None:
-            steps.append(partial(self._call, direct, delta))
-        if self._elsewhere is not None:
-            steps.append(self._elsewhere.begin)
-        return steps
+    def _plain(self, weights: TermWeights, sequence: int, initial: bool) -> Delta:
+        return Delta(self._header, weights, sequence=sequence, initial=initial, asked=self._terms)
 
     def _call(self, callback: Callback, delta: Delta) -> None:
         # the step may be repeated after an interruption, or an earlier callback may have closed this
-        if delta is self._taken or self._closed:
+        if delta._is_told or self._closed:
             return
         try:
-            self._taken = delta
-            self._calling.call(callback, delta)
+            delta._is_told = True
+            call(self, callback, delta)
         except BaseException:
             self.doubt()
             raise
@@ -310,11 +271,11 @@ class Subscription(BaseSubscription):
         store's lock.
         """
         self._exceeded = error.with_traceback(None)  # its frames would keep the rows that were too many
-        self._capture.enqueue(Delivering(lambda: [partial(self._end, error)]))
+        self._capture.enqueue(Delivering(partial(self._end, error)))
 
     def _end(self, error: BudgetError) -> None:
         if not self.closed:
-            self._calling.failed(error, "subscription %r has ended")
+            failed(self, error, "subscription %r has ended")
             self.close()
 
     def _outbox_put(self, outbox: Outbox, delta: Delta) -> None:
@@ -323,13 +284,85 @@ class Subscription(BaseSubscription):
         try:
             outbox.put(delta)
         except ResumeError as error:
-            self._calling.failed(error)
+            failed(self, error)
 
     def _stop(self, error: BaseException) -> None:
         """Close, because the journal cannot be written. What is missed from now on can be resumed."""
         if isinstance(error, Exception):
             self.last_error = error
         self.close()
+
+
+class _Member(Use):
+    """A subscription as the engine knows it."""
+
+    __slots__ = ("_subscription",)
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    @property
+    def terms(self) -> tuple[Node, ...]:
+        """What it asks for."""
+        return self._subscription._terms
+
+    def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
+        """Queue a delta."""
+        one = self._subscription
+        state = one._state
+        if state is None or one._closed:
+            return  # it was not made completely, or its end is queued
+        if initial:
+            one._begin(state)
+        if one._maker is None:
+            delta: Delta | None = one._plain(weights, sequence, initial)
+        else:
+            delta = one._maker.make(state, self, weights, sequence, initial, expired)
+        if delta is not None:
+            one._capture.deliveries.put(_Delivery(one, delta))
+
+
+class _Delivery(Delivering):
+    """A delta on its way to plugins, mailboxes and the callback. Its steps run without the lock."""
+
+    def __init__(self, to: Subscription, delta: Delta) -> None:
+        self._to = to
+        self._delta = delta
+
+    def steps(self) -> list[Action]:
+        """List the steps. Where a callback is all there is, as most often, it is called here."""
+        one, delta = self._to, self._delta
+        if one._closed:
+            return []
+        direct, is_observed = one._direct, manager.listens("rdflive_delta")
+        if not delta._is_told:
+            one._delivered += 1
+        if not (direct is None or is_observed or one._followers or one._made is not None):
+            one._call(direct, delta)
+            return []
+        steps: list[Action] = []
+        # In the order that is promised: plugins before the subscriber, the graph before the callback.
+        if is_observed:
+            steps.append(partial(manager.call_safely, "rdflive_delta", subscription=one, delta=delta))
+        if one._made is not None:
+            steps.append(partial(one._made.take, delta))
+        # `resync` gives an initial delta without a new commit
+        for mailbox, since in one._followers:
+            if delta.sequence + delta.initial > since:
+                steps.append(partial(mailbox.put, delta))
+        if one._outbox is not None:
+            steps.append(partial(one._outbox_put, one._outbox, delta))
+        elif one._elsewhere is not None:
+            steps.append(partial(one._elsewhere.mailbox.put, delta))
+        elif direct is not None:
+            steps.append(partial(one._call, direct, delta))
+        if one._elsewhere is not None:
+            steps.append(one._elsewhere.begin)
+        return steps
+
+    def owe(self) -> None:
+        """Have the whole answer told."""
+        self._to._owe()
 
 
 def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -> None:
@@ -341,20 +374,19 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
     adapter, question, capture = first._adapter, first._question, first._capture
     meter = None if budget is None else Meter(budget, lambda: capture.sequence, first._exceed)
     tells = first._initial or first._outbox is not None
-    asking = [(one._terms, one._emit) for one in subscriptions]
+    uses = [one._use for one in subscriptions]
     try:
-        state, uses = membership.join(adapter, first._graph, question, asking, meter, answer=tells)
-        for one, (use, _) in zip(subscriptions, uses, strict=True):
-            one._state, one._use = state, use
-        for one, (use, answer) in zip(subscriptions, uses, strict=True):
+        state, answers = membership.join(adapter, first._graph, question, uses, meter, answer=tells)
+        for one in subscriptions:
+            one._state = state
+        for one, answer in zip(subscriptions, answers, strict=True):
+            use, maker = one._use, one._maker
             one._begin(state)
             if tells:
-                weights = state.answer(use) if answer is None else answer
-                one._emit(weights, capture.sequence, True, {})
-            elif one._maker.is_traced:
+                use.emit(state.answer(use) if answer is None else answer, capture.sequence, True, {})
+            elif maker is not None and maker.is_traced:
                 # Nobody is told, but the tracer must know where the solutions come from before they go.
-                weights = state.answer(use)
-                one._maker.make(state, use, weights, capture.sequence, True, {})
+                maker.make(state, use, state.answer(use), capture.sequence, True, {})
     except BaseException:
         for one in subscriptions:
             one.close()

@@ -77,6 +77,8 @@ class _Seen:
 
     held: set[_Name] = field(default_factory=set)
     said: set[str | _Missing] = field(default_factory=set)
+    settled: set[Any] = field(default_factory=set)
+    """Families, by their shapes and what they are asked of, of which nothing is to be said."""
     scanned: int = -1
     """The commit at which `names` were read."""
     names: _Names = field(default_factory=_Names)
@@ -99,11 +101,22 @@ def unsaid_notes(
     if len(seen.said) >= _LOGGED or rows_are_unread():
         return iter(())
     plan = question.plan
+    family = plan.query.shape, adapter.graph_key(graph), question.regime
+    if plan.parameters and family in seen.settled:
+        return iter(())
     unbound = [note for note in unbound_notes(plan) if note not in seen.said]
     seen.said.update(unbound)
     if question.windowed:
         return iter(unbound)  # what a window will hold nobody knows
     missing = _missing(adapter, graph, plan, rows, question.regime, seen)
+    if (
+        plan.parameters
+        and not (unbound or _asks_for_classes(plan))
+        and seen.held.issuperset(_named(plan, ()))
+    ):
+        if len(seen.settled) >= _KNOWN:
+            seen.settled.clear()
+        seen.settled.add(family)
     new = [each for each in missing if each not in seen.said]
     new = new[: max(0, _LOGGED - len(seen.said))]
     seen.said.update(new)
@@ -126,6 +139,7 @@ def unheld_notes(adapter: Adapter, graph: Any, plan: Plan, regime: Regime | None
     """
     seen = _seen.setdefault(manager.store_of(graph), _Seen())
     seen.held.clear()  # it is asked what holds now
+    seen.settled.clear()
     return _notes(adapter, seen, _missing(adapter, graph, plan, [()], regime, seen))
 
 
@@ -192,8 +206,15 @@ def _named(plan: Plan, rows: Iterable[tuple[Node, ...]]) -> Iterator[_Name]:
             at = number.get(pattern.object)
             if at is None or pattern.predicate != RDF.type:
                 yield from _of_pattern(pattern, of)
-            else:  # the classes that members of a family ask for
+            else:  # see `_asks_for_classes`
                 yield from (one for row in rows for one in _of_pattern(replace(pattern, object=row[at]), of))
+
+
+def _asks_for_classes(plan: Plan) -> bool:
+    """Tell whether the members of a family ask for classes, which not all of them need to find."""
+    basics = (step.node for step in plan.steps if isinstance(step.node, algebra.Basic))
+    patterns = (pattern for basic in basics for pattern in basic.patterns)
+    return any(p.predicate == RDF.type and p.object in plan.parameters for p in patterns)
 
 
 def _of_pattern(pattern: TriplePattern, of: Any) -> Iterator[_Name]:

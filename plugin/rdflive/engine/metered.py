@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.query import Answers, QueryState, TermWeights
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -47,7 +47,7 @@ class MeteredQuery(QueryState):
         self.meter: Meter = meter
         self._lengths = [_length(step, terms) for step in steps]
 
-    def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
+    def open(self, fill: Callable[[], Answers]) -> Answers:
         """Begin, on the budget of an opening."""
         self.meter.kept_rows = self.meter.kept_characters = 0
         return self.meter.open(fill)

@@ -7,7 +7,8 @@ parameters is a family too, whose members all ask for the empty tuple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from heapq import nsmallest
 from itertools import islice, product
@@ -28,28 +29,37 @@ from rdflive.query.bgp import Variable
 from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan, Step
 
-__all__ = ["Emit", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
+__all__ = ["Answers", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
+Answers: TypeAlias = dict[Row, TermWeights] | None
+"""The answers of a query by what is asked for, without empty ones; None where they were not computed."""
 Found: TypeAlias = tuple[dict[Row, TermWeights], bool]
 """The deltas of a query by what is asked for, and whether they are the whole answers."""
-Emit: TypeAlias = Callable[[TermWeights, int, bool, TermWeights], None]
-"""Takes a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
-solutions that were removed because time passed, each with its count.
-"""
 
 
-class Use:
+class Use(ABC):
     """One subscription of a query: what it asks for, and how it is told."""
 
-    __slots__ = ("asked", "emit", "query")
+    # a store may have a million of them
+    __slots__ = ("asked", "query")
 
-    def __init__(self, query: QueryState, asked: Row, emit: Emit) -> None:
-        self.query = query
-        self.asked = asked
-        """The ids of the terms that stand for the parameters of the plan."""
-        self.emit = emit
+    query: QueryState
+    """Set when it is added, as is `asked`."""
+    asked: Row
+    """The ids of the terms that stand for the parameters of the plan."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> Sequence[Any]:
+        """A term of the user's library for each parameter."""
+
+    @abstractmethod
+    def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:
+        """Take a delta, the number of its commit, whether it is the whole answer (an initial delta), and the
+        solutions that were removed because time passed, each with its count. Called under the store's lock.
+        """
 
 
 def add_up(listed: Iterable[tuple[Terms, int]]) -> TermWeights:
@@ -221,6 +231,16 @@ class QueryState:
                 back()
             raise
 
+    def ask_again(self, asked: Row) -> TermWeights:
+        """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
+
+        So it costs what it touches, whereas `current` reads whatever the patterns match. Until it returns the
+        members who ask for this are not maintained.
+        """
+        self.leave(asked)
+        self.ask([asked])
+        return self.drain().get(asked, {})
+
     def leave(self, asked: Row) -> None:
         """Undo `ask` for somebody; nobody wants to know what goes."""
         for relation in self._relations.values():
@@ -237,7 +257,7 @@ class QueryState:
         """The segments of all leaves."""
         return [state for leaf in self.leaves if isinstance(leaf, Leaf) for state in leaf.states]
 
-    def open(self, fill: Callable[[], TermWeights | None]) -> TermWeights | None:
+    def open(self, fill: Callable[[], Answers]) -> Answers:
         """Run `fill`, which starts the query; a query with a budget overrides this."""
         return fill()
 
@@ -289,10 +309,14 @@ class QueryState:
         It is read from the last operator if that keeps its output. Otherwise the query is evaluated once
         more, with new operators, since those of the query must not see rows twice.
         """
-        # Distinct, Group, Slice and Closure keep their output, which is of all members.
+        # Distinct, Group, Slice and Closure keep their output, which is that of all members.
         rows = getattr(self.operators[-1], "rows", None)
-        if rows is not None and not asked:
-            return self._list(self._cut(rows(), most))
+        if rows is not None:
+            kept = rows()
+            if asked:
+                places = self.plan.member
+                kept = {row: kept[row] for row in kept if tuple([row[at] for at in places]) == asked}
+            return self._list(self._cut(kept, most))
         solutions = partial(solutions, asked=asked)
         if self._leaf is not None:
             # which rows are the first shows only when all are there

@@ -173,10 +173,8 @@ class Recovery:
     def _restart(self, query: QueryState) -> dict[Row, TermWeights] | None:
         """Start a stopped query again; gives the answers by what is asked for, None where that fails."""
         try:
-            answer = self._state.start(query)
-            if answer is not None:
-                return {(): answer}
-            return {asked: self._state.answer_to(query, asked) for asked in query.asked}
+            answers = self._state.start(query)
+            return {(): self._state.answer_to(query, ())} if answers is None else answers
         except BudgetError as error:
             self.end(query, error)
         except Exception as error:

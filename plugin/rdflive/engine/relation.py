@@ -44,12 +44,24 @@ class Relation:
     the relation itself.
     """
 
-    __slots__ = ("_fed", "_tuples", "_wanted", "added", "columns", "pattern", "places", "ranges", "removed")
+    __slots__ = (
+        "_fed",
+        "_takes_all",
+        "_tuples",
+        "_wanted",
+        "added",
+        "columns",
+        "pattern",
+        "places",
+        "ranges",
+        "removed",
+    )
 
     def __init__(self, columns: tuple[Variable, ...], parameters: Sequence[Variable]) -> None:
         self.columns = columns
         self.places = tuple(parameters.index(column) for column in columns)
         """Where the columns stand in the tuple of a member."""
+        self._takes_all = columns == tuple(parameters)
         self.pattern = PatternState(tuple(-1 - i for i in range(len(columns))))
         self.ranges: dict[tuple[tuple[int, ...], tuple[int, ...]], Ranges] = {}
         """Tuples in order, by the slots that they are looked up by and those that are given."""
@@ -90,7 +102,8 @@ class Relation:
 
     def part(self, parameters: Row) -> Row:
         """Give what a member asks for of these parameters."""
-        return tuple(parameters[place] for place in self.places)
+        # most often all of them, and the tuple that is there already
+        return parameters if self._takes_all else tuple([parameters[place] for place in self.places])
 
     def ask(self, parameters: Row, *, walk: bool) -> Callable[[], None]:
         """Take what one more member asks for. With `walk` the solutions that this brings are found.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, TypeAlias
 
 from rdflive.engine.commits import Commits
@@ -12,8 +13,7 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import Leaf
 from rdflive.engine.metered import MeteredQuery
-from rdflive.engine.multiset import Row
-from rdflive.engine.query import Emit, QueryState, TermWeights, Use, add_up
+from rdflive.engine.query import Answers, QueryState, TermWeights, Use, add_up
 from rdflive.engine.recovery import Recovery
 from rdflive.engine.terms import TermTable
 from rdflive.engine.view import View
@@ -23,7 +23,7 @@ from rdflive.query.budget import Meter
 from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
-__all__ = ["Emit", "StoreState", "ViewOf"]
+__all__ = ["StoreState", "ViewOf"]
 
 log = logging.getLogger("rdflive")
 
@@ -66,20 +66,19 @@ class StoreState:
         self,
         plan: Plan,
         view_of: ViewOf,
-        asking: Sequence[tuple[tuple[Any, ...], Emit]],
+        uses: Sequence[Use],
         *,
         family: Hashable = None,
         answer: bool = True,
         every: bool = False,
         meter: Meter | None = None,
-    ) -> list[tuple[Use, TermWeights | None]]:
-        """Start maintaining a query on what the store holds now, for all who ask: what for, and how they are
-        told.
+    ) -> list[TermWeights | None]:
+        """Start maintaining a query on what the store holds now, for all who use it.
 
-        What one asks for is a term of the store for each parameter. Whoever gives the same `family` shares
-        the query. Returns the uses, each with its answer, or None in place of the answer if starting did not
-        compute it. With `every` each report of its windows is handed on, also one that changes nothing. With
-        a meter the query ends when it costs too much.
+        Whoever gives the same `family` shares the query; the store can hold the terms of each. Returns the
+        answer of each, or None in its place if starting did not compute it. With `every` each report of its
+        windows is handed on, also one that changes nothing. With a meter the query ends when it costs too
+        much.
         """
         query = self._families.get(family)
         if query is not None and not query.is_used:  # its close was interrupted
@@ -87,13 +86,11 @@ class StoreState:
             query = None
         if query is not None and query.is_stopped:  # it failed twice, and who comes now need not
             query = None
-        began: dict[Row, TermWeights] = {}
+        whole: Answers = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
             try:
                 whole = self.start(query)
-                if whole is not None:
-                    began[()] = whole
                 self.queries[query] = None
             except BaseException:
                 self._end(query)
@@ -101,29 +98,47 @@ class StoreState:
             if family is not None:
                 self._families[family] = query
                 query.family = family
-        intern = self.dictionary.intern
-        uses = [Use(query, tuple(map(intern, terms)), emit) for terms, emit in asking]
+        intern, to_native = self.dictionary.intern, self.to_native
+        for use in uses:
+            terms = use.terms if plan.parameters else ()
+            use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
+        answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
+        is_asked = False
         try:
-            first = [use.asked for use in uses if query.put(use)]
-            if plan.parameters and first:
-                query.ask(first, answer=answer)
-                try:
-                    found = query.drain()
-                except Exception:
-                    self.commits.owe_query(query)
-                    raise
-                # one that is to begin anew may have what is asked for already, and find nothing that is new
-                if answer and not self.commits.owes(query):
+            is_first = [query.put(use) for use in uses]
+            if plan.parameters:
+                query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
+                is_asked = True
+                found = query.drain()
+                if answer:
+                    # one that begins anew may have what is asked for already, and find nothing new
+                    owed = self.commits.owes(query)
                     nothing: TermWeights = {}
-                    began = {asked: found.get(asked, nothing) for asked in first}
+                    answers = [
+                        found.get(use.asked, nothing) if first and not owed else self._answer_again(use)
+                        for use, first in zip(uses, is_first, strict=True)
+                    ]
         except BaseException:
             for use in uses:
                 query.remove(use)
             if not query.is_used:
                 self._end(query)
+            elif is_asked:  # what nobody is told of any more is forgotten as the query begins anew
+                self.commits.owe_query(query)
             raise
         self.sweep()
-        return [(use, began.get(use.asked)) for use in uses]
+        return answers
+
+    def _answer_again(self, use: Use) -> TermWeights:
+        """Give the answer of one more who asks for what somebody asked for before."""
+        query = use.query
+        if query.is_leaf or self.commits.owes(query):
+            return self.answer(use)
+        # noted first: without what is taken out, the others would miss rows
+        self.commits.owe_query(query)
+        answer = query.ask_again(use.asked)
+        self.commits.forget_query(query)
+        return answer
 
     def _make(self, plan: Plan, view_of: ViewOf, *, every: bool, meter: Meter | None) -> QueryState:
         if meter is None:
@@ -207,14 +222,11 @@ class StoreState:
                     parts: list[Any] = [terms.get(part, part) for part in pattern]  # type: ignore[call-overload]
                     yield keys[view], TriplePattern(*parts) if terms else pattern
 
-    def start(self, query: QueryState) -> TermWeights | None:
-        """Start maintaining a query on what the store holds now, for all who use it.
-
-        Gives the answer if that was computed, of a query without parameters.
-        """
+    def start(self, query: QueryState) -> Answers:
+        """Start maintaining a query on what the store holds now, for all who use it."""
         return query.open(partial(self._fill, query))
 
-    def _fill(self, query: QueryState) -> TermWeights | None:
+    def _fill(self, query: QueryState) -> Answers:
         query.views = []
         for leaf in query.leaves:
             if not isinstance(leaf, Leaf):
@@ -236,12 +248,12 @@ class StoreState:
             if leaf.answers:
                 leaf.drain()
         answer = None if query.is_leaf else query.load(self.solutions)
+        answers: Answers = None if answer is None else {(): answer}
         if query.plan.parameters:
-            query.ask(query.asked, answer=False)
-            query.drain()
-            answer = None
+            query.ask(query.asked)
+            answers = query.drain()
         self.sweep()
-        return answer
+        return answers
 
     def stop(self, query: QueryState) -> None:
         """Stop maintaining a query, until it is started again."""

@@ -41,8 +41,8 @@ class Delta:
     # What users read are properties, so that a delta may be given to several consumers. A class that refused
     # assignments itself would make each of its own cost a call.
     __slots__ = (
-        "_added", "_changed", "_ends", "_expired", "_first_sequence", "_header", "_initial", "_origins",
-        "_removed", "_sequence", "_time", "_weights",
+        "_added", "_asked", "_changed", "_ends", "_expired", "_first_sequence", "_header", "_initial",
+        "_is_told", "_origins", "_removed", "_sequence", "_time", "_weights",
     )  # fmt: skip
 
     def __init__(
@@ -57,8 +57,11 @@ class Delta:
         expired: Mapping[Terms, int] | None = None,
         ends: Mapping[Terms, Any] | None = None,
         time: Any = None,
+        asked: Terms = (),
     ) -> None:
         self._header = header
+        self._asked = asked
+        """The terms that the subscription asks for, whose variables the header names."""
         self._weights = weights
         self._sequence = sequence
         self._first_sequence = sequence if first_sequence is None else first_sequence
@@ -67,6 +70,8 @@ class Delta:
         self._expired = expired or _NOTHING
         self._ends = ends or _NOTHING
         self._time = time
+        self._is_told = False
+        """Whether the callback was called with it: a delivery that is repeated must not call it again."""
         self._added: Rows[Solution] | None = None
         """The rows; set when they are asked for."""
         self._removed: Rows[Solution] | None = None
@@ -109,7 +114,7 @@ class Delta:
 
         So a callback that serves many subscriptions is told which one it is called for.
         """
-        return dict(self._header.parameters)
+        return {name: self._asked[place] for name, place in self._header.bound}
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -265,6 +270,7 @@ class Delta:
             ends={**self._ends, **other._ends},
             # the later report's, in whichever order the two are added
             time=self.time if other.time is None or self.sequence > other.sequence else other.time,
+            asked=self._asked,
         )
 
     def _with(
@@ -283,6 +289,7 @@ class Delta:
             expired=expired,
             ends=self._ends,
             time=self.time,
+            asked=self._asked,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -369,6 +376,7 @@ class Delta:
             "expired": _summed(shown(self._expired)),
             "ends": dict(shown(self._ends)),
             "time": self.time,
+            "asked": self._asked,
         }
         return _rebuild, (self._header.plain, _summed(shown(self._weights)), named)
 

@@ -222,8 +222,8 @@ class Header:
     """Gives the prefixes that terms are shown with; called when text is made."""
     key: tuple[str, ...] = field(default=(), compare=False)
     """The variables by which a delta pairs what went with what came in its place; none without pairs."""
-    parameters: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
-    """The variables that the subscription fixes, each with its term."""
+    bound: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    """The variables that a subscription fixes, each with the place of its term among what is asked for."""
     row: type[Solution] = field(init=False, repr=False, compare=False)
     """The type of its solutions."""
 
@@ -233,7 +233,7 @@ class Header:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # pickle does not find the type of rows
-        return _header, (self.form, self.names, self.convert, self.key, self.parameters)
+        return _header, (self.form, self.names, self.convert, self.key, self.bound)
 
     @property
     def native(self) -> Header:
@@ -243,7 +243,7 @@ class Header:
     @property
     def plain(self) -> Header:
         """What of it can be pickled, for rows whose terms are converted."""
-        return Header(self.form, self.names, key=self.key, parameters=self.parameters)
+        return Header(self.form, self.names, key=self.key, bound=self.bound)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -298,5 +298,5 @@ class Header:
         return shown
 
 
-def _header(form: Any, names: Any, convert: Any, key: tuple[str, ...], parameters: Any) -> Header:
-    return Header(form, names, convert, key=key, parameters=parameters)
+def _header(form: Any, names: Any, convert: Any, key: tuple[str, ...], bound: Any) -> Header:
+    return Header(form, names, convert, key=key, bound=bound)

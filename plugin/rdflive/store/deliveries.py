@@ -10,11 +10,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from rdflive.errors import is_interruption
 
-__all__ = ["Deliveries", "Delivering"]
+__all__ = ["Action", "Deliveries", "Delivering"]
 
 Action: TypeAlias = Callable[[], object]
 
@@ -30,8 +30,8 @@ class Delivering:
     """Runs steps. Run again after an interruption, it goes on with the step that was interrupted.
 
     So each step must do nothing if it was done before; so must `steps`, which lists them, and may do what is
-    the only step itself. A step that raises by itself, or is interrupted twice,
-    is skipped and `owe` is called, so that nobody behind it waits for ever.
+    the only step itself. A step that raises by itself, or is interrupted twice, is skipped and `owe` is
+    called, so that nobody behind it waits for ever.
     """
 
     # Values of the class until they change, which for most deliveries is never: each commit makes one.
@@ -39,22 +39,24 @@ class Delivering:
     owner = _ANYBODY
     """The thread that is to run it, once it is queued."""
     _left: list[Action] | None = None
-    _tried: Callable[..., object] | None = None
+    _tried: object = None
 
-    def __init__(
-        self, steps: Callable[..., list[Action]], owe: Callable[[], object] = lambda: None, *given: Any
-    ) -> None:
-        self._steps = steps
-        self._owe = owe
-        self._given = given
-        """What `steps` is called with."""
+    def __init__(self, *steps: Action) -> None:
+        self._given = steps
+
+    def steps(self) -> list[Action]:
+        """List what is to be done, in order."""
+        return list(self._given)
+
+    def owe(self) -> None:
+        """Take note that a step was left out: whoever was to be told must be told everything again."""
 
     def go_on(self) -> None:
         """Do the steps that are left."""
         try:
             left = self._left
             if left is None:
-                left = self._left = self._steps(*self._given)
+                left = self._left = self.steps()
             while left:
                 left[0]()
                 del left[0]
@@ -65,11 +67,12 @@ class Delivering:
 
     def _pass_over(self, error: BaseException) -> None:
         """Leave out the step that raised, unless it was interrupted for the first time."""
-        step: Callable[..., object] = self._left[0] if self._left else self._steps
+        # before there are any, to list them is the step
+        step: object = self._left[0] if self._left else self
         if step is self._tried or not is_interruption(error):
             self._left = [] if self._left is None else self._left
             del self._left[:1]
-            self._owe()
+            self.owe()
         self._tried = step
 
 

@@ -34,17 +34,19 @@ class Outbox:
         initial: bool,
         call: Callable[[Delta], object] | None,
         stop: Callable[[BaseException], object],
+        asked: Row = (),
     ) -> None:
         """Begin with what the journal holds; `sample` is any term of the store.
 
         `call` hands a delta to the callback, None where an iterator is to take them; `stop` ends the
-        subscription when a step fails.
+        subscription when a step fails. `asked` are the terms that it asks for.
         """
         self.mailbox = Mailbox(limit=0)
         self.count = 0
         """Deltas handed out."""
         self._journal = journal
         self._header = header
+        self._asked = asked
         self._texts = _texts_of(sample)
         self._initial = initial
         self._call = call
@@ -184,7 +186,7 @@ class Outbox:
                     f"this store: {error}; delete the file and begin anew"
                 ) from error
             weights[row] = weight
-        return Delta(self._header, weights, sequence=number, initial=initial)
+        return Delta(self._header, weights, sequence=number, initial=initial, asked=self._asked)
 
 
 class Consumer:

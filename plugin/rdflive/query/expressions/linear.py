@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -88,28 +89,51 @@ def to_re2(pattern: str) -> str:
     return "".join(map(_written, _TOKENS.finditer(pattern)))
 
 
-def _repeats_groups(pattern: str) -> bool:
-    """Tell whether a group is repeated that `$1` could stand for, or one that has such a group in it.
+@dataclass(slots=True)
+class _Part:
+    """What is known of a group that is open, or of what was read last."""
 
-    RE2 and Python tell different repetitions of it where one can match nothing.
+    is_group: bool = False
+    has_number: bool = False
+    """Whether it or a group in it has a number."""
+    may_be_empty: bool = True
+    """Of an open group: whether the branch that is read may match nothing so far."""
+    or_else: bool = False
+    """Whether an earlier branch may."""
+
+
+def _refused_repeat(pattern: str) -> str | None:
+    """Name the first repeated group that RE2 and Python repeat differently.
+
+    They leave a repeated group that matched nothing at different times, so that in the end `(?:b*?|a)*` may
+    have matched another part of the text, and one with a number a part that is not the same either.
     """
-    numbered = [False]
-    """Per open group, whether it or one in it has a number."""
-    last = False
+    opened, last = [_Part()], _Part()
     for token in _TOKENS.finditer(pattern):
-        match token.lastgroup:
-            case "open":
-                numbered.append(token[0] == "(")
-                last = False
-            case "close":
-                last = numbered.pop()
-                numbered[-1] |= last
-            case "repeat":
-                if last and token["kind"] != "?":
-                    return True
-            case _:
-                last = False
-    return False
+        if token.lastgroup == "repeat":
+            kind, low = token["kind"][0], token["low"]
+            if last.is_group and kind != "?":
+                if last.has_number:
+                    return "a repeated group with a number, which (?:...) has not"
+                if last.may_be_empty:
+                    return "a repeated group that may match nothing"
+            last.may_be_empty |= kind in "*?" or (kind == "{" and int(low or 0) == 0)
+            continue
+        # only now it is known how what came before was repeated
+        around = opened[-1]
+        around.may_be_empty &= last.may_be_empty
+        around.has_number |= last.has_number
+        last = _Part(may_be_empty=token[0] in ("^", "$", "|"))
+        if token.lastgroup == "open":
+            opened.append(_Part(has_number=token[0] == "("))
+            last = _Part()
+        elif token.lastgroup == "close":
+            group = opened.pop()
+            last = _Part(True, group.has_number, group.may_be_empty or group.or_else)
+        elif token[0] == "|":
+            around.or_else |= around.may_be_empty
+            around.may_be_empty = True
+    return None
 
 
 def _written(token: re.Match[str]) -> str:
@@ -182,8 +206,9 @@ def _compiled(name: str, pattern: str, flags: str) -> Any:
         compiled = re2.compile(f"(?m){written}" if "m" in flags and "q" not in flags else written, options)
         if name == "REPLACE" and compiled.search("") is not None:
             raise ValueError("a match of nothing (XPath's FORX0003)")
-        if name == "REPLACE" and "q" not in flags and _repeats_groups(written):
-            raise ValueError("a repeated group with a number, which (?:...) has not")
+        refused = _refused_repeat(written) if name == "REPLACE" and "q" not in flags else None
+        if refused is not None:
+            raise ValueError(refused)
     except (re2.error, ValueError) as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UnsupportedQueryError(
