@@ -5,6 +5,7 @@ go.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from itertools import product
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from rdflib import RDFS, Literal, URIRef
 
 import rdflive
+from rdflive.engine.view import View
 from rdflive.errors import UnsupportedQueryError
 from support.effort import drawn_from, examples
 from support.evaluate import answer
@@ -243,3 +245,72 @@ def test_a_triple_of_two_parameters_is_taken_once(asked: Any) -> None:
     for member in members:
         member.close()
     assert (len(state.dictionary), state.queries) == (0, {})
+
+
+def test_negated_sets_tell_families_apart() -> None:
+    """An IRI with a comma is not two IRIs."""
+    graph = rdflib.Graph()
+    c0, a = URIRef(E + "c0"), URIRef("urn:a")
+    texts = ["SELECT ?o { <%s> !(<urn:a>|<urn:b>) ?o }", "SELECT ?o { <%s> !<urn:a,urn:b> ?o }"]
+    neither, other = (rdflive.subscribe(graph, text % c0) for text in texts)
+    graph.add((c0, a, c0))
+    assert neither.answers() == []
+    assert other.answers() == [(c0,)]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT ?s ?o { ?s :p %s . ?s :q ?o }", "SELECT ?s { ?s :p %s OPTIONAL { ?s :q ?o } }"]
+)
+@pytest.mark.parametrize("reads", range(4))
+def test_a_store_that_fails_harms_no_other_member(
+    text: str, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cannot be opened leaves nothing behind, and whoever is closed meanwhile is gone."""
+    graph = rdflib.Graph()
+    graph.bind("", E)
+    names = [URIRef(E + name) for name in ("c0", "c1", "c2", "p", "q")]
+    for s, o in product(names, names):
+        graph.add((s, names[3], o))
+        graph.add((s, names[4], o))
+    told: dict[str, Counter[Any]] = {}
+
+    def opened(constant: str) -> rdflive.Subscription:
+        found = told[constant] = Counter()
+
+        def tell(delta: rdflive.Delta) -> None:
+            if delta.initial:
+                found.clear()
+            found.update(delta.added)
+            found.subtract(delta.removed)
+
+        return rdflive.subscribe(graph, text % constant, tell)
+
+    first = opened(":c0")
+    second = rdflive.subscribe(graph, text % ":c1", initial=False)
+    state, left = first._live(), iter(range(reads))
+    matching = View.matching
+
+    def failing(view: View, key: Any) -> Any:
+        if next(left, None) is None:
+            raise OSError("the store cannot be read")
+        return matching(view, key)
+
+    with monkeypatch.context() as patched, suppress(OSError):
+        patched.setattr(View, "matching", failing)
+        watched = rdflive.prepare(f"PREFIX : <{E}> {text % '?x'}")
+        watched.subscribe(graph, None, [{"x": name} for name in (names[2], names[3])]).close()
+    graph.add((URIRef(E + "s"), names[3], names[0]))
+    members = {":c0": first, ":c2": opened(":c2")}
+    left = iter(())
+    with monkeypatch.context() as patched:
+        patched.setattr(View, "matching", failing)
+        second.close()
+    members[":c1"] = opened(":c1")
+    for name in (names[1], names[0], names[3]):
+        for constant, member in members.items():
+            with rdflive.subscribe(graph, text % constant, budget=rdflive.Budget()) as alone:
+                assert +told[constant] == Counter(member.answers()) == Counter(alone.answers())
+        graph.remove((name, names[3], None))
+    for member in members.values():
+        member.close()
+    assert (len(state.dictionary), state.queries, state.views) == (0, {}, {})

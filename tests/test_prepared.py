@@ -92,6 +92,8 @@ def test_a_term_that_is_no_parameter_has_a_plan_of_its_own() -> None:
         ("line", rdflive.QuerySyntaxError, "line 1"),
         (7, TypeError, "must map variables to terms"),
         ([{"line": E.S1}, "x"], TypeError, "initBindings"),
+        ([{"line": E.S1}, None], TypeError, "initBindings"),
+        ({"line": E.S1, "?line": E.S2}, ValueError, "gives ?line two terms"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: Any, kind: type[Exception], message: str) -> None:
@@ -199,3 +201,49 @@ def test_terms_of_every_kind_are_parameters() -> None:
             assert subscription.answers() == [(E.s, term)]
             graph.remove((E.s, E.p, term))
             assert subscription.answers() == []
+
+
+@pytest.mark.parametrize("text", ["SELECT ?l { ?s ?p ?o BIND(LANG(?x) AS ?l) }", "SELECT ?x { ?s ?p ?s }"])
+def test_the_case_of_a_language_tag_tells_plans_apart(text: str) -> None:
+    """LANG and an answer show a tag as it was given, whatever was asked before."""
+    graph = rdflib.Graph()
+    graph.add((E.s, E.p, E.s))
+    for tag in ("EN", "en"):
+        row = {"x": Literal("a", lang=tag)}
+        (solution,) = rdflive.subscribe(graph, text, initBindings=row).answers()
+        assert [str(getattr(term, "language", None) or term) for term in solution] == [tag]
+
+
+@pytest.mark.parametrize("kind", ["default", "Oxigraph"])
+def test_terms_that_no_text_can_have_are_parameters(kind: str) -> None:
+    """A graph called by a literal has no triples, and an IRI with a blank is a constant like any other."""
+    dataset = rdflib.Dataset(kind)
+    dataset.add((E.s, E.p, E.o, dataset.graph(E.g)))
+    inside = rdflive.prepare("SELECT ?s { GRAPH ?g { ?s ?p ?o } }")
+    assert inside.subscribe(dataset, None, {"g": Literal("x")}).answers() == []
+    graph = rdflib.Graph()
+    graph.add((E.s, E.p, E.o))
+    compared = rdflive.prepare("SELECT ?s { ?s ?p ?o FILTER(?o = ?x || STR(?x) = 'urn:a b') }")
+    assert compared.subscribe(graph, None, {"x": URIRef("urn:a b")}).answers() == [(E.s,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?s { ?s e:p ?v FILTER(COALESCE(?v<<http://e/a#b>, true)) ?s e:q %s }",
+        r"SELECT ?s { ?s e:q \u0022#\u0022, %s }",
+        "SELECT ?s { ?s e:q %s } #",
+        "SELECT ?s { ?s e:p ?v ; e:q %s FILTER(?v > 1) }",
+    ],
+)
+def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
+    """A # in an IRI behind `<`, or in a string with escaped quotes, ends no line."""
+    graph = rdflib.Graph()
+    for subject, value in ((E.one, Literal(1)), (E.x, Literal("x"))):
+        for predicate, shown in ((E.p, Literal(2)), (E.q, value), (E.q, Literal("#"))):
+            graph.add((subject, predicate, shown))
+    for written, subject in (("+1", E.one), ("'\\u0078'", E.x), ("+1", E.one)):
+        assert rdflive.subscribe(graph, PREFIXES + text % written).answers() == [(subject,)]
+    row = {"value": Literal(1)}
+    prepared = rdflive.prepare(PREFIXES + text % "?value")
+    assert prepared.subscribe(graph, None, row).answers() == [(E.one,)]

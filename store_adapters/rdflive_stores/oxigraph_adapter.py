@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph, Literal, Store
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from rdflive.errors import ClosedError, UnsupportedStoreError
@@ -107,8 +107,9 @@ class LiveStoreAdapter:
 
     def _matching(self, pattern: TermPattern, graph: Any) -> Iterable[Any]:
         live = self._open()
-        # pyoxigraph raises TypeError for a literal as subject; a pattern with one just has no match
-        matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_possible(*pattern) else ()
+        # pyoxigraph raises TypeError for a literal as subject or graph; a pattern with one just has no match
+        is_some = is_possible(*pattern) and not isinstance(graph, Literal)
+        matching: Iterable[Any] = live.quads_for_pattern(*pattern, graph) if is_some else ()
         return matching
 
     def _open(self) -> LiveStore:

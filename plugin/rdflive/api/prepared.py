@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack, overload
 
 import rdflib
+from rdflib.plugins.sparql.parser import expandUnicodeEscapes
 from rdflib.term import Node
 
 from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
@@ -302,7 +303,7 @@ class Prepared:
 
     def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
         """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
-        check_bindings(row)
+        check_bindings(row if row is not None else ())
         bare = {name.lstrip("?$"): term for name, term in row.items()}
         for name in bare:
             if name not in self._variables:
@@ -311,7 +312,7 @@ class Prepared:
 
     @cached_property
     def _variables(self) -> frozenset[str]:
-        tokens = tokenize(self.query)
+        tokens = tokenize(expandUnicodeEscapes(self.query))
         return frozenset(token.text[1:] for token in tokens if token.kind == "variable")
 
 

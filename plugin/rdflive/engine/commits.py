@@ -97,6 +97,10 @@ class Commits:
         """Start a query anew at the next commit, and hand on the whole answers."""
         self._owed[query] = None
 
+    def owes(self, query: QueryState) -> bool:
+        """Tell whether a query is to be started anew."""
+        return query in self._owed
+
     def forget(self, use: Use) -> None:
         """Owe somebody nothing."""
         self._owed_uses.pop(use, None)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from heapq import nsmallest
-from itertools import islice
+from itertools import islice, product
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -201,6 +201,12 @@ class QueryState:
             return True
         return False
 
+    @property
+    def is_stopped(self) -> bool:
+        """True while nothing is maintained, as for a query that failed twice."""
+        leaves = (leaf for leaf in self.leaves if isinstance(leaf, Leaf))
+        return any(len(leaf.states) < len(leaf.plan.segments) for leaf in leaves)
+
     def has(self, use: Use) -> bool:
         """Tell whether somebody is told still."""
         return use in self.uses_of(use.asked)
@@ -210,13 +216,20 @@ class QueryState:
         """True where the answers of members are kept, so that they must be known to come and go."""
         return self._leaf is None or bool(self._leaf.answers)
 
-    def ask(self, asked: Iterable[Row], *, answer: bool = True) -> dict[Row, TermWeights]:
-        """Begin to maintain what is asked for, and give the answers by that, unless nobody wants them."""
+    def ask(self, asked: Iterable[Row], *, answer: bool = True) -> None:
+        """Begin to maintain what is asked for; `drain` gives the answers by that, unless nobody wants them.
+
+        Where the store cannot be read, nothing changes.
+        """
         walk = answer or self._keeps
-        for row in asked:
-            for relation in self._relations.values():
-                relation.ask(row, walk=walk)
-        return self.drain()
+        undo: list[Callable[[], None]] = []
+        try:
+            for row, relation in product(asked, self._relations.values()):
+                undo.append(relation.ask(row, walk=walk))
+        except BaseException:
+            for back in reversed(undo):
+                back()
+            raise
 
     def ask_again(self, asked: Row) -> TermWeights:
         """Give the answer to what somebody asks for: all that goes with it is taken out and put back.
@@ -224,14 +237,14 @@ class QueryState:
         So it costs what it touches, whereas `current` reads whatever the patterns match. Until it returns the
         members who ask for this are not maintained.
         """
-        self.leave([asked])
-        return self.ask([asked]).get(asked, {})
+        self.leave(asked)
+        self.ask([asked])
+        return self.drain().get(asked, {})
 
-    def leave(self, asked: Iterable[Row]) -> None:
-        """Undo `ask`."""
-        for row in asked:
-            for relation in self._relations.values():
-                relation.leave(row, walk=self._keeps)
+    def leave(self, asked: Row) -> None:
+        """Undo `ask` for somebody; nobody wants to know what goes."""
+        for relation in self._relations.values():
+            relation.leave(asked, walk=self._keeps)
         self.drain()
 
     @property

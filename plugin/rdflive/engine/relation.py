@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from rdflive.engine.multiset import Row
@@ -30,6 +31,10 @@ class Fed:
     pattern: PatternState
     places: tuple[tuple[int, int], ...]
     """Pairs of a place in the triple and a column of the relation; by the first one triples are routed."""
+
+
+Taken: TypeAlias = list[tuple[Fed, int, int, list[Row]]]
+"""Triples that patterns take or forget, each list because of a column and a value there."""
 
 
 class Relation:
@@ -100,49 +105,60 @@ class Relation:
         # most often all of them, and the tuple that is there already
         return parameters if self._takes_all else tuple([parameters[place] for place in self.places])
 
-    def ask(self, parameters: Row, *, walk: bool) -> None:
-        """Take what one more member asks for. With `walk` the solutions that this brings are found."""
+    def ask(self, parameters: Row, *, walk: bool) -> Callable[[], None]:
+        """Take what one more member asks for. With `walk` the solutions that this brings are found.
+
+        Gives what undoes all of it, solutions too, while nothing else has changed. Where the store cannot be
+        read, nothing changes.
+        """
         row = self.part(parameters)
         count = self._tuples.get(row, 0)
-        self._tuples[row] = count + 1
         if count:
-            return
-        for column, value in enumerate(row):
-            wanted = self._wanted[column]
-            known = wanted.get(value, 0)
-            wanted[value] = known + 1
-            if not known:
-                self._fetch(column, value)
-        self.pattern.insert(*row)
-        for (bound, given), ranges in self.ranges.items():
-            ranges.add(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
+            self._tuples[row] = count + 1
+            return partial(self._tuples.__setitem__, row, count)
+        taken = self._count(row)
+        found = [(state.added, len(state.added)) for _, state in self.pattern.walks] if walk else []
+        self._put(row, taken)
         self.added.append(row)
-        if walk:
-            for run, state in self.pattern.walks:
-                run(*row, state.added)
+
+        def undo() -> None:
+            for rows, length in found:
+                del rows[length:]
+            self.added.pop()
+            self._uncount(row)
+            self._take_out(row, taken)
+
+        try:
+            if walk:
+                for run, state in self.pattern.walks:
+                    run(*row, state.added)
+        except BaseException:
+            undo()
+            raise
+        return undo
 
     def leave(self, parameters: Row, *, walk: bool) -> None:
-        """Undo `ask`. With `walk` the solutions that go are found."""
+        """Undo `ask`. With `walk` the solutions that go are found.
+
+        Where the store cannot be read, nothing changes.
+        """
         row = self.part(parameters)
         count = self._tuples[row] - 1
         if count:
             self._tuples[row] = count
             return
-        if walk:
-            for run, state in self.pattern.walks:
-                run(*row, state.removed)
+        found = [(state.removed, len(state.removed)) for _, state in self.pattern.walks] if walk else []
+        try:
+            if walk:
+                for run, state in self.pattern.walks:
+                    run(*row, state.removed)
+            taken = self._uncount(row, listing=True)
+        except BaseException:
+            for rows, length in found:
+                del rows[length:]
+            raise
         self.removed.append(row)
-        for (bound, given), ranges in self.ranges.items():
-            ranges.remove(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
-        self.pattern.delete(*row)
-        for column, value in enumerate(row):
-            wanted = self._wanted[column]
-            if wanted[value] > 1:
-                wanted[value] -= 1
-            else:
-                self._let_go(column, value)
-                del wanted[value]
-        del self._tuples[row]
+        self._take_out(row, taken)
 
     def reset(self) -> None:
         """Forget everything, behind `close` and when the segments have gone."""
@@ -162,23 +178,80 @@ class Relation:
                 fed.view.close_to(fed.pattern, place, value)
         self._fed.clear()
 
-    def _fetch(self, column: int, value: int) -> None:
-        """Have the patterns take the triples with a value that nobody asked for before."""
-        for fed in self._fed:
+    def _put(self, row: Row, taken: Taken) -> None:
+        """Have walks find a tuple, and the patterns take triples that nobody asked for before."""
+        self._tuples[row] = 1
+        for fed, column, value, triples in taken:
             if column == fed.places[0][1]:
                 fed.view.open_to(fed.pattern, fed.places[0][0], value)
-            if any(column == of for _, of in fed.places):
-                for ids in self._triples(fed, column, value):
-                    fed.view.hold(fed.pattern, ids)
+            for ids in triples:
+                fed.view.hold(fed.pattern, ids)
+        self.pattern.insert(*row)
+        for (bound, given), ranges in self.ranges.items():
+            ranges.add(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
 
-    def _let_go(self, column: int, value: int) -> None:
-        """Have the patterns forget the triples with a value that nobody asks for any more."""
-        for fed in self._fed:
-            if any(column == of for _, of in fed.places):
-                for ids in self._triples(fed, column, value):
-                    fed.view.drop(fed.pattern, ids)
+    def _take_out(self, row: Row, taken: Taken) -> None:
+        """Undo `_put`: the patterns forget the triples that nobody asks for any more."""
+        for (bound, given), ranges in self.ranges.items():
+            ranges.remove(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
+        self.pattern.delete(*row)
+        for fed, column, value, triples in taken:
+            for ids in triples:
+                fed.view.drop(fed.pattern, ids)
             if column == fed.places[0][1]:
                 fed.view.close_to(fed.pattern, fed.places[0][0], value)
+        del self._tuples[row]
+
+    def _count(self, row: Row) -> Taken:
+        """Count the values of a tuple, and list what the patterns are to take because of those that are new.
+
+        Everything is listed before anything is taken, so that a store that fails leaves nothing half-way.
+        """
+        taken: Taken = []
+        counted = 0
+        try:
+            for column, value in enumerate(row):
+                wanted = self._wanted[column]
+                wanted[value] = wanted.get(value, 0) + 1
+                counted += 1
+                if wanted[value] == 1:
+                    taken += self._listed(column, value)
+        except BaseException:
+            for column, value in enumerate(row[:counted]):
+                self._discount(column, value)
+            raise
+        return taken
+
+    def _uncount(self, row: Row, *, listing: bool = False) -> Taken:
+        """Undo `_count`, and list what the patterns are to forget, if asked to."""
+        taken: Taken = []
+        discounted = 0
+        try:
+            for column, value in enumerate(row):
+                if listing and self._wanted[column][value] == 1:
+                    taken += self._listed(column, value)
+                self._discount(column, value)
+                discounted += 1
+        except BaseException:
+            for column, value in enumerate(row[:discounted]):
+                self._wanted[column][value] = self._wanted[column].get(value, 0) + 1
+            raise
+        return taken
+
+    def _discount(self, column: int, value: int) -> None:
+        wanted = self._wanted[column]
+        if wanted[value] > 1:
+            wanted[value] -= 1
+        else:
+            del wanted[value]
+
+    def _listed(self, column: int, value: int) -> Taken:
+        """List the triples with a value, by the patterns that take or forget them."""
+        return [
+            (fed, column, value, self._triples(fed, column, value))
+            for fed in self._fed
+            if any(column == of for _, of in fed.places)
+        ]
 
     def _triples(self, fed: Fed, column: int, value: int) -> list[Row]:
         """List the triples with a value that a pattern takes or forgets; their other values are asked for."""

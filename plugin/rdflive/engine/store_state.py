@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import compress
@@ -23,6 +24,8 @@ from rdflive.query.plan import Plan
 from rdflive.store.capture import Capture
 
 __all__ = ["StoreState", "ViewOf"]
+
+log = logging.getLogger("rdflive")
 
 ViewOf: TypeAlias = Callable[[Any], View]
 """Gives the view that a pattern of a query looks at, by the graph that the pattern names."""
@@ -81,6 +84,8 @@ class StoreState:
         if query is not None and not query.is_used:  # its close was interrupted
             self._end(query)
             query = None
+        if query is not None and query.is_stopped:  # it failed twice, and who comes now need not
+            query = None
         whole: Answers = None
         if query is None:
             query = self._make(plan, view_of, every=every, meter=meter)
@@ -98,19 +103,28 @@ class StoreState:
             terms = use.terms if plan.parameters else ()
             use.query, use.asked = query, tuple([intern(to_native(term)) for term in terms])
         answers: list[TermWeights | None] = [None if whole is None else whole.get((), {})] * len(uses)
+        is_asked = False
         try:
             is_first = [query.put(use) for use in uses]
             if plan.parameters:
-                found = query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
+                query.ask([use.asked for use in compress(uses, is_first)], answer=answer)
+                is_asked = True
+                found = query.drain()
                 if answer:
+                    # one that begins anew may have what is asked for already, and find nothing new
+                    owed = self.commits.owes(query)
                     nothing: TermWeights = {}
                     answers = [
-                        found.get(use.asked, nothing) if first else self._answer_again(use)
+                        found.get(use.asked, nothing) if first and not owed else self._answer_again(use)
                         for use, first in zip(uses, is_first, strict=True)
                     ]
         except BaseException:
             for use in uses:
-                self.remove(use)
+                query.remove(use)
+            if not query.is_used:
+                self._end(query)
+            elif is_asked:  # what nobody is told of any more is forgotten as the query begins anew
+                self.commits.owe_query(query)
             raise
         self.sweep()
         return answers
@@ -118,7 +132,7 @@ class StoreState:
     def _answer_again(self, use: Use) -> TermWeights:
         """Give the answer of one more who asks for what somebody asked for before."""
         query = use.query
-        if query.is_leaf:
+        if query.is_leaf or self.commits.owes(query):
             return self.answer(use)
         # noted first: without what is taken out, the others would miss rows
         self.commits.owe_query(query)
@@ -161,7 +175,11 @@ class StoreState:
         query = use.query
         self.commits.forget(use)
         if query.remove(use) and query.plan.parameters and query.is_used:
-            query.leave([use.asked])
+            try:
+                query.leave(use.asked)
+            except Exception:
+                log.exception("what somebody asked for could not be forgotten; the query is started anew")
+                self.commits.owe_query(query)
         if not query.is_used:
             self._end(query)
         self.sweep()
@@ -232,7 +250,8 @@ class StoreState:
         answer = None if query.is_leaf else query.load(self.solutions)
         answers: Answers = None if answer is None else {(): answer}
         if query.plan.parameters:
-            answers = query.ask(query.asked)
+            query.ask(query.asked)
+            answers = query.drain()
         self.sweep()
         return answers
 

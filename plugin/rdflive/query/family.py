@@ -60,6 +60,9 @@ def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
         return f"[{', '.join(shape_of(part, parameters) for part in node)}]"
     if isinstance(node, set | frozenset):
         return f"{{{', '.join(sorted(shape_of(part, parameters) for part in node))}}}"
+    if isinstance(node, Path):
+        # as rdflib writes !(<a>|<b>), it could be !<a,b>, where <a,b> is one IRI
+        return f"{type(node).__name__}{shape_of(list(vars(node).items()), parameters)}"
     if isinstance(node, Node) and node in parameters:
         return f"${parameters[node].name}"
     return repr(node)

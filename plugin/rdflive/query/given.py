@@ -108,7 +108,8 @@ def namespaces(graph: object, init_ns: object) -> dict[str, Any]:
 
 
 def check_bindings(init_bindings: object) -> None:
-    """Raise TypeError where `initBindings` maps anything but the names of variables to terms of rdflib.
+    """Raise TypeError where `initBindings` maps anything but the names of variables to terms of rdflib, and
+    ValueError where it has a variable twice, as `x` and `?x`.
 
     >>> check_bindings({"train": ["IC5"]})
     Traceback (most recent call last):
@@ -129,6 +130,10 @@ def check_bindings(init_bindings: object) -> None:
                 f"initBindings[{name!r}] must be a URIRef, Literal or BNode of rdflib, got {_short(term)}"
                 + advice
             )
+    names = [name.lstrip("?$") for name in init_bindings]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"initBindings gives ?{name} two terms: {_short(init_bindings)}")
 
 
 def _short(given: object) -> str:

@@ -25,6 +25,8 @@ _MOST: Final = 1024
 """Plans that are kept; the oldest goes first."""
 _Holes: TypeAlias = tuple[int | None, ...]
 """For each hole the number of the parameter that it is, None where it tells plans apart."""
+_Fixed: TypeAlias = tuple[tuple[Node, str | None], ...]
+"""What fills the holes that are no parameters, each with its language tag as it is written."""
 _Key: TypeAlias = tuple[Any, ...]
 
 
@@ -38,7 +40,7 @@ class Asked:
 
 
 _holes: Final[dict[_Key, tuple[_Holes, ...]]] = {}
-_plans: Final[dict[tuple[_Key, _Holes, tuple[Node, ...]], Asked]] = {}
+_plans: Final[dict[tuple[_Key, _Holes, _Fixed], Asked]] = {}
 
 
 def find_plan(
@@ -94,8 +96,13 @@ def _forget() -> None:
         _holes.pop(oldest[0], None)
 
 
-def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> tuple[Node, ...]:
-    return tuple(fill for hole, fill in zip(holes, fills, strict=True) if hole is None)
+def _fixed(holes: _Holes, fills: tuple[Node, ...]) -> _Fixed:
+    # to rdflib "x"@en equals "x"@EN, and LANG tells them apart
+    return tuple(
+        (fill, getattr(fill, "language", None))
+        for hole, fill in zip(holes, fills, strict=True)
+        if hole is None
+    )
 
 
 def _terms(known: Asked, holes: _Holes, fills: tuple[Node, ...], found: Terminals) -> tuple[Node, ...] | None:

@@ -28,6 +28,8 @@ _NUMBERS: Final = (
     (re.compile(r"(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"), XSD.double),
 )
 _QUOTED: Final = re.compile(r"(\"\"\"|'''|\"|')([^\\\x00-\x1f]*)\1")
+_SPACE: Final = re.compile(r"[ \t\r\n]+|#[^>\"']*")
+"""What is space in any case, comments too."""
 _COUNTS: Final = frozenset({"LIMIT", "OFFSET"})
 _UNCHANGED: Final = frozenset({RDF.type, RDF.first, RDF.rest, RDF.nil, Literal(True), Literal(False)})
 """What a text may also have by other marks: `a`, lists and truth values."""
@@ -67,11 +69,14 @@ def read_terminals(text: str, namespaces: Mapping[str, object]) -> Terminals:
     skeleton: list[str] = []
     used: set[str] = set()
     # rdflib expands \u escapes before it looks at terminals
-    certain = r"\u" not in text and r"\U" not in text
+    certain = is_plain = r"\u" not in text and r"\U" not in text
     last = before = ""
     for at, (kind, found) in enumerate(listed):
         if kind == "space":
-            if skeleton[-1:] != [" "]:  # a comment may stand between blanks
+            # to rdflib it may be no space, and a comment may be the end of a string
+            if not is_plain or not _SPACE.fullmatch(found):
+                skeleton.append(found)
+            elif skeleton[-1:] != [" "]:  # a comment may stand between blanks
                 skeleton.append(" ")
             continue
         hole, term = found, None

@@ -19,7 +19,7 @@ TEXTS = [
     ("?x=1&&?y=2||!BOUND(?z)", "((?x = 1) && (?y = 2)) || (!BOUND(?z))"),
     ("-(-?x) + 2.50 * 1e0", f'(-(-?x)) + (2.50 * "1.0"^^<{XSD_}double>)'),
     ("?x NOT IN ()", "?x NOT IN ()"),
-    ("?x IN (ex:a, 'b'@EN)", '?x IN (<http://example.org/a>, "b"@en)'),
+    ("?x IN (ex:a, 'b'@EN)", '?x IN (<http://example.org/a>, "b"@EN)'),
     ("uri(?x)", "IRI(?x)"),
     ("xsd:integer(?x)", f"<{XSD_}integer>(?x)"),
     ("concat()", "CONCAT()"),
@@ -48,6 +48,11 @@ def test_exists_of_different_patterns_differ() -> None:
     """The text of an EXISTS tells its pattern."""
     one, other = (Expression(node(f"EXISTS {{ ?s ex:{name} ?o }}")) for name in "pq")
     assert one != other
+
+
+def test_language_tags_of_different_case_differ() -> None:
+    """LANG tells the case of a tag."""
+    assert Expression(node("LANG('a'@EN)")) != Expression(node("LANG('a'@en)"))
 
 
 def test_conjuncts_are_split_at_the_outermost_and() -> None:

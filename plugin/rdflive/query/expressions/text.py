@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rdflib.namespace import RDF, XSD
 from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.term import Literal, Variable
+from rdflib.term import Literal, URIRef, Variable
 
 from rdflive.query.expressions.nodes import arguments, elements, operands
 
@@ -34,15 +34,24 @@ def to_text(node: Any, base: str | None = None) -> str:
         return f"({', '.join(to_text(item, base) for item in items)})"
     if isinstance(node, Variable):
         return f"?{node}"
-    return _literal(node) if isinstance(node, Literal) else str(node.n3())
+    if isinstance(node, Literal):
+        return _literal(node)
+    # `n3` refuses an IRI with a blank, which a binding may have
+    return _iri(node) if isinstance(node, URIRef) else str(node.n3())
+
+
+def _iri(iri: URIRef) -> str:
+    return f"<{iri}>"
 
 
 def _literal(term: Literal) -> str:
-    """Write a literal with its very lexical form, which rdflib's own short forms would lose."""
+    """Write a literal with its very lexical form, which rdflib's own short forms would lose, and its very
+    language tag, of which LANG tells the case.
+    """
     plain = _PLAIN.get(term.datatype) if term.datatype is not None else None
     if plain is not None and plain.fullmatch(term):
         return str(term)
-    suffix = f"@{term.language.lower()}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
+    suffix = f"@{term.language}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
     return f'"{term.translate(_ESCAPES)}"{suffix}'
 
 
@@ -61,7 +70,7 @@ def _compound(node: CompValue, base: str | None) -> str:
     if name == "TrueFilter":
         return "true"
     if name == "Function":
-        return f"{node.iri.n3()}{to_text(arguments(node), base)}"
+        return f"{_iri(node.iri)}{to_text(arguments(node), base)}"
     if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
         return f"{'NOT ' if 'NOT' in name else ''}EXISTS {{ {_pattern(node.graph)} }}"
     if name.startswith("Builtin_"):
