@@ -29,8 +29,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what was asked for before the store failed is asked for still",
         "rdflive/engine/query.py",
-        "back()",
+        "relation.take_back(row, triples)",
         "pass",
+        FAMILIES,
+    ),
+    Fault(
+        "who asks for what somebody asks for already is told nothing",
+        "rdflive/engine/query.py",
+        "return self.drain().get(asked, {})",
+        "return self.drain() and {}",
+        FAMILIES,
+    ),
+    Fault(
+        "a family that starts anew tells the members nothing",
+        "rdflive/engine/store_state.py",
+        "answers = query.drain()",
+        "answers = query.drain() and {}",
         FAMILIES,
     ),
     Fault(

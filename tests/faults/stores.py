@@ -81,8 +81,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a callback alone is taken for all that is there beside iterators",
         "rdflive/delivery/subscription.py",
-        "if not (direct is None or is_observed or self._followers or self._made is not None):",
-        "if not (direct is None or is_observed or self._made is not None):",
+        "if not (direct is None or is_observed or one._followers or one._made is not None):",
+        "if not (direct is None or is_observed or one._made is not None):",
         SUBSCRIPTION,
     ),
     Fault(

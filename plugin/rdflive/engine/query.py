@@ -21,7 +21,7 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.leaf import AskedLeaf, Leaf
 from rdflive.engine.multiset import Row, Weights
 from rdflive.engine.operators import Operator
-from rdflive.engine.relation import Relation
+from rdflive.engine.relation import Relation, Taken
 from rdflive.engine.terms import TermTable
 from rdflive.model import Term, Terms
 from rdflive.query import algebra
@@ -216,19 +216,25 @@ class QueryState:
         """True where the answers of members are kept, so that they must be known to come and go."""
         return self._leaf is None or bool(self._leaf.answers)
 
-    def ask(self, asked: Iterable[Row], *, answer: bool = True) -> None:
+    def ask(self, asked: Sequence[Row], *, answer: bool = True) -> None:
         """Begin to maintain what is asked for; `drain` gives the answers by that, unless nobody wants them.
 
         Where the store cannot be read, nothing changes.
         """
         walk = answer or self._keeps
-        undo: list[Callable[[], None]] = []
+        relations = self._relations.values()
+        lists = [state.added for state in self.states] + [relation.added for relation in relations]
+        before = [len(rows) for rows in lists]
+        taken: list[Taken] = []
         try:
-            for row, relation in product(asked, self._relations.values()):
-                undo.append(relation.ask(row, walk=walk))
+            for row, relation in product(asked, relations):
+                taken.append(relation.ask(row, walk=walk))
         except BaseException:
-            for back in reversed(undo):
-                back()
+            done = list(zip(product(asked, relations), taken, strict=False))
+            for (row, relation), triples in reversed(done):
+                relation.take_back(row, triples)
+            for rows, length in zip(lists, before, strict=True):
+                del rows[length:]
             raise
 
     def ask_again(self, asked: Row) -> TermWeights:

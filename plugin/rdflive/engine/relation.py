@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 from rdflive.engine.multiset import Row
@@ -33,7 +32,7 @@ class Fed:
     """Pairs of a place in the triple and a column of the relation; by the first one triples are routed."""
 
 
-Taken: TypeAlias = list[tuple[Fed, int, int, list[Row]]]
+Taken: TypeAlias = Sequence[tuple[Fed, int, int, Sequence[Row]]]
 """Triples that patterns take or forget, each list because of a column and a value there."""
 
 
@@ -105,37 +104,39 @@ class Relation:
         # most often all of them, and the tuple that is there already
         return parameters if self._takes_all else tuple([parameters[place] for place in self.places])
 
-    def ask(self, parameters: Row, *, walk: bool) -> Callable[[], None]:
+    def ask(self, parameters: Row, *, walk: bool) -> Taken:
         """Take what one more member asks for. With `walk` the solutions that this brings are found.
 
-        Gives what undoes all of it, solutions too, while nothing else has changed. Where the store cannot be
-        read, nothing changes.
+        Gives what `take_back` needs: the triples that patterns took, nothing if there were none. Where the
+        store cannot be read, nothing changes but for solutions and `added`, which the caller puts right.
         """
         row = self.part(parameters)
         count = self._tuples.get(row, 0)
         if count:
             self._tuples[row] = count + 1
-            return partial(self._tuples.__setitem__, row, count)
+            return ()
         taken = self._count(row)
-        found = [(state.added, len(state.added)) for _, state in self.pattern.walks] if walk else []
         self._put(row, taken)
         self.added.append(row)
-
-        def undo() -> None:
-            for rows, length in found:
-                del rows[length:]
-            self.added.pop()
-            self._uncount(row)
-            self._take_out(row, taken)
-
         try:
             if walk:
                 for run, state in self.pattern.walks:
                     run(*row, state.added)
         except BaseException:
-            undo()
+            self.take_back(parameters, taken)
             raise
-        return undo
+        # kept until all members are there, so not for each of a million that find no triple
+        return taken if any(triples for *_, triples in taken) else ()
+
+    def take_back(self, parameters: Row, taken: Taken) -> None:
+        """Undo `ask` while nothing else has changed; the store is not read."""
+        row = self.part(parameters)
+        count = self._tuples[row] - 1
+        if count:
+            self._tuples[row] = count
+        else:
+            gone = self._uncount(row, listing=False)
+            self._take_out(row, taken or gone)
 
     def leave(self, parameters: Row, *, walk: bool) -> None:
         """Undo `ask`. With `walk` the solutions that go are found.
@@ -152,7 +153,7 @@ class Relation:
             if walk:
                 for run, state in self.pattern.walks:
                     run(*row, state.removed)
-            taken = self._uncount(row, listing=True)
+            taken = self._uncount(row)
         except BaseException:
             for rows, length in found:
                 del rows[length:]
@@ -207,7 +208,7 @@ class Relation:
 
         Everything is listed before anything is taken, so that a store that fails leaves nothing half-way.
         """
-        taken: Taken = []
+        taken: list[tuple[Fed, int, int, Sequence[Row]]] = []
         counted = 0
         try:
             for column, value in enumerate(row):
@@ -222,14 +223,14 @@ class Relation:
             raise
         return taken
 
-    def _uncount(self, row: Row, *, listing: bool = False) -> Taken:
-        """Undo `_count`, and list what the patterns are to forget, if asked to."""
-        taken: Taken = []
+    def _uncount(self, row: Row, *, listing: bool = True) -> Taken:
+        """Undo `_count`, and list what the patterns are to forget; without `listing` no triples."""
+        taken: list[tuple[Fed, int, int, Sequence[Row]]] = []
         discounted = 0
         try:
             for column, value in enumerate(row):
-                if listing and self._wanted[column][value] == 1:
-                    taken += self._listed(column, value)
+                if self._wanted[column][value] == 1:
+                    taken += self._listed(column, value, listing=listing)
                 self._discount(column, value)
                 discounted += 1
         except BaseException:
@@ -245,18 +246,18 @@ class Relation:
         else:
             del wanted[value]
 
-    def _listed(self, column: int, value: int) -> Taken:
+    def _listed(self, column: int, value: int, *, listing: bool = True) -> Taken:
         """List the triples with a value, by the patterns that take or forget them."""
         return [
-            (fed, column, value, self._triples(fed, column, value))
+            (fed, column, value, self._triples(fed, column, value) if listing else ())
             for fed in self._fed
             if any(column == of for _, of in fed.places)
         ]
 
-    def _triples(self, fed: Fed, column: int, value: int) -> list[Row]:
+    def _triples(self, fed: Fed, column: int, value: int) -> Sequence[Row]:
         """List the triples with a value that a pattern takes or forgets; their other values are asked for."""
         if not fed.pattern.keeps:
-            return []
+            return ()
         at = {place: value for place, of in fed.places if of == column}
         # listed at once: to hold a triple changes the dictionary that a lister reads
         return [
