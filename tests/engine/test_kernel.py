@@ -208,6 +208,24 @@ def test_a_segment_that_went_is_not_told() -> None:
     assert [len(entries) for pattern in two.patterns for entries in pattern.masks.values()] == [1, 1]
 
 
+def test_segments_of_one_pattern_come_and_go_between_updates() -> None:
+    """An update that one segment alone was told of is told to the next one too, and then to neither."""
+    kernel = Kernel()
+    patterns = (TriplePattern(X, 11, Y),)
+    segments = [make_segment(patterns, variables, None) for variables in ((X, Y), (Y,))]
+    one = kernel.add(segments[0], no_snapshot)
+    kernel.apply(1, 1, 11, 2)
+    two = kernel.add(segments[1], no_snapshot)
+    kernel.apply(1, 3, 11, 4)
+    kernel.remove(one)
+    kernel.apply(-1, 3, 11, 4)
+    assert (one.added, one.removed) == ([(1, 2), (3, 4)], [])
+    assert (two.added, two.removed) == ([(4,)], [(4,)])
+    assert list(kernel.dirty) == [two]
+    kernel.remove(two)
+    assert kernel.apply(1, 5, 11, 6) == ()
+
+
 def test_a_pattern_tells_its_matches_from_those_of_its_star() -> None:
     """Values that other patterns of a star have are no matches, for whoever begins to share the pattern."""
     kernel = Kernel()
