@@ -17,7 +17,7 @@ __all__ = ["TermTable"]
 class TermTable:
     """Looks ids up as the terms that expressions compute with, and interns what they compute."""
 
-    __slots__ = ("_dictionary", "_to_native", "meter", "value")
+    __slots__ = ("_dictionary", "_to_native", "_to_value", "meter", "value")
 
     value: Callable[[int], Any]
     """The term of an id for expressions, None for an unbound one."""
@@ -30,6 +30,7 @@ class TermTable:
     ) -> None:
         self._dictionary = dictionary
         self._to_native = to_native
+        self._to_value = to_value
         self.meter: Meter | None = None
         """Counts what expressions over these terms cost; None where nobody does."""
         if to_value is None:
@@ -37,6 +38,15 @@ class TermTable:
             self.value = dictionary.terms.__getitem__
         else:
             self.value = _converted(dictionary, to_value)
+
+    def constant(self, term: Any) -> Any:
+        """Give the value of a constant in an expression: the store may spell it in another way."""
+        if self._to_value is None:
+            return term
+        try:
+            return self._to_value(self._to_native(term))
+        except ValueError:  # it need not hold what is compared only
+            return term
 
     def intern(self, term: Any) -> int:
         """Give the id of a computed term; unbound if the store cannot hold such a term."""

@@ -48,7 +48,8 @@ class Compiler:
         if isinstance(node, Variable):
             return self._variable(node)
         if not isinstance(node, CompValue):
-            return lambda _: node  # a constant
+            constant = self.terms.constant(node)
+            return lambda _: constant
         name = node.name
         if name in _TRUTHS or name in PREDICATES:
             return _boolean_term(self.truth(node))

@@ -32,6 +32,9 @@ class Terms(Protocol):
     def value(self, id: int, /) -> Node | None:  # noqa: A002 - it is one
         """Give the term of an id; None for 0, which is no term."""
 
+    def constant(self, term: Node, /) -> Node:
+        """Give the value of a constant that is written in an expression."""
+
     def intern(self, term: Node, /) -> int:
         """Give the id of a term."""
 
