@@ -17,7 +17,7 @@ from pyoxigraph import Quad, Store
 from rdflive.model import Term
 from rdflive.store import UNION, WRITING, Capture, QuadTerms
 from rdflive_stores.oxigraph_changes import canonical_quad, record
-from rdflive_stores.oxigraph_terms import canonical
+from rdflive_stores.oxigraph_terms import canonical, is_possible
 
 __all__ = ["insert", "load_unseen"]
 
@@ -110,6 +110,7 @@ def _fill(
         came: list[QuadTerms] = [
             tuple(quad)
             for predicate in predicates
+            if is_possible(None, predicate, None)
             for quad in native.quads_for_pattern(None, predicate, None, graph)
         ]
         if came:

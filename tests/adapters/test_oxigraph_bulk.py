@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import pytest
+import rdflib
 from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat
-from rdflib import RDFS
+from rdflib import RDFS, BNode, Literal
 
 import rdflive
+from support.worlds import KINDS
 
 QUERIES: tuple[str, ...] = (
     "SELECT * { ?s <urn:a> ?o }",
@@ -142,3 +145,35 @@ def test_what_fills_an_empty_store_is_told_and_counted_once(way: str, query: str
     WAYS[way](live, "abc")
     assert told == Counter(map(str, subscription.answers()))
     assert subscription.stats.updates == len(live) == 27
+
+
+@pytest.mark.parametrize("way", ["load", "bulk_load"])
+def test_who_follows_the_union_while_a_document_is_read_misses_nothing(way: str) -> None:
+    """A subscription that began before the store was written is told of what was written."""
+    dataset = KINDS["oxigraph dataset"]()
+    union = rdflib.Dataset(store=dataset.store, default_union=True)
+    query, told = "SELECT * { ?s <urn:a> ?o }", Counter[Any]()
+
+    class Document(BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if not opened:
+                opened.append(rdflive.subscribe(union, query, lambda delta: told.update(delta.added)))
+            return super().read(size)
+
+    opened: list[rdflive.Subscription] = []
+    first = rdflive.subscribe(dataset, query)
+    live = dataset.store._store
+    getattr(live, way)(Document(document("ab").encode()), RdfFormat.N_TRIPLES)
+    assert told == Counter(opened[0].answers()) == Counter(first.answers())
+    assert sum(told.values()) == 9
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("term", [Literal("a"), BNode("a")])
+def test_a_predicate_that_no_triple_can_have_is_found_nowhere(way: str, term: Any) -> None:
+    """It may be the term of a variable all the same, and disturbs no write."""
+    live = rdflive.LiveStore()
+    with rdflive.subscribe(live, "SELECT * { ?s ?p ?o }", initBindings={"p": term}) as subscription:
+        WAYS[way](live, "ab")
+        assert subscription.answers() == []
+    assert len(live) == 18

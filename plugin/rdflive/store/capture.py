@@ -240,6 +240,9 @@ class Capture:
 
     def wanted(self) -> set[Term] | None:
         """Give the predicates of triples that somebody may want to know of; None where it may be any."""
+        # somebody may have come since `may_pass` was asked without the lock
+        if self.on_batch is not None or UNION in self.listeners:
+            return None
         found: set[Term] = set()
         for listener in self.listeners.values():
             predicates = listener.wanted()
