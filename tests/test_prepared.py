@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pickle import dumps, loads
 from typing import Any
 
 import pytest
@@ -68,6 +69,25 @@ def test_rows_that_ask_for_the_same_are_told_each() -> None:
             ["least", "line"],
             ["least"],
         ]
+
+
+@pytest.mark.parametrize(
+    ("options", "condition"),
+    [
+        ({}, "?x ?of ?y"),
+        ({}, "?x ?y ?z FILTER(?y != ?of)"),
+        ({}, "GRAPH ?of { ?x ?y ?z }"),
+        ({"budget": rdflive.Budget()}, "?of ?x ?y"),
+        ({"entailment": "rdfs", "provenance": True}, "?of ?x ?y"),
+    ],
+)
+def test_a_delta_knows_its_row_wherever_the_variables_stand(options: Any, condition: str) -> None:
+    told: list[Any] = []
+    rows = [{"of": E.S1, "?y": E.S3}, {"of": E.S2}]
+    prepared = rdflive.prepare(f"SELECT ?x {{ {condition} }}")
+    with prepared.subscribe(rdflib.Dataset(), told.append, rows, **options):
+        assert [delta.parameters for delta in told] == [{"of": E.S1, "y": E.S3}, {"of": E.S2}]
+        assert [loads(dumps(-delta)).parameters for delta in told] == [delta.parameters for delta in told]
 
 
 def test_no_rows_are_no_subscriptions() -> None:

@@ -159,6 +159,7 @@ def open_subscriptions(
                 prefixes=question.prefixes,
                 key=question.key,
                 bound=plan.bound,
+                fixed=tuple(plan.query.preset.items()),
             )
             opened: list[Subscription] = []
             undo.callback(_close, opened)

@@ -114,7 +114,8 @@ class Delta:
 
         So a callback that serves many subscriptions is told which one it is called for.
         """
-        return {name: self._asked[place] for name, place in self._header.bound}
+        header = self._header
+        return {**dict(header.fixed), **{name: self._asked[place] for name, place in header.bound}}
 
     @property
     def prefixes(self) -> dict[str, str]:

@@ -224,6 +224,8 @@ class Header:
     """The variables by which a delta pairs what went with what came in its place; none without pairs."""
     bound: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     """The variables that a subscription fixes, each with the place of its term among what is asked for."""
+    fixed: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    """The variables that all subscriptions of the plan fix, each with its term."""
     row: type[Solution] = field(init=False, repr=False, compare=False)
     """The type of its solutions."""
 
@@ -233,7 +235,7 @@ class Header:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # pickle does not find the type of rows
-        return _header, (self.form, self.names, self.convert, self.key, self.bound)
+        return _header, (self.form, self.names, self.convert, self.key, self.bound, self.fixed)
 
     @property
     def native(self) -> Header:
@@ -243,7 +245,7 @@ class Header:
     @property
     def plain(self) -> Header:
         """What of it can be pickled, for rows whose terms are converted."""
-        return Header(self.form, self.names, key=self.key, bound=self.bound)
+        return Header(self.form, self.names, key=self.key, bound=self.bound, fixed=self.fixed)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -298,5 +300,5 @@ class Header:
         return shown
 
 
-def _header(form: Any, names: Any, convert: Any, key: tuple[str, ...], bound: Any) -> Header:
-    return Header(form, names, convert, key=key, bound=bound)
+def _header(form: Any, names: Any, convert: Any, key: tuple[str, ...], bound: Any, fixed: Any) -> Header:
+    return Header(form, names, convert, key=key, bound=bound, fixed=fixed)
