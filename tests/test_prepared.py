@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from pickle import dumps, loads
 from typing import Any
 
@@ -148,6 +149,7 @@ CONSTANTS = [
     "<urn:a,b>", "a:b", "5", "5.5", "5e0", "-5", ".5", "'x'", '"x"', "'''x'''", '"""x"""', "'x'@en",
     "'x'@EN-gb", "'5'^^xsd:integer", "'5'^^<http://www.w3.org/2001/XMLSchema#integer>", r"'\u0078'",
     r"'x\ty'", "true", "'true'^^xsd:boolean", "rdf:type", "e:%41", "e:", "''", "'é'",
+    "'01'^^xsd:integer", "'5'^^xsd:integer", "'05'^^xsd:integer", "'5.0'^^xsd:decimal", "' a'^^xsd:token",
     "<http://e/é>", "'#'", "'{'", "<http://e/#a>", "'''x\ny'''",
 ]  # fmt: skip
 SHAPES = [
@@ -232,6 +234,18 @@ def test_the_case_of_a_language_tag_tells_plans_apart(text: str) -> None:
         row = {"x": Literal("a", lang=tag)}
         (solution,) = rdflive.subscribe(graph, text, initBindings=row).answers()
         assert [str(getattr(term, "language", None) or term) for term in solution] == [tag]
+
+
+@pytest.mark.parametrize("order", list(permutations(("1", "01", "2"))))
+def test_the_spelling_of_a_constant_tells_texts_apart(order: tuple[str, ...]) -> None:
+    """Whichever was asked before, "01" of xsd:integer is another term than "1"."""
+    graph = rdflib.Graph()
+    for spelling in order:
+        graph.add((E[spelling], E.p, Literal(spelling, datatype=XSD.integer, normalize=False)))
+    for text in ("SELECT ?x {{ ?x <{1}p> {0} }}", "SELECT (STR({0}) AS ?x) {{}}"):
+        for spelling in order:
+            with rdflive.subscribe(graph, text.format(f'"{spelling}"^^<{XSD.integer}>', E)) as subscription:
+                assert [str(row.x).removeprefix(E) for row in subscription.answers()] == [spelling]
 
 
 @pytest.mark.parametrize("kind", ["default", "Oxigraph"])

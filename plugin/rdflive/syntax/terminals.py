@@ -147,4 +147,5 @@ def _term(kind: str, found: str, known: Mapping[str, object], after: list[tuple[
         follows = next((each for each in after if each[0] != "space"), tag)
         return Literal(quoted[2]) if follows[0] != "language" and follows[1] != "^^" else None
     datatype = _term(*rest[0], known, []) if rest and rest[0][0] in ("iri", "prefixed") else None
-    return Literal(quoted[2], datatype=datatype) if isinstance(datatype, URIRef) else None
+    # of a literal, not of a text: as in rdflib's parser "01" of xsd:integer stays what it is
+    return Literal(Literal(quoted[2]), datatype=datatype) if isinstance(datatype, URIRef) else None
