@@ -281,3 +281,15 @@ def test_what_looks_like_a_comment_tells_texts_apart(text: str) -> None:
     row = {"value": Literal(1)}
     prepared = rdflive.prepare(PREFIXES + text % "?value")
     assert prepared.subscribe(graph, None, row).answers() == [(E.one,)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_comment_that_ends_at_a_carriage_return_tells_texts_apart(order: int) -> None:
+    """To rdflib's parser it goes on to the next line feed, whatever was asked before."""
+    graph = rdflib.Graph()
+    for train in (E.one, E.two):
+        graph.add((train, E.p, E.o))
+    shapes = {"{}\nLIMIT 1": 1, "{}#\rLIMIT 1": 2, "{}#\r\r\nLIMIT 1": 1, "{}#\r\nLIMIT 1": 1}
+    for shape, rows in [*shapes.items()][::order]:
+        text = shape.format(f"SELECT ?s {{ ?s <http://e/p> ?o, ?o{order + 1} }}")
+        assert len(rdflive.subscribe(graph, text).answers()) == rows

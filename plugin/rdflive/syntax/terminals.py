@@ -30,6 +30,8 @@ _NUMBERS: Final = (
 _QUOTED: Final = re.compile(r"(\"\"\"|'''|\"|')([^\\\x00-\x1f]*)\1")
 _SPACE: Final = re.compile(r"[ \t\r\n]+|#[^>\"']*")
 """What is space in any case, comments too."""
+_CUT: Final = re.compile(r"#[^\r\n]*\r(?!\n)")
+"""Perhaps a comment that ends at CR alone, where rdflib's goes on."""
 _COUNTS: Final = frozenset({"LIMIT", "OFFSET"})
 _UNCHANGED: Final = frozenset({RDF.type, RDF.first, RDF.rest, RDF.nil, Literal(True), Literal(False)})
 """What a text may also have by other marks: `a`, lists and truth values."""
@@ -69,7 +71,8 @@ def read_terminals(text: str, namespaces: Mapping[str, object]) -> Terminals:
     skeleton: list[str] = []
     used: set[str] = set()
     # rdflib expands \u escapes before it looks at terminals
-    certain = is_plain = r"\u" not in text and r"\U" not in text
+    certain = r"\u" not in text and r"\U" not in text
+    is_plain = certain and not _CUT.search(text)
     last = before = ""
     for at, (kind, found) in enumerate(listed):
         if kind == "space":
