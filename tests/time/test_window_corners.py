@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from rdflib import Graph, Namespace
+from rdflib import RDFS, Graph, Namespace
 
 import rdflive
 
@@ -432,3 +432,41 @@ def test_a_triple_that_came_and_went_between_two_reports_leaves_no_terms() -> No
     assert len(dictionary) > bare
     stream.advance_to(10)
     assert len(dictionary) == bare
+
+
+@pytest.mark.parametrize("window", [rdflive.Tumbling(5), rdflive.Sliding(10, 5)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT (COUNT(*) AS ?n) { ?x <http://example.org/in> <http://example.org/b> }",
+        "SELECT ?x ?y { ?x <http://example.org/in> <http://example.org/b> ; <http://example.org/of> ?y }",
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_who_joins_before_a_report_takes_nothing_from_others(window: Any, text: str, first: bool) -> None:
+    """A change of the graph that waits for a report is told to each member, by rules or not."""
+    graph = Graph()
+    graph.add((EX.of, RDFS.subPropertyOf, EX["in"]))
+    stream = rdflive.Stream(graph)
+    told: list[Counter[Any]] = []
+
+    def follow(asked: str) -> rdflive.Subscription:
+        net = Counter[Any]()
+        told.append(net)
+
+        def take(delta: rdflive.Delta) -> None:
+            net.update(delta.added)
+            net.subtract(delta.removed)
+            assert min(net.values(), default=0) >= 0
+
+        return rdflive.subscribe(stream, asked, take, window=window, entailment="rdfs")
+
+    opened = [follow(text.replace("org/b>", "org/c>") if first else text)]
+    graph.add((EX.a, EX.of, EX.b))
+    graph.add((EX.c, EX["in"], EX.b))
+    opened.append(follow(text))
+    for at, (x, y) in ((1, "zz"), (7, "db"), (30, "zz"), (60, "zz")):
+        stream.add((EX[x], EX.of, EX[y]), at=at)
+    for net, subscription in zip(told, opened, strict=True):
+        assert +net == Counter(subscription.answers())
+    assert sum(told[1].values()) == 1

@@ -182,9 +182,7 @@ class Relation:
     def _put(self, row: Row, taken: Taken) -> None:
         """Have walks find a tuple, and the patterns take triples that nobody asked for before."""
         self._tuples[row] = 1
-        for fed, column, value, triples in taken:
-            if column == fed.places[0][1]:
-                fed.view.open_to(fed.pattern, fed.places[0][0], value)
+        for fed, _, _, triples in taken:
             for ids in triples:
                 fed.view.hold(fed.pattern, ids)
         self.pattern.insert(*row)
@@ -192,15 +190,14 @@ class Relation:
             ranges.add(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
 
     def _take_out(self, row: Row, taken: Taken) -> None:
-        """Undo `_put`: the patterns forget the triples that nobody asks for any more."""
+        """Undo `_put` and what `_count` opened: patterns forget triples that nobody asks for now."""
         for (bound, given), ranges in self.ranges.items():
             ranges.remove(tuple(row[slot] for slot in bound), tuple(row[slot] for slot in given))
         self.pattern.delete(*row)
         for fed, column, value, triples in taken:
             for ids in triples:
                 fed.view.drop(fed.pattern, ids)
-            if column == fed.places[0][1]:
-                fed.view.close_to(fed.pattern, fed.places[0][0], value)
+            _close(fed, column, value)
         del self._tuples[row]
 
     def _count(self, row: Row) -> Taken:
@@ -216,8 +213,14 @@ class Relation:
                 wanted[value] = wanted.get(value, 0) + 1
                 counted += 1
                 if wanted[value] == 1:
-                    taken += self._listed(column, value)
+                    for fed in self._fed_by(column):
+                        taken.append((fed, column, value, ()))
+                        # first, for what follows from a graph is worked out where it is asked for
+                        _open(fed, column, value)
+                        taken[-1] = fed, column, value, self._triples(fed, column, value)
         except BaseException:
+            for fed, column, value, _ in taken:
+                _close(fed, column, value)
             for column, value in enumerate(row[:counted]):
                 self._discount(column, value)
             raise
@@ -250,9 +253,11 @@ class Relation:
         """List the triples with a value, by the patterns that take or forget them."""
         return [
             (fed, column, value, self._triples(fed, column, value) if listing else ())
-            for fed in self._fed
-            if any(column == of for _, of in fed.places)
+            for fed in self._fed_by(column)
         ]
+
+    def _fed_by(self, column: int) -> list[Fed]:
+        return [fed for fed in self._fed if any(column == of for _, of in fed.places)]
 
     def _triples(self, fed: Fed, column: int, value: int) -> Sequence[Row]:
         """List the triples with a value that a pattern takes or forgets; their other values are asked for."""
@@ -297,3 +302,17 @@ class Listed:
     def _matches(self, key: Any) -> Iterable[Row]:
         values = key if len(self._places) > 1 else (key,)
         return self._listed(self._pattern, dict(zip(self._places, values, strict=True)))
+
+
+def _open(fed: Fed, column: int, value: int) -> None:
+    """Have a pattern take triples with a value from now on, if it is routed by that column."""
+    place, of = fed.places[0]
+    if column == of:
+        fed.view.open_to(fed.pattern, place, value)
+
+
+def _close(fed: Fed, column: int, value: int) -> None:
+    """Undo `_open`, also where that was not done."""
+    place, of = fed.places[0]
+    if column == of:
+        fed.view.close_to(fed.pattern, place, value)

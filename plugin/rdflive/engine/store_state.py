@@ -132,7 +132,8 @@ class StoreState:
     def _answer_again(self, use: Use) -> TermWeights:
         """Give the answer of one more who asks for what somebody asked for before."""
         query = use.query
-        if query.is_leaf or self.commits.owes(query):
+        # of what is put back, but was not told yet, the others would never be told
+        if query.is_leaf or self.commits.owes(query) or any(view.lags for view in query.views):
             return self.answer(use)
         # noted first: without what is taken out, the others would miss rows
         self.commits.owe_query(query)

@@ -68,6 +68,9 @@ class View:
     batch.
     """
 
+    lags = False
+    """Whether it may list what its queries are not told of yet."""
+
     def __init__(
         self,
         state: State,

@@ -23,6 +23,8 @@ __all__ = ["WindowView"]
 class WindowView(WantedView):
     """Takes what its windows report, in two steps: first what changed, then what time removed."""
 
+    lags = True  # what changes the graph beside windows may be told with their next report
+
     def __init__(self, state: State) -> None:
         super().__init__(state, lambda _: ())
         self.content: Content
