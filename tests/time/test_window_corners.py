@@ -470,3 +470,32 @@ def test_who_joins_before_a_report_takes_nothing_from_others(window: Any, text: 
     for net, subscription in zip(told, opened, strict=True):
         assert +net == Counter(subscription.answers())
     assert sum(told[1].values()) == 1
+
+
+def test_what_the_graph_entails_beside_windows_is_held_for_who_asks_for_it_later() -> None:
+    graph = Graph()
+    graph.add((EX.of, RDFS.subPropertyOf, EX["in"]))
+    stream = rdflive.Stream(graph)
+    text = f"PREFIX : <{EX}> SELECT ?x ?y {{ ?x :in :%s . ?x :of ?y }}"
+    options: Any = {"window": rdflive.Count(4), "entailment": "rdfs"}
+    told, at = Counter[Any](), iter(range(99))
+
+    def take(delta: rdflive.Delta) -> None:
+        told.update(delta.added)
+        told.subtract(delta.removed)
+
+    def push(*names: str) -> None:
+        for x, p, y in names:
+            stream.add((EX[x], EX["of" if p == "o" else "in"], EX[y]), at=next(at))
+
+    push("coc", "cib", "aib")
+    rdflive.subscribe(stream, text % "a", lambda _: None, **options)
+    graph.add((EX.a, EX.of, EX.b))
+    later = rdflive.subscribe(stream, text % "b", take, **options)
+    graph.add((EX.b, EX.of, EX.c))
+    push("bob", "boc", "aoc", "bia", "aob", "cic")
+    graph.add((EX.a, EX.of, EX.a))
+    push("bob", "coc", "bic", "cib", "boc")
+    graph.remove((EX.b, EX.of, None))
+    push("zzz", "zzz", "zzz", "zzz", "zzz")
+    assert set(+told) == set(later.answers()) == {(EX.a, EX.a), (EX.a, EX.b)}
