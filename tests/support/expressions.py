@@ -28,6 +28,9 @@ class Numbers:
     def value(self, number: int, /) -> Node | None:
         return self.terms[number]
 
+    def constant(self, term: Node, /) -> Node:
+        return term
+
     def intern(self, term: Node, /) -> int:
         if term not in self.terms:
             self.terms.append(term)

@@ -18,6 +18,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, Node, URIRef, Variable
 
 from rdflive.query.expressions import conjuncts
+from rdflive.query.expressions.nodes import part_of
 from rdflive.query.shapes import operands_of
 
 __all__ = ["constants_of", "places_of", "shape_of"]
@@ -52,7 +53,7 @@ def shape_of(node: Any, parameters: Mapping[Node, Any]) -> str:
     if isinstance(node, CompValue):
         # a separator is no term, though it may equal one
         known = {key: {} if key == "separator" else parameters for key in node if not key.startswith("_")}
-        parts = (f"{key}={shape_of(node[key], of)}" for key, of in known.items())
+        parts = (f"{key}={shape_of(part_of(node, key), of)}" for key, of in known.items())
         return f"{node.name}({', '.join(parts)})"
     if isinstance(node, dict):
         return f"{{{shape_of(list(node.items()), parameters)}}}"
@@ -85,7 +86,7 @@ def _places(node: Any, variables: Set[Node]) -> Iterator[Node]:
         elif node.name == "Extend" and node.var in variables and str(node.expr).startswith("__agg_"):
             yield node.var
         for key in node:
-            yield from _places(node[key], variables)
+            yield from _places(part_of(node, key), variables)
     elif isinstance(node, list | tuple):
         for part in node:
             yield from _places(part, variables)
@@ -125,7 +126,7 @@ def _terms(node: Any, variables: Set[Node]) -> Iterator[Node]:
         for key in node:
             # not what rdflib notes of variables, nor what is shown: a bound variable shows its term
             if not key.startswith("_") and key not in ("PV", "separator"):
-                yield from _terms(node[key], variables)
+                yield from _terms(part_of(node, key), variables)
     elif isinstance(node, Path):
         yield from _terms([getattr(node, name, None) for name in ("arg", "args", "path")], variables)
     elif isinstance(node, dict):

@@ -8,7 +8,7 @@ from typing import Any
 from rdflib.namespace import RDF
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 
-__all__ = ["EXISTS", "arguments", "elements", "operands", "replace"]
+__all__ = ["EXISTS", "arguments", "elements", "operands", "part_of", "replace"]
 
 EXISTS = frozenset({"Builtin_EXISTS", "Builtin_NOTEXISTS"})
 _VARIADIC = frozenset({"Builtin_CONCAT", "Builtin_COALESCE"})
@@ -23,6 +23,15 @@ def elements(node: Any) -> list[Any] | None:
 def operands(node: CompValue) -> list[Any]:
     """Give the operands of a chain: `expr` and those of `other`."""
     return [node.expr, *(elements(node.other) or [])]
+
+
+def part_of(node: CompValue, key: str) -> Any:
+    """Give a part of a node of rdflib's algebra.
+
+    The pattern of an EXISTS is an attribute once rdflib has translated it. The item of that name is what it
+    was parsed to, from which the translation has taken the filters.
+    """
+    return vars(node).get(key, node[key])
 
 
 def arguments(node: CompValue) -> list[Any]:

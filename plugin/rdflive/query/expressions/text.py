@@ -9,7 +9,7 @@ from rdflib.namespace import RDF, XSD
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Literal, URIRef, Variable
 
-from rdflive.query.expressions.nodes import arguments, elements, operands
+from rdflive.query.expressions.nodes import arguments, elements, operands, part_of
 
 __all__ = ["to_text"]
 
@@ -95,7 +95,7 @@ def _is_call(node: CompValue) -> bool:
 def _pattern(node: Any) -> str:
     """Write the algebra inside an EXISTS that nobody replaced: any form will do that tells two apart."""
     if isinstance(node, CompValue):
-        inner = (f"{key}: {_pattern(node[key])}" for key in node if not key.startswith("_"))
+        inner = (f"{key}: {_pattern(part_of(node, key))}" for key in node if not key.startswith("_"))
         return f"{node.name}({', '.join(inner)})"
     if isinstance(node, dict):
         return "{" + ", ".join(f"{_pattern(k)}: {_pattern(v)}" for k, v in node.items()) + "}"

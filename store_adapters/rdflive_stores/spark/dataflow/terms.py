@@ -48,6 +48,10 @@ class TextTerms:
             term = self._terms[number] = RowReader(text).term("term")
         return term
 
+    def constant(self, term: Any, /) -> Any:
+        """Give a constant as it is, like the texts."""
+        return term
+
     def intern(self, term: Any, /) -> int:
         """Give the id of a computed term; unbound if no text can represent it."""
         try:
