@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -147,17 +148,19 @@ class Lacking:
         return True
 
 
-@pytest.mark.parametrize("kernel", [Kernel(), QuadKernel()], ids=["triples", "quads"])
-def test_an_insert_whose_condition_raises_leaves_nothing(kernel: Kernel) -> None:
+@pytest.mark.parametrize("predicate", [2, 1], ids=["one walk", "two walks"])
+@pytest.mark.parametrize("make", [Kernel, QuadKernel], ids=["triples", "quads"])
+def test_an_insert_whose_condition_raises_leaves_nothing(make: Callable[[], Kernel], predicate: int) -> None:
     """What is cached is as it was before, so that the same insert can be taken again."""
+    kernel = make()
     x, y, z = Variable("x"), Variable("y"), Variable("z")
     graph = G if isinstance(kernel, QuadKernel) else None
-    patterns = tuple(TriplePattern(*ends, graph) for ends in ((x, 1, z), (z, 2, y)))
+    patterns = tuple(TriplePattern(*ends, graph) for ends in ((x, 1, z), (z, predicate, y)))
     lacking = Lacking()
     segment = make_segment(patterns, (x, y), "join", [Odd("x", "y")])  # type: ignore[list-item]
     test = RowTest("lacking", (segment.variables.index(x), segment.variables.index(y)), lacking.passes)
     state = kernel.add(replace(segment, conditions=(test,)), lambda p: ())
-    first, second = ((*triple, 21)[: len(tuple(patterns[0]))] for triple in ((5, 1, 6), (6, 2, 8)))
+    first, second = ((*triple, 21)[: len(tuple(patterns[0]))] for triple in ((5, 1, 6), (6, predicate, 8)))
     kernel.apply(1, *first)
     before = repr(state.containers())
     with pytest.raises(MemoryError):

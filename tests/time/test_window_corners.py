@@ -196,6 +196,7 @@ def test_rstream_reports_while_the_window_holds_anything() -> None:
     stream.add(fact("a", "d"), at=1_700_000_000)
     assert [(delta.time, len(delta.added)) for delta in reports] == [(1, 1), (2, 2), (3, 2), (4, 1)]
     assert not any(delta.removed or delta.expired for delta in reports)
+    assert all(delta.initial for delta in reports)
 
 
 def test_rstream_answers_wait_beside_each_other() -> None:
