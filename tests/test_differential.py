@@ -97,7 +97,7 @@ def test_accumulated_deltas_equal_full_evaluation(kind: str, record_property: An
         max_examples=examples(250, sample=kind not in PRIMARY),
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        phases=[phase for phase in settings.default.phases if phase is not Phase.explain],
     )
     @given(scenarios())
     def run(scenario: Scenario) -> None:

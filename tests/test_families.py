@@ -41,7 +41,7 @@ def test_members_are_told_what_they_ask_for(kind: str) -> None:
         max_examples=examples(150, sample=kind not in PRIMARY_DATASETS),
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        phases=[phase for phase in settings.default.phases if phase is not Phase.explain],
     )
     @given(st.randoms(use_true_random=False))
     def run(random: Random) -> None:

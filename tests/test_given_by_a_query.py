@@ -86,7 +86,7 @@ def test_rows_of_a_query_are_parameters(kind: str) -> None:
         max_examples=examples(60, sample=kind not in PRIMARY_DATASETS),
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        phases=[phase for phase in settings.default.phases if phase is not Phase.explain],
     )
     @given(st.randoms(use_true_random=False))
     def run(random: Random) -> None:

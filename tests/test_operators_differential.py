@@ -48,7 +48,7 @@ def test_nested_queries_equal_full_evaluation(kind: str) -> None:
         max_examples=count,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+        phases=[phase for phase in settings.default.phases if phase is not Phase.explain],
     )
     @given(scenarios(graphs=kind in DATASETS))
     def run(scenario: Scenario) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from rdflive.engine.connected import intersect
 from rdflive.engine.kernel import Kernel, SegmentState
 from rdflive.engine.pattern import PatternState
 from rdflive.errors import PlanError
@@ -206,6 +207,13 @@ def test_a_segment_that_went_is_not_told() -> None:
         kernel.apply(1, 1, predicate, 9)
     assert (one.added, two.added, list(kernel.dirty)) == ([], [(1,)], [two])
     assert [len(entries) for pattern in two.patterns for entries in pattern.masks.values()] == [1, 1]
+
+
+def test_a_lone_neighbour_is_in_all_that_is_intersected() -> None:
+    """It stands bare beside sets, and is common to them only if each of them has it."""
+    assert tuple(intersect([5, {5, 6}, {5, 7}])) == (5,)
+    assert tuple(intersect([5, {5, 6}, {6, 7}])) == ()
+    assert tuple(intersect([5, 6, {5, 6}])) == ()
 
 
 def test_segments_of_one_pattern_come_and_go_between_updates() -> None:
