@@ -112,8 +112,8 @@ def test_a_term_that_is_no_parameter_has_a_plan_of_its_own() -> None:
         ({"line": "S1"}, TypeError, "initBindings"),
         ("line", rdflive.QuerySyntaxError, "line 1"),
         (7, TypeError, "must map variables to terms"),
-        ([{"line": E.S1}, "x"], TypeError, "initBindings"),
-        ([{"line": E.S1}, None], TypeError, "initBindings"),
+        ([{"line": E.S1}, "x"], TypeError, "a row of parameters maps"),
+        ([{"line": E.S1}, None], TypeError, "a row of parameters maps"),
         ({"line": E.S1, "?line": E.S2}, ValueError, "gives ?line two terms"),
     ],
 )

@@ -303,7 +303,9 @@ class Prepared:
 
     def _checked(self, row: Mapping[str, Node]) -> Mapping[str, Node]:
         """Give a row by bare names; raises TypeError or ValueError for what is none of this query."""
-        check_bindings(row if row is not None else ())
+        if not isinstance(row, Mapping):
+            raise TypeError(f"a row of parameters maps variables to terms, as {{'line': EX.S1}}, got {row!r}")
+        check_bindings(row)
         bare = {name.lstrip("?$"): term for name, term in row.items()}
         for name in bare:
             if name not in self._variables:

@@ -255,7 +255,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
     if operation == "enter":
         found = source.name(state.added)
         _write_match(source, pattern, "insert")
-        # in Python an exception that does not come costs nothing
+        # `try` costs nothing where nothing is raised
         with source.block("try:"):
             source.line(f"{walks}({given}, {found})")
         with source.block("except BaseException:"):
@@ -272,6 +272,7 @@ def _alone(pattern: PatternState, operation: str, walk: Walk, state: Any, dirty:
 
 
 def _write_match(source: Source, pattern: PatternState, operation: str) -> None:
+    """Write the lines that put a match into every path and mask, or take it out."""
     pending = dict(pattern.masks)
     for path, found in pattern.paths.items():
         # A path from one slot gets or loses a key exactly when a centre gets its first match or loses its

@@ -317,7 +317,8 @@ class QueryState:
         """
         # Distinct, Group, Slice and Closure keep their output, which is that of all members.
         rows = getattr(self.operators[-1], "rows", None)
-        if rows is not None:
+        # Where every pattern is one of the family's, a member's part is found without looking at the others.
+        if rows is not None and not (asked and self._finds_members):
             kept = rows()
             if asked:
                 places = self.plan.member
@@ -334,6 +335,11 @@ class QueryState:
             return self._list(self._cut(self._run(operators, contents, first=True), most))
         finally:
             _clear(operators)
+
+    @property
+    def _finds_members(self) -> bool:
+        """Whether all patterns are joined with what members ask for, so that none is read whole for one."""
+        return all(state.relation is not None for state in self.states)
 
     def _cut(self, rows: Weights, most: int | None) -> Weights:
         """Keep the first rows, in the order of the query."""

@@ -44,17 +44,9 @@ class Relation:
     """
 
     __slots__ = (
-        "_fed",
-        "_takes_all",
-        "_tuples",
-        "_wanted",
-        "added",
-        "columns",
-        "pattern",
-        "places",
-        "ranges",
+        "_fed", "_takes_all", "_tuples", "_wanted", "added", "columns", "pattern", "places", "ranges",
         "removed",
-    )
+    )  # fmt: skip
 
     def __init__(self, columns: tuple[Variable, ...], parameters: Sequence[Variable]) -> None:
         self.columns = columns
