@@ -80,7 +80,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a callback alone is taken for all that is there beside iterators",
-        "rdflive/delivery/subscription.py",
+        "rdflive/delivery/members.py",
         "if not (direct is None or is_observed or one._followers or one._made is not None):",
         "if not (direct is None or is_observed or one._made is not None):",
         SUBSCRIPTION,
@@ -308,14 +308,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a new iterator gets what its first delta has already",
-        "rdflive/delivery/subscription.py",
+        "rdflive/delivery/members.py",
         "if delta.sequence + delta.initial > since:",
         "if delta.sequence >= since:",
         SUBSCRIPTION,
     ),
     Fault(
         "a closed subscription still tells plugins",
-        "rdflive/delivery/subscription.py",
+        "rdflive/delivery/members.py",
         "if one._closed:",
         "if one._closed and delta.initial:",
         ("test_hooks.py",),

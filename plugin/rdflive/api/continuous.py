@@ -10,6 +10,7 @@ from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.question import Question
+from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError
@@ -92,15 +93,14 @@ def register(
             regime_of(entailment, rules, strategy, None),
             prefixes=Prefixes(query.text, initNs, graph),
         )
+        name = None if query.name is None else str(query.name)
+        receiver = Receiver.checked(callback, initial=initial, name=name, on_error=on_error)
         (subscription,) = open_subscriptions(
             graph,
             question,
             [tuple(parsed.parameters.values())],
+            receiver,
             windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
-            callback=callback,
-            initial=initial,
-            name=None if query.name is None else str(query.name),
-            on_error=on_error,
         )
         return subscription
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -15,13 +14,13 @@ from rdflib import URIRef
 from rdflib.term import Node
 
 from rdflive.api.stream import Stream
-from rdflive.delivery.calling import Callback, check_callback
 from rdflive.delivery.keys import check_key
+from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question
-from rdflive.delivery.relay import elsewhere
+from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal, ResumeError
-from rdflive.delivery.subscription import OnError, Subscription, start
+from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
 from rdflive.entail.scope import refuse_quads
@@ -32,7 +31,6 @@ from rdflive.query.plan import Plan
 from rdflive.store import Adapter, GraphLike
 from rdflive.time.endings import Endings
 from rdflive.time.expiry import Expiry, choose
-from rdflive.time.instants import DurationLike
 from rdflive.time.opening import Source, Windowing
 from rdflive.time.windowed import Output, Windowed
 from rdflive.time.windows import Window
@@ -115,25 +113,18 @@ def open_subscriptions(
     graph: GraphLike,
     question: Question,
     rows: Sequence[tuple[Node, ...]],
+    receiver: Receiver,
     *,
     windows: Windows = NO_WINDOWS,
-    callback: Callback | None,
-    initial: bool,
-    name: str | None,
-    on_error: OnError,
     resume: tuple[str | os.PathLike[str], str] | None = None,
     budget: Budget | None = None,
-    throttle: DurationLike | None = None,
-    executor: Executor | None = None,
 ) -> list[Subscription]:
     """Subscribe to a question, once for the terms of each row, in one commit.
 
     `resume` is the path of a journal, and the identity of the query in it; it goes with one row.
     """
     plan, regime = question.plan, question.regime
-    check_callback(callback, on_error)
     check_key(question.key, plan.query.form, plan.query.names)
-    place = elsewhere(callback, throttle, executor)
     if question.provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
     if windows.streams and (resume is not None or question.provenance):
@@ -147,7 +138,7 @@ def open_subscriptions(
     with ExitStack() as undo:
         journal = None
         if resume is not None:
-            journal = Journal(resume[0], str(name), resume[1])
+            journal = Journal(resume[0], str(receiver.name), resume[1])
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
             if windows.streams:
@@ -171,12 +162,8 @@ def open_subscriptions(
                         shared,
                         terms,
                         header,
-                        callback=callback,
-                        initial=initial,
-                        name=name,
-                        on_error=on_error,
-                        elsewhere=place,
-                        journal=journal,
+                        receiver,
+                        journal,
                     )
                     for terms in members
                 ]

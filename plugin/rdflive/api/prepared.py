@@ -20,6 +20,7 @@ from rdflive.api.opening import NO_WINDOWS, Windows, open_subscriptions
 from rdflive.api.stream import Stream
 from rdflive.delivery.keys import read_key
 from rdflive.delivery.question import Question
+from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.entailment import Regime
@@ -194,6 +195,14 @@ class Prepared:
         )
         graph, sources = self._sources(graph, get.get("window"))
         check_graph(graph)
+        receiver = Receiver.checked(
+            callback,
+            initial=get.get("initial", True),
+            name=name,
+            on_error=get.get("on_error", "log"),
+            throttle=get.get("throttle"),
+            executor=get.get("executor"),
+        )
         windows = NO_WINDOWS
         if sources or not options.keys().isdisjoint(("expiry", "output", "expires")):
             windows = Windows(
@@ -231,15 +240,10 @@ class Prepared:
                     graph,
                     question,
                     [terms for _, terms in members],
+                    receiver,
                     windows=windows,
-                    callback=callback,
-                    initial=get.get("initial", True),
-                    name=name,
-                    on_error=get.get("on_error", "log"),
                     resume=None if resume is None else (resume, identity),
                     budget=budget,
-                    throttle=get.get("throttle"),
-                    executor=get.get("executor"),
                 )
             undo.pop_all()
         return opened

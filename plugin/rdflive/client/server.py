@@ -11,9 +11,8 @@ from typing import Any
 from rdflive.client.address import Address
 from rdflive.client.question import Question
 from rdflive.client.subscription import OnError, RemoteSubscription
-from rdflive.delivery.calling import check_callback
 from rdflive.delivery.keys import read_key
-from rdflive.delivery.relay import elsewhere
+from rdflive.delivery.receiver import Receiver
 from rdflive.http import Pace
 from rdflive.model import Delta
 from rdflive.query.given import read_query
@@ -74,17 +73,14 @@ class Server:
         where the server refuses or cannot be reached; `PlanError` for a key that the query does not show.
         """
         given = read_query(query)
-        check_callback(callback, on_error)
-        place = elsewhere(callback, throttle, executor)
+        receiver = Receiver.checked(
+            callback, initial=initial, name=name, on_error=on_error, throttle=throttle, executor=executor
+        )
         with given.naming():
             return RemoteSubscription(
                 self._address,
                 Question.make(given.text, initNs, entailment),
-                callback=callback,
-                initial=initial,
-                name=name,
-                on_error=on_error,
-                elsewhere=place,
+                receiver,
                 timeout=self._timeout,
                 pace=self._pace,
                 key=read_key(key),

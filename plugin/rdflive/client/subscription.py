@@ -23,7 +23,7 @@ from rdflive.delivery.calling import Callback, call, failed
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.keys import check_key
 from rdflive.delivery.mailbox import Mailbox
-from rdflive.delivery.relay import Elsewhere
+from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.stats import Stats
 from rdflive.http import Pace
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, warn_of_hidden_names
@@ -46,24 +46,13 @@ class RemoteSubscription(BaseSubscription):
         self,
         address: Address,
         question: Question,
+        receiver: Receiver,
         *,
-        callback: Callback | None,
-        initial: bool,
-        name: str | None,
-        on_error: OnError,
-        elsewhere: Elsewhere | None,
         timeout: float,
         pace: Pace,
         key: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(
-            question.text,
-            callback=callback,
-            initial=initial,
-            name=name,
-            on_error=on_error,
-            elsewhere=elsewhere,
-        )
+        super().__init__(receiver)
         self._address = address
         self._question = question
         self._timeout = timeout
@@ -84,6 +73,11 @@ class RemoteSubscription(BaseSubscription):
         except BaseException:
             self._following.abandon()
             raise
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+        return self._question.text
 
     @property
     def closed(self) -> bool:
@@ -192,8 +186,8 @@ class RemoteSubscription(BaseSubscription):
         self._id = str(members.get("subscription", ""))
         warn_of_hidden_names(self.query, self._answer.names)
         # taken before the thread follows, which changes the answer from then on
-        first = self._answer.whole() if self._initial else None
-        if self._callback is None:
+        first = self._answer.whole() if self._receiver.initial else None
+        if self._receiver.callback is None:
             self._queue = Mailbox()
             self._followers = ((self._queue, self._answer.sequence),)
             if first is not None:
@@ -206,9 +200,10 @@ class RemoteSubscription(BaseSubscription):
     def _follow(self, first: Delta | None) -> None:
         """Deliver until closed, or until the server has ended it; what the thread does."""
         try:
-            if first is not None and self._callback is not None:
+            callback = self._receiver.callback
+            if first is not None and callback is not None:
                 self._delivered += 1
-                self._hand(self._callback, first)
+                self._hand(callback, first)
             end = self._following.run(self._take)
         except Exception as error:  # noqa: BLE001 - it must not look open when nobody follows any more
             end = error
@@ -237,8 +232,9 @@ class RemoteSubscription(BaseSubscription):
         for mailbox, since in self._followers:
             if delta.sequence > since:
                 mailbox.put(delta)
-        if self._callback is not None and not self._is_closed:
-            self._hand(self._callback, delta)
+        callback = self._receiver.callback
+        if callback is not None and not self._is_closed:
+            self._hand(callback, delta)
 
     def _hand(self, callback: Callback, delta: Delta) -> None:
         if self._elsewhere is None:

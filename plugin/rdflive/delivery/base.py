@@ -17,7 +17,8 @@ from rdflive.delivery.calling import Callback
 from rdflive.delivery.constructed import ConstructedGraph
 from rdflive.delivery.display import Display, notebook
 from rdflive.delivery.mailbox import AsyncDeltas, Deltas, Mailbox, Reader, Source, take_async
-from rdflive.delivery.relay import Elsewhere, Relay
+from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.relay import Relay
 from rdflive.errors import ClosedError, RdfliveError
 from rdflive.model import Answers, Delta, Glimpse, Header, Solution, to_printable
 
@@ -35,33 +36,20 @@ class BaseSubscription(ABC):
 
     # without a dict for each: a store may have a million of them
     __slots__ = (
-        "__weakref__", "_callback", "_callback_seconds", "_delivered", "_display", "_elsewhere", "_followers",
-        "_initial", "_made", "_on_error", "_own", "_queue", "_text", "last_error", "name",
+        "__weakref__", "_callback_seconds", "_delivered", "_display", "_elsewhere", "_followers", "_made",
+        "_own", "_queue", "_receiver", "last_error",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        query: str,
-        *,
-        callback: Callback | None,
-        initial: bool,
-        name: str | None,
-        on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object],
-        elsewhere: Elsewhere | None,
-    ) -> None:
-        self.name = name
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
         self.last_error: Exception | None = None
         """What the callback raised last, or the error that ended the subscription."""
-        self._text = query
-        self._callback = callback
-        self._initial = initial
-        self._on_error = on_error
-        """"log", "ignore", or a function of the subscription and the exception."""
         self._callback_seconds = 0.0
         self._delivered = 0
         self._made: ConstructedGraph | None = None
         self._display: Display | None = None
-        self._elsewhere = None if elsewhere is None else Relay(self, callback, elsewhere)
+        place = receiver.elsewhere
+        self._elsewhere = None if place is None else Relay(self, receiver.callback, place)
         self._queue: Mailbox | None = None
         """What waits for the iterators, from the first on; without a callback, from the beginning."""
         self._own: Source | None = None
@@ -70,9 +58,18 @@ class BaseSubscription(ABC):
         """The queue, and what waits for the display, each with the last commit that it does not need."""
 
     @property
+    @abstractmethod
     def query(self) -> str:
         """The text of the query."""
-        return self._text
+
+    @property
+    def name(self) -> str | None:
+        """The name that it was given."""
+        return self._receiver.name
+
+    @property
+    def _on_error(self) -> Literal["log", "ignore"] | Callable[[Any, Exception], object]:
+        return self._receiver.on_error
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -261,7 +258,7 @@ class BaseSubscription(ABC):
             now = self._now()
             if self._queue is None:  # no other thread has opened it meanwhile
                 queue = Mailbox()
-                whole = self._whole() if self._initial else None
+                whole = self._whole() if self._receiver.initial else None
                 if whole is not None:
                     queue.put(whole)
                 # the deltas of commits up to `now`, which may still be on their way, are in `whole`
@@ -283,7 +280,8 @@ class BaseSubscription(ABC):
     def _ended(self) -> ClosedError:
         error = self._closed_error()
         # beside a callback it may be any error of that
-        error.__cause__ = self.last_error if self._callback is None and error is not self.last_error else None
+        if self._receiver.callback is None and error is not self.last_error:
+            error.__cause__ = self.last_error
         return error
 
     def _closed_error(self) -> ClosedError:

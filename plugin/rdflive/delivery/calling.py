@@ -21,10 +21,15 @@ log = logging.getLogger("rdflive")
 class Called(Protocol):
     """A subscription that has a callback."""
 
-    name: str | None
     last_error: Exception | None
     _callback_seconds: float
-    _on_error: Literal["log", "ignore"] | Callable[[Any, Exception], object]
+
+    @property
+    def name(self) -> str | None:
+        """The name that it was given."""
+
+    @property
+    def _on_error(self) -> Literal["log", "ignore"] | Callable[[Any, Exception], object]: ...
 
     @property
     def query(self) -> str:
