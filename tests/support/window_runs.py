@@ -14,6 +14,7 @@ from rdflib import URIRef
 import rdflive
 from rdflive.api.opening import Windows, open_subscriptions
 from rdflive.delivery.question import Question
+from rdflive.delivery.receiver import Receiver
 from rdflive.query.parse import parse_query
 from rdflive.query.plan import make_plan
 from rdflive.time.windows import Window
@@ -214,7 +215,7 @@ class World:
         regime = None if entailing is None else entailing.regime
         (opened,) = open_subscriptions(
             self.live[0].graph, Question(text, make_plan(parse_query(text), "auto"), regime), [()],
-            windows=windows, callback=callback, initial=True, name=None, on_error=on_error,
+            Receiver.checked(callback, initial=True, name=None, on_error=on_error), windows=windows,
         )  # fmt: skip
         return opened
 
