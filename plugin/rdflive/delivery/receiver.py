@@ -38,8 +38,9 @@ class Receiver:
         throttle: DurationLike | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Make one of the arguments of `subscribe`; raises TypeError, ValueError or RuntimeError for wrong
-        ones.
+        """Make one of the arguments of `subscribe`.
+
+        Raises TypeError, ValueError or RuntimeError for those that cannot be.
         """
         check_callback(callback, on_error)
         return cls(callback, initial, name, on_error, elsewhere(callback, throttle, executor))
