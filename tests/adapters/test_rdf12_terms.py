@@ -146,6 +146,13 @@ def check(live: LiveStore, query: str, names: str = "s x", budget: rdflive.Budge
         subscription.close()
 
 
+@pytest.mark.parametrize("function", ["UCASE(?a)", "LCASE(?a)", "SUBSTR(?a, 1, 1)", "CONCAT(?a, ?a)"])
+def test_functions_keep_the_direction_of_a_string(function: str) -> None:
+    """In every version of Oxigraph, also those that cannot compare two such strings."""
+    live = store_of(*((term,) for term in DIRECTED))
+    check(live, f"SELECT ?s ({function} AS ?x) {{ ?s <urn:example:a> ?a }}")
+
+
 @compares
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=examples(400))
