@@ -39,15 +39,17 @@ def insert(
     """Insert quads of some graphs inside a batch and record those that came; if that `may_pass`, those that
     nobody wants are only counted.
     """
-    predicates = capture.wanted() if may_pass else None
-    wanted, unwanted = (quads, []) if predicates is None else _parted(predicates, quads)
-    if not wanted and len(graphs) == 1 and not native:
-        _fill(native, capture, lambda: write(quads), (), *graphs)
-        return
-    absent = _absent(native, wanted)
-    passed = set(_absent(native, unwanted))
+    absent: list[Quad] = []
+    passed: set[Quad] = set()
     capture.state |= WRITING
     try:
+        predicates = capture.wanted() if may_pass else None
+        wanted, unwanted = (quads, []) if predicates is None else _parted(predicates, quads)
+        if not wanted and len(graphs) == 1 and not native:
+            _fill(native, capture, lambda: write(quads), (), *graphs)
+            return
+        absent = _absent(native, wanted)
+        passed = set(_absent(native, unwanted))
         write(quads)
     except BaseException:  # a bulk operation may have got half way
         absent = [quad for quad in absent if quad in native]
@@ -70,29 +72,38 @@ def load_unseen(
 
     `quads` are those of the document, all of one graph, and taken only where the store holds some already.
     """
-    predicates = capture.wanted()
-    if predicates is None:
-        return False
-    if not native:
-        _fill(native, capture, load, predicates, graph)
-        return True
-    absent: set[Quad] = set()
-    pieces = iter(quads)
-    while piece := list(islice(pieces, _PIECE)):
-        if not predicates.isdisjoint(map(_predicate, piece)):
-            return False
-        absent.update(filterfalse(native.__contains__, piece))
+    absent: set[Quad] | None = None
     capture.state |= WRITING
     try:
+        predicates = capture.wanted()
+        if predicates is None:
+            return False
+        if not native:
+            _fill(native, capture, load, predicates, graph)
+            return True
+        absent = _unseen(native, predicates, quads)
+        if absent is None:
+            return False
         load()
     except BaseException:  # a bulk operation may have got half way
-        absent = {quad for quad in absent if quad in native}
+        absent = {quad for quad in absent or () if quad in native}
         raise
     finally:
         if absent:
             capture.pass_by(graph, len(absent))
         capture.state &= ~WRITING
     return True
+
+
+def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[Quad] | None:
+    """Give the quads that the store has not, if none of them all has one of the predicates."""
+    absent: set[Quad] = set()
+    pieces = iter(quads)
+    while piece := list(islice(pieces, _PIECE)):
+        if not predicates.isdisjoint(map(_predicate, piece)):
+            return None
+        absent.update(filterfalse(native.__contains__, piece))
+    return absent
 
 
 def _fill(

@@ -24,9 +24,10 @@ def compare(
     It records even if the operation raises: the store rolls back, but something after it may have raised. An
     open iterator of Oxigraph keeps seeing the old state at no cost.
     """
-    before = [(pattern, _matching(native, pattern)) for pattern in patterns]
+    before: list[tuple[Pattern, Iterable[Quad]]] = []
     capture.state |= WRITING
     try:
+        before += [(pattern, _matching(native, pattern)) for pattern in patterns]
         write()
     finally:
         _record_difference(native, capture, before)

@@ -102,24 +102,26 @@ class LiveStore:
         """Add a quad."""
         capture, batch = self.capture, thread.batch
         elsewhere = batch is not None and batch is not capture
-        if elsewhere or not capture.listeners or UNION in capture.listeners:
+        alone = capture.listeners and UNION not in capture.listeners
+        if elsewhere or not alone or not isinstance(quad, Quad):
             self._write_one(1, self.native.add, quad)
             return
         with capture.lock:  # `_write_one` written out, for a graph of rdflib adds quad by quad
             state = capture.state
             if state <= OPEN:
                 native = self.native
+                # no `finally`: what interrupts this must leave the flag, see `Capture`
+                capture.state = state | WRITING
                 if quad in native:
                     native.add(quad)
                 else:
                     s, p, o, graph = quad
                     if graph == KEPT:
+                        capture.state &= ~WRITING
                         refuse_kept(graph)
-                    # no `finally`: what interrupts this must leave the flag, see `Capture`
-                    capture.state = state | WRITING
                     native.add(quad)
                     capture.record(1, s, p, canonical(o), graph)
-                    capture.state &= ~WRITING
+                capture.state &= ~WRITING
         if state > OPEN:
             self._write_one(1, self.native.add, quad)
         elif capture.deliveries:
@@ -178,14 +180,18 @@ class LiveStore:
 
     def _write_entry(self, entry: Entry) -> None:
         native, held, capture = self.native, self._held, self.capture
-        went, came = entry.changed(native)
         if not capture.is_open:
-            entry.write(native, held, went, came)
+            entry.write(native, held, *entry.changed(native))
         elif not entry.is_exact:
-            compare(native, capture, entry.touched(), lambda: entry.write(native, held, went, came))
+            compare(
+                native, capture, entry.touched(), lambda: entry.write(native, held, *entry.changed(native))
+            )
         else:
+            went: list[Quad] = []
+            came: list[Quad] = []
             capture.state |= WRITING
             try:
+                went, came = entry.changed(native)
                 entry.write(native, held, went, came)
             finally:  # all or nothing is done, and where it failed one quad tells which
                 if came[0] in native if came else went and went[0] not in native:
@@ -273,7 +279,9 @@ class LiveStore:
     def _write_one(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
         """Write one quad, and record it if that changed something."""
         capture = self.capture
-        if getattr(quad, "graph_name", None) == KEPT:  # the store itself refuses what is no quad
+        if not isinstance(quad, Quad):
+            write(quad)  # the store itself refuses what is no quad
+        if quad.graph_name == KEPT:
             refuse_kept(KEPT)
         if self._unheard(write, quad):
             return
@@ -291,8 +299,8 @@ class LiveStore:
 
     def _write_heard(self, sign: Literal[1, -1], write: Callable[[Quad], None], quad: Quad) -> None:
         capture = self.capture
-        known = quad in self.native
         capture.state |= WRITING
+        known = quad in self.native
         write(quad)
         if known is (sign < 0):
             s, p, o, graph = quad

@@ -36,8 +36,8 @@ def live_simple_memory(plain: Any) -> type[Any]:
         return next(iter(store.triples(triple)), None) is not None
 
     def add_one(store: Any, capture: Capture, triple: Triple, context: Any, quoted: bool) -> None:
-        known = holds(store, triple)
         capture.state |= WRITING
+        known = holds(store, triple)
         plain.add(store, triple, context, quoted)
         if not known:
             s, p, o = triple
@@ -45,8 +45,8 @@ def live_simple_memory(plain: Any) -> type[Any]:
         capture.state &= ~WRITING
 
     def remove_all(store: Any, capture: Capture, triple: Any, context: Any) -> None:
-        found = [held for held, _ in store.triples(triple)]
         capture.state |= WRITING
+        found = [held for held, _ in store.triples(triple)]
         plain.remove(store, triple, context)
         for s, p, o in found:
             if not holds(store, (s, p, o)):
@@ -87,11 +87,11 @@ def live_memory(plain: Any) -> type[Any]:
 
     def remove_all(store: Any, adapter: _Names, triple: Any, context: Any) -> None:
         capture = adapter.capture
+        capture.state |= WRITING
         found = [
             (held, (context,) if context is not None else tuple(contexts))
             for held, contexts in store.triples(triple, context)
         ]
-        capture.state |= WRITING
         plain.remove(store, triple, context)
         graphs = store._Memory__contextTriples
         for held, contexts in found:
@@ -121,11 +121,11 @@ def live_memory(plain: Any) -> type[Any]:
                     graphs = self._Memory__contextTriples
                     identifier = getattr(context, "identifier", context)
                     name = adapter.names.get(identifier) or adapter.name(identifier)
+                    # no `finally`: what interrupts this must leave the flag, see `Capture`
+                    capture.state = state | WRITING
                     own = graphs.get(name, ())
                     held = len(own)
                     union = len(graphs[None]) if wants_union else 0
-                    # no `finally`: what interrupts this must leave the flag, see `Capture`
-                    capture.state = state | WRITING
                     plain.add(self, triple, context)
                     # a graph has its set from its first triple on, which is new to it
                     if not held or len(own) != held:

@@ -121,6 +121,13 @@ FAULTS: tuple[Fault, ...] = (
         REENTRANCE,
     ),
     Fault(
+        "a store unmarks a write after it looked what it holds",
+        "rdflive_stores/rdflib_memory_live.py",
+        "held = len(own)",
+        "capture.state, held = state, len(own)",
+        REENTRANCE,
+    ),
+    Fault(
         "a subscription ends in the middle of a write",
         "rdflive/delivery/subscription.py",
         "if capture.is_used:  # a finalizer or a signal handler called this in the middle of a write",

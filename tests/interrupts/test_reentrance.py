@@ -24,6 +24,8 @@ ACTS: dict[str, Callable[[World], object]] = {
     "close": _close,
     "a write": lambda made: made.graph.add(made.triple("a p z")),
     "a batch": lambda made: OPERATIONS["batch"](made),
+    "a removal": lambda made: OPERATIONS["remove"](made),
+    "the same triple": lambda made: OPERATIONS["add"](made),
 }
 READS = ("answers", "an iterator", "close")
 
@@ -33,7 +35,9 @@ READS = ("answers", "an iterator", "close")
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("regime", ["none", "rdfs"])
 @pytest.mark.parametrize("store", ["default", "Oxigraph"])
-@pytest.mark.parametrize("operation", ["add", "remove all that match", "batch", "update"])
+@pytest.mark.parametrize(
+    "operation", ["add", "add what is there", "remove", "remove all that match", "batch", "update"]
+)
 def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regime: str, act: str) -> None:
     """Nothing hangs or raises, and after the next commit each subscriber knows what there is."""
     if store == "Oxigraph":
@@ -56,6 +60,21 @@ def test_a_store_is_used_at_any_line_of_a_write(operation: str, store: str, regi
             if found:
                 wrong[place] = found
     assert not wrong, f"{len(wrong)} of {len(places)} lines: {wrong}"
+
+
+@pytest.mark.parametrize("act", ["a removal", "a write"])
+@pytest.mark.parametrize("store", ["default", "Oxigraph"])
+def test_a_triple_is_written_at_any_line_of_an_add_that_looks_for_it(store: str, act: str) -> None:
+    """What an add found there is no longer so, or more is there."""
+    if store == "Oxigraph":
+        pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+    operation = OPERATIONS["add what is there"]
+    with world(store, "none") as before:
+        places = lines_of(lambda: operation(before))
+    for place in places:
+        with world(store, "none") as made:
+            acting_at(place, lambda made=made: ACTS[act](made), lambda made=made: operation(made))
+            assert made.check() == [], place
 
 
 class _Panel:

@@ -143,6 +143,10 @@ def _add(world: World) -> None:
     world.graph.add(world.triple("d p b"))
 
 
+def _add_again(world: World) -> None:
+    world.graph.add(world.triple("a p b"))
+
+
 def _remove(world: World) -> None:
     world.graph.remove(world.triple("a p b"))
 
@@ -194,6 +198,7 @@ def _subscribe(world: World) -> None:
 
 OPERATIONS: Final[Mapping[str, Callable[[World], None]]] = {
     "add": _add,
+    "add what is there": _add_again,
     "remove": _remove,
     "remove all that match": _remove_matching,
     "set": _set_literal,

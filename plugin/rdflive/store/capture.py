@@ -130,12 +130,13 @@ class Capture:
     have seen the rest, and whatever they passed to `enqueue` runs after the lock is released, in the thread
     that wrote and in commit order.
 
-    `state` has the flag `WRITING` from before the store changes until every listener has taken the change. If
-    anything interrupts in between (Ctrl-C, no memory, an exception), the flag stays, and whoever uses the
-    store next finds it in `settle` and lets the listeners read the store again. So a write is marked like
-    this, with the lock held:
+    `state` has the flag `WRITING` from before a write looks what the store holds until every listener has
+    taken the change. If anything interrupts in between (Ctrl-C, no memory, an exception), the flag stays, and
+    whoever uses the store next finds it in `settle` and lets the listeners read the store again. So a write
+    is marked like this, with the lock held:
 
-        capture.state |= WRITING; change the store; capture.record(...); capture.state &= ~WRITING
+        capture.state |= WRITING; look what is there; change the store; capture.record(...)
+        capture.state &= ~WRITING
 
     A signal handler, a finalizer or a function of an update may use the store in the middle of that. It reads
     the store as it is. What it writes is not recorded, and the listeners read the store again afterwards.
