@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveStoreAdapter", "OxigraphStoreAdapter", "attach"]
 
-_swap: Final = threading.Lock()
+_swap: Final = threading.RLock()
 """Held while a store is hooked or unhooked; taken after the capture's lock where both are held."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import rdflib
 
 import rdflive
 from interrupts.lines import acting_at, lines_of
@@ -75,6 +76,22 @@ def test_a_triple_is_written_at_any_line_of_an_add_that_looks_for_it(store: str,
         with world(store, "none") as made:
             acting_at(place, lambda made=made: ACTS[act](made), lambda made=made: operation(made))
             assert made.check() == [], place
+
+
+def test_another_store_is_unhooked_at_any_line_that_hooks_one() -> None:
+    """As when the garbage collector closes the last subscription of a store that is not used any more."""
+    pytest.importorskip("oxrdflib", reason="needs the extra rdflive[oxigraph]")
+
+    def subscribe() -> rdflive.Subscription:
+        return rdflive.subscribe(rdflib.Dataset("Oxigraph"), "SELECT ?s { ?s <http://e/p> ?o }")
+
+    places = [place for place in lines_of(lambda: subscribe().close()) if "oxigraph_adapter" in place[0]]
+    acted = 0
+    for place in places:
+        other = subscribe()
+        acted += acting_at(place, other.close, lambda: subscribe().close())
+        other.close()
+    assert acted > 20  # some lines run only where a class is watched for the first time
 
 
 class _Panel:
