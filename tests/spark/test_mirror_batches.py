@@ -217,6 +217,9 @@ class Deltas:
                 else:
                     held.append(row)
                     self.rows.append((*row, None, "insert", version))
+            # a version that takes back what it does is not remembered, as if it were missing
+            held.append((10 + version, None))
+            self.rows.append((*held[-1], None, "insert", version))
 
     COLUMNS = "id int, name string, born date, _change_type string, _commit_version long"
 
