@@ -14,21 +14,28 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyoxigraph
 import rdflib
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming import StatefulProcessor
 
 import rdflive
 from bench.spark_stream import QUERIES, Update, updates
+from bench.stream import SEED
 from rdflive_stores.spark import mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
 
 HUB = "<http://example.org/hub>"
 _FILES = 2
 """Files per micro-batch, so that two cores read."""
+_LOADED = 500_000
+"""The triples that one micro-batch loads."""
 _WARM_UP = 2
 """Micro-batches at the beginning that are not measured: code is compiled and workers start."""
 
@@ -36,7 +43,7 @@ _WARM_UP = 2
 def main() -> None:
     """Run the jobs."""
     task = json.load(sys.stdin)
-    config = {"spark.sql.streaming.numRecentProgressUpdates": 10_000}
+    config = {"spark.sql.streaming.numRecentProgressUpdates": 10_000, "spark.driver.memory": "6g"}
     spark = session(f"local[{task['cores']}]", config=config)
     answers = []
     for job in task["jobs"]:
@@ -170,8 +177,160 @@ def _churn(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, 
     return {"state": sizes[1], "once": sizes[0], "live": len(inserts), "changes": len(history)}
 
 
+class _Live(StatefulProcessor):
+    """Set semantics by quad, as the first stage of a subscription has them: in Spark's state, by MapState."""
+
+    def init(self, handle: Any) -> None:
+        self._live = handle.getMapState("live", "s string, p string, o string", "there boolean")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timers: Any) -> Iterator[Any]:  # noqa: N802
+        made: list[tuple[Any, ...]] = []
+        for frame in rows:
+            for op, s, p, o in zip(frame["op"], frame["s"], frame["p"], frame["o"], strict=True):
+                quad = s, p, o
+                is_there = self._live.containsKey(quad)
+                if (op == "A") != is_there:
+                    if op == "A":
+                        self._live.updateValue(quad, (True,))
+                    else:
+                        self._live.removeKey(quad)
+                    made.append((s, p, o, 1 if op == "A" else -1))
+        yield pd.DataFrame(made, columns=["s", "p", "o", "weight"])
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Join(StatefulProcessor):
+    """A join of signed rows by one variable: what has come on each side is kept by key."""
+
+    def init(self, handle: Any) -> None:
+        self._sides = [handle.getMapState(side, "row string", "weight long") for side in ("left", "right")]
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timers: Any) -> Iterator[Any]:  # noqa: N802
+        made: list[tuple[Any, ...]] = []
+        for frame in rows:
+            for side, row, weight in zip(frame["side"], frame["row"], frame["weight"], strict=True):
+                other = self._sides[1 - side]
+                for (partner,), (times,) in other.iterator():
+                    pair = (row, partner) if side == 0 else (partner, row)
+                    made.append((*pair, key[0], weight * times))
+                held = self._sides[side]
+                now = weight + (held.getValue((row,))[0] if held.containsKey((row,)) else 0)
+                if now:
+                    held.updateValue((row,), (now,))
+                else:
+                    held.removeKey((row,))
+        yield pd.DataFrame(made, columns=["l", "r", "key", "weight"])
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _processor(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Keep the path up to date by three `transformWithState` of Python on Spark's RocksDB."""
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+    loads = _write_growth(folder, job)
+    rows = _read(spark, folder, 1).withColumn("bucket", F.pmod(F.xxhash64("s", "p", "o"), F.lit(16)))
+    live = rows.groupBy("bucket").transformWithStateInPandas(
+        _Live(), "s string, p string, o string, weight long", "Append", "None"
+    )
+    first, second, third = (f"<http://example.org/predicate/{number}>" for number in range(3))
+    joined = (
+        live.where(F.col("p").isin(first, second))
+        .select(
+            F.when(F.col("p") == first, F.col("o")).otherwise(F.col("s")).alias("key"),
+            F.when(F.col("p") == first, 0).otherwise(1).alias("side"),
+            F.when(F.col("p") == first, F.col("s")).otherwise(F.col("o")).alias("row"),
+            "weight",
+        )
+        .groupBy("key")
+        .transformWithStateInPandas(_Join(), "l string, r string, key string, weight long", "Append", "None")
+    )
+    sides = joined.select(
+        F.col("r").alias("key"), F.lit(0).alias("side"), F.concat_ws(" ", "l", "key").alias("row"), "weight"
+    )
+    ends = live.where(F.col("p") == third).select(
+        F.col("s").alias("key"), F.lit(1).alias("side"), F.col("o").alias("row"), "weight"
+    )
+    found = (
+        sides.unionAll(ends)
+        .groupBy("key")
+        .transformWithStateInPandas(_Join(), "l string, r string, key string, weight long", "Append", "None")
+    )
+    writer = found.writeStream.format("noop").outputMode("append")
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return _grown(query, loads) | {"state": _size(folder / "checkpoint" / "state")}
+
+
+def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Load a graph, then change a little of it again and again: half inserts, half deletes.
+
+    Gives the seconds of those micro-batches and the bytes that each has written.
+    """
+    loads = _write_growth(folder, job)
+    changes = _read(spark, folder, 1)
+    found = subscribe(changes, QUERIES[job["query"]], checkpoint=folder / "checkpoint")
+    query = found.start("noop", trigger={"availableNow": True})
+    query.awaitTermination()
+    return _grown(query, loads) | {"state": found.state_size}
+
+
+def _write_growth(folder: Path, job: dict[str, Any]) -> int:
+    """Write the micro-batches, one file each; gives how many of them load the graph."""
+    size, batch = job["updates"], job["batch"]
+    rng = np.random.default_rng(SEED)
+    kinds = ("node", max(size // 6, 1)), ("predicate", 3), ("node", max(size // 6, 1))
+
+    def made(count: int) -> list[Any]:
+        return [
+            pc.binary_join_element_wise(
+                f"<http://example.org/{name}/",
+                pa.array(rng.integers(most, size=count)).cast("string"),
+                ">",
+                "",
+            )
+            for name, most in kinds
+        ]
+
+    (folder / "changes").mkdir(parents=True)
+    parts = [made(min(_LOADED, size - start)) for start in range(0, size, _LOADED)]
+    files = [(["A"] * len(part[0]), part) for part in parts]
+    for number in range(job["batches"]):
+        half = batch // 2
+        begin = number * half % max(len(parts[0][0]) - half, 1)
+        gone = [column.slice(begin, half) for column in parts[0]]
+        both = [pa.concat_arrays(pair) for pair in zip(gone, made(half), strict=True)]
+        files.append((["D"] * half + ["A"] * half, both))
+    start = 0
+    for number, (ops, columns) in enumerate(files):
+        offsets = pa.array(range(start, start + len(ops)), pa.int64())
+        table = pa.Table.from_arrays([pa.array(ops), *columns, offsets], ["op", "s", "p", "o", "offset"])
+        pq.write_table(table, folder / "changes" / f"{number:06d}.parquet")
+        start += len(ops)
+    return len(parts)
+
+
+def _grown(query: Any, loads: int) -> dict[str, Any]:
+    """Give the figures of the micro-batches behind the load."""
+    entries = [entry for entry in query.recentProgress if entry.numInputRows][loads + _WARM_UP :]
+    seconds = [entry.durationMs["triggerExecution"] / 1e3 for entry in entries]
+    written = [entry.observedMetrics["rdflive"].state_written for entry in entries if entry.observedMetrics]
+    return {
+        "latency": median(seconds),
+        "worst": max(seconds),
+        "rate": sum(entry.numInputRows for entry in entries) / sum(seconds),
+        "written": sum(written) / len(written) if written else None,
+    }
+
+
 JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
     "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
+    "growth": _growth,
+    "processor": _processor,
 }  # fmt: skip
 
 

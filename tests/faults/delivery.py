@@ -23,6 +23,7 @@ WEB = ("first_contact/test_web.py",)
 BAD_INPUT = ("cli/test_watch_bad_input.py",)
 STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
+TOGETHER = ("spark/dataflow/test_together.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -414,16 +415,51 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what a micro-batch may still read is removed",
         "rdflive_stores/spark/dataflow/state.py",
-        "self._clean(batch - 2)",
-        "self._clean(batch - 1)",
+        "gone = [name for since, name in manifest.stale if since < batch]",
+        "gone = [name for since, name in manifest.stale]",
         STATE,
     ),
     Fault(
-        "changes of an attempt that Spark has forgotten stay",
+        "the changes of an earlier micro-batch count as those of this one",
         "rdflive_stores/spark/dataflow/state.py",
-        'os.remove(os.path.join(self.folder, f"delta-{batch}.arrow"))',
-        "pass",
+        "if manifest.number != batch + 1 or manifest.added is None:",
+        "if manifest.added is None:",
         STATE,
+    ),
+    Fault(
+        "a merge that is not at its end counts as done",
+        "rdflive_stores/spark/dataflow/state.py",
+        "if merge.at != [len(run) for run in runs]:",
+        "if False:",
+        STATE,
+    ),
+    Fault(
+        "runs are merged all at once, however large",
+        "rdflive_stores/spark/dataflow/state.py",
+        "to = _cut(runs, at, left, min(wanted, _MOST_BYTES))",
+        "to = [len(run) for run in runs]",
+        STATE,
+    ),
+    Fault(
+        "a query that needs other quads goes on with a state",
+        "rdflive_stores/spark/dataflow/identity.py",
+        "return [new for new in plan.matching.patterns if not any(_covers(old, new) for old in patterns)]",
+        "return []",
+        ("spark/test_subscription_state.py",),
+    ),
+    Fault(
+        "numbers that a column cannot hold are taken",
+        "rdflive_stores/spark/dataflow/types.py",
+        "if value != round(value, 18) or abs(value) >= Decimal(10) ** 20:",
+        "if False:",
+        ("spark/dataflow/test_types.py",),
+    ),
+    Fault(
+        "a shard begins before those that it came of are read",
+        "rdflive_stores/spark/aws/kinesis.py",
+        "if shard not in found and all(found.get(parent) == _DONE for parent in held):",
+        "if shard not in found:",
+        ("spark/test_aws.py",),
     ),
     Fault(
         "equal rows that add up to nothing stay",
@@ -447,11 +483,25 @@ FAULTS: tuple[Fault, ...] = (
         ("spark/dataflow/test_packing.py",),
     ),
     Fault(
-        "a group that has gone comes back when files are merged",
+        "the earlier state of a group stays beside the new one",
         "rdflive_stores/spark/dataflow/groups.py",
-        'return sort_rows(newest.filter(pc.not_equal(newest["weight"], 0)))',
-        "return sort_rows(newest)",
+        "if group.version is not None:",
+        "if False:",
         FINISHING,
+    ),
+    Fault(
+        "solutions of a query count as those of another",
+        "rdflive_stores/spark/dataflow/walking.py",
+        "query = plan.queries[pattern]",
+        "query = 0",
+        TOGETHER,
+    ),
+    Fault(
+        "a detour of a query leads to one of another",
+        "rdflive_stores/spark/dataflow/plan.py",
+        "detour = None if visit.detour is None else visit.detour + self.detours",
+        "detour = visit.detour",
+        TOGETHER,
     ),
     Fault(
         "changes of one micro-batch do not meet each other",

@@ -454,22 +454,6 @@ def test_the_recipe_serves_what_is_mounted(caplog: pytest.LogCaptureFixture) -> 
 
 
 @FORKS
-def test_an_application_that_is_run_again_counts_what_is_open_once() -> None:
-    """The metrics show the subscriptions of this run, not those of the one before beside them."""
-    from rdflive.server import make_app
-
-    live = make_app(rdflib.Dataset())
-
-    async def program() -> None:
-        async with live.router.lifespan_context(live):
-            _, metrics = await request(live, "/metrics")
-            assert metrics.count(b"\nrdflive_subscriptions 0") == 1
-
-    for _ in range(2):
-        asyncio.run(program())
-
-
-@FORKS
 def test_a_mounted_server_asks_for_tokens_where_it_is_mounted() -> None:
     """`/health` needs none there either, and no other path passes for it."""
     from starlette.applications import Starlette

@@ -24,6 +24,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from rdflive_stores.spark.java import JavaNotFoundError
     from rdflive_stores.spark.session import session
 
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        os.environ.setdefault(name, "test")  # workers have the environment in which the JVM started
     folder = tmp_path_factory.mktemp("spark with a space")
     config: dict[str, object] = {
         "spark.local.dir": folder / "local",

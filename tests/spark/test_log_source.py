@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from rdflive import RdfliveError
 from rdflive_stores.spark.change_rows import POSITIONED, stream_columns, stream_offsets
-from rdflive_stores.spark.logs.source import RdfPatchDataSource, register
+from rdflive_stores.spark.logs.source import RdfPatchDataSource
+from rdflive_stores.spark.sources import register
 from support.effort import drawn_from
 from support.logs import Row, rows_of
 

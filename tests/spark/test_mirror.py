@@ -23,11 +23,11 @@ from rdflive import Batch, Change, Quad, RdfliveError
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import debezium
 from rdflive.feeds.rdf_patch import encode_rdf_patch
-from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import BatchApplier, MirroredBatch, mirror
 from rdflive_stores.spark.mirroring.quad_shapes import ChangeRows
 from rdflive_stores.spark.mirroring.shapes import Reading, ShapeError
 from rdflive_stores.spark.running import DataflowError
+from rdflive_stores.spark.sources import register
 from support.effort import drawn_from
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 import rdflive
 from rdflive.api.target import GraphTarget
 from rdflive.feeds import decode, feed_format, open_lines, read_nquads
-from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.mirror import mirror
+from rdflive_stores.spark.sources import register
 from support.shared import shared
 from support.spark_mirrors import Answers, state
 from support.worlds import KINDS

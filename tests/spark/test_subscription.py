@@ -198,7 +198,7 @@ def test_what_cannot_be_subscribed_to_is_refused(spark: SparkSession, tmp_path: 
 
     refused(ValueError, "must be a streaming DataFrame: use spark.readStream", still)
     refused(ValueError, "lacks the column 'op'; it has s, p, o", changes.drop("op"))
-    refused(ValueError, "must be a path in a file system that all executors see", checkpoint="s3a://bucket/x")
+    refused(ValueError, "cannot be reached", checkpoint="ftp://host/x")
     for partitions in (0, -1):
         refused(ValueError, f"partitions must be 1 or more, got {partitions}", partitions=partitions)
     refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.dataflow import matching, tasks
-from rdflive_stores.spark.dataflow.query_plan import plan_query
-from rdflive_stores.spark.dataflow.state import Bucket, Moment, StateError
+from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.identity import check, describe, generation_of, missing
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, plan_queries
+from rdflive_stores.spark.dataflow.state import Moment, StateError
 from rdflive_stores.spark.running import DataflowError
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Nets, Operation, node
@@ -58,7 +61,7 @@ def test_lost_folders_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
     subscription = subscribe(files.stream(spark), QUERY, checkpoint=tmp_path / "checkpoint")
     subscription.start(Nets(), trigger=AT_ONCE).awaitTermination()
     (folder,) = (tmp_path / "checkpoint" / "rdflive").iterdir()
-    shutil.rmtree(folder / "arranged" / "1")
+    shutil.rmtree(folder / "0" / "arranged" / "1")
     files.add(change(1))
     again = subscribe(files.stream(spark), QUERY, checkpoint=tmp_path / "checkpoint")
     with pytest.raises(DataflowError, match="has lost its folder arranged/1"):
@@ -68,8 +71,8 @@ def test_lost_folders_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("reached", "batch"), [(None, 1), (0, 2), (5, 3), (5, 0)])
 def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, tmp_path: Path) -> None:
     """State ahead of Spark's logs, or behind them, is refused."""
-    plan, now = plan_query(QUERY), Moment(str(tmp_path), batch)
-    tasks._claim(plan, now.folder, 1)
+    plan, now = plan_queries(QUERY), Moment(Folder.local(str(tmp_path)), batch)
+    tasks.claim(plan, now.folder, 1)
     if reached is not None:
         tasks._note(Moment(now.folder, reached), 0)
     with pytest.raises(StateError, match=f"and Spark is at {batch}"):
@@ -79,40 +82,105 @@ def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, t
         tasks._check_part(plan, now, 0)
 
 
-def test_other_prefixes_make_another_query(tmp_path: Path) -> None:
+def told(one: JointPlan, other: JointPlan) -> str | None:
+    """Say why the state of one plan does not serve another; None if it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        tasks.claim(one, Folder.local(folder), 2)
+        try:
+            check(Folder.local(folder), describe(other, 2))
+        except StateError as error:
+            return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("query", "prefixes"),
+    [
+        ("#  the same\nSELECT  ?x (COUNT(*) AS ?n)\n{ ?x <urn:p> ?y. ?y <urn:q> ?z }\nGROUP BY ?x #", None),
+        ("PREFIX u: <urn:> SELECT ?x (COUNT(*) AS ?n) { ?x u:p ?y . ?y u:q ?z } GROUP BY ?x", None),
+        ("SELECT ?x (count(*) as ?n) where { ?x v:p ?y . ?y v:q ?z } GROUP BY ?x", {"v": "urn:"}),
+    ],
+    ids=["spaces", "prefixes", "initNs"],
+)
+def test_another_text_of_one_query_is_that_query(query: str, prefixes: dict[str, str] | None) -> None:
+    """Comments, spaces, prefixes and the case of keywords are not what state depends on."""
+    assert told(plan_queries(QUERY), plan_queries(query, prefixes)) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "differs"),
+    [
+        (QUERY.replace("COUNT(*)", "COUNT(DISTINCT *)"), "stages"),
+        (QUERY.replace("COUNT(*)", "SUM(?z)"), "stages"),
+        (QUERY + " HAVING(COUNT(*) > 1)", "stages"),
+        (QUERY.replace("?n)", "?m)"), "stages"),
+        (QUERY.replace("<urn:q>", "<urn:r>"), "patterns"),
+        (QUERY.replace("?z }", "?z FILTER(?z > 1) }"), "patterns"),
+        (QUERY.replace("?z }", "?z FILTER(?z > ?x) }"), "conditions"),
+        ("SELECT ?x ?y { ?x <urn:p> ?y . ?y <urn:q> ?z }", "stages"),
+    ],
+)
+def test_another_query_is_told_apart(query: str, differs: str) -> None:
+    """Whatever may change the answer makes another query; the error says what, and how to go on."""
+    message = told(plan_queries(QUERY), plan_queries(query))
+    assert message is not None
+    assert f"its {differs} are" in message
+    assert "rdflive spark rebuild, or start anew with another checkpoint" in message
+
+
+def test_columns_are_told_apart() -> None:
+    """The same solutions with other columns are another stream of deltas."""
+    one, other = (plan_queries(f"SELECT {names} {{ ?x <urn:p> ?y }}") for names in ("?x ?y", "?y ?x"))
+    assert "its columns are ['x', 'y'], and here ['y', 'x']" in str(told(one, other))
+
+
+def test_other_prefixes_make_another_query() -> None:
     """The same text with another meaning does not go on with the state."""
-    one, other = (plan_query("SELECT * { ?x e:p ?y }", {"e": f"urn:{name}:"}) for name in ("one", "other"))
-    tasks._claim(one, str(tmp_path), 2)
-    tasks.check(str(tmp_path), tasks.signature(one, 2))
-    with pytest.raises(StateError, match="was made with patterns"):
-        tasks.check(str(tmp_path), tasks.signature(other, 2))
-    filtered = [plan_query(f"SELECT * {{ ?x ?p ?y FILTER(?y = e:{name}) }}", {"e": "urn:"}) for name in "ab"]
-    assert tasks.signature(filtered[0], 2) != tasks.signature(filtered[1], 2)
+    one, other = (plan_queries("SELECT * { ?x e:p ?y }", {"e": f"urn:{name}:"}) for name in ("one", "other"))
+    assert "its patterns are" in str(told(one, other))
+    filtered = [
+        plan_queries(f"SELECT * {{ ?x ?p ?y FILTER(?y = e:{name}) }}", {"e": "urn:"}) for name in "ab"
+    ]
+    assert "its patterns are" in str(told(*filtered))
 
 
-def test_the_state_of_earlier_versions_is_read(tmp_path: Path) -> None:
-    """`written/` holds what a version of rdflive has written; another format is refused with the way out."""
-    folder = tmp_path / "state"
+@pytest.mark.parametrize(
+    ("old", "new", "lacks"),
+    [
+        ("?x <urn:p> ?y", "?y <urn:p> ?x", 0),
+        ("?x <urn:p> ?y", "?y <urn:p> <urn:a>", 0),
+        ("?x <urn:p> ?y", "?y <urn:p> ?y", 0),
+        ("?x <urn:p> ?x", "?x <urn:p> ?y", 1),
+        ("?x <urn:p> ?x", "<urn:a> <urn:p> <urn:a>", 0),
+        ("?x <urn:p> ?x", "<urn:a> <urn:p> ?y", 1),
+        ("?x <urn:p> <urn:a>", "?x <urn:p> ?y", 1),
+        ("?x <urn:p> ?y . ?y <urn:q> ?z", "?y <urn:q> ?z", 0),
+        ("?x <urn:p> ?y", "?x <urn:p> ?y . ?y <urn:q> ?z", 1),
+        ("?x ?p ?y", "?x <urn:p> ?y . ?y <urn:q> ?z", 0),
+        ("?x ?p ?y", "GRAPH <urn:g> { ?x <urn:p> ?y }", 1),
+        ("GRAPH ?g { ?x <urn:p> ?y }", "GRAPH <urn:g> { ?x <urn:p> ?y }", 0),
+        ("GRAPH ?g { ?x <urn:p> ?y }", "?x <urn:p> ?y", 1),
+        ("?x <urn:p> ?y FILTER(?y > 3)", "?x <urn:p> ?y", 0),
+    ],
+)
+def test_what_quads_a_query_lacks(old: str, new: str, lacks: int) -> None:
+    """State holds the quads that its patterns match, before filters; others must come from elsewhere."""
+    held = describe(plan_queries(f"SELECT * {{ {old} }}"), 2)
+    assert len(missing(plan_queries(f"SELECT * {{ {new} }}"), held)) == lacks
+
+
+def test_the_state_of_earlier_versions_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    """`written/` holds what a version of rdflive has written; its quads can be read, for a new state."""
+    folder = tmp_path / "query"
     shutil.copytree(Path(__file__).parent / "written" / "state-1", folder)
-    mine = tasks.signature(plan_query(QUERY), 1)
-    tasks.check(str(folder), mine)
-    bucket = Bucket.of(Moment(str(folder), 3), matching.LIVE, 0, matching.LAYOUT)
-    held = [(row["v0"], row["weight"]) for run in bucket.before(3) for row in run.table.to_pylist()]
-    assert held == [("<urn:1>", 1), ("<urn:2>", 1), ("<urn:1>", -1)]
-    for other in (0, 2):
-        with pytest.raises(
-            StateError, match=r"is of format 1, .* use the version that made it, or start anew"
-        ):
-            tasks.check(str(folder), mine | {"format": other})
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    """Bytes that are no table end the micro-batch with the path of the file."""
-    bucket = Bucket.of(Moment(str(tmp_path), 0), "live", 0, matching.LAYOUT)
-    path = tmp_path / "live" / "0" / "delta-0.arrow"
-    path.write_bytes(b"not a table at all")
-    with pytest.raises(StateError, match="is damaged: "):
-        bucket.before(1)
+    home = Folder.local(str(folder))
+    assert generation_of(home) == ""
+    with pytest.raises(StateError, match=r"is of format 1, .* make it anew with rdflive spark rebuild"):
+        check(home / generation_of(home), describe(plan_queries(QUERY), 1))
+    buckets = pa.RecordBatch.from_pydict({"id": [0]})
+    for batch, expected in ((1, ["<urn:1>", "<urn:2>"]), (2, ["<urn:2>"])):
+        (rows,) = tasks.live_quads(Moment(home / "", batch), 1, [buckets])
+        assert rows["s"].to_pylist() == expected
 
 
 def test_rows_without_a_place_are_refused() -> None:

@@ -65,8 +65,8 @@ def test_subscription_runs_on_spark(spark: SparkSession, tmp_path: Path) -> None
     query = subscription.start("parquet", trigger=AT_ONCE, path=str(tmp_path / "deltas"))
     query.awaitTermination()
     found = stages(spark, query)
-    assert max(max(stage.result_bytes) for stage in found) < 8000, (
-        "a task reports its metrics, eight rows at most"
+    assert max(max(stage.result_bytes) for stage in found) < 32_000, (
+        "a task reports its metrics and those of the state; its part of the rows would be 100,000"
     )
 
     shuffles = re.search(r"(\d) shuffles per micro-batch, state in 4 partitions", subscription.explain())

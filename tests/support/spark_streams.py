@@ -19,6 +19,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 import rdflive
 from rdflive.feeds.terms import RowReader
 from rdflive.feeds.writing import write_term
+from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket
@@ -112,7 +113,7 @@ class ChangeFiles:
     count: int = 0
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, batch: Sequence[Operation], seed: object = 0) -> None:
         """Write the file of the next micro-batch, all at once."""
@@ -173,7 +174,8 @@ class _Engine:
     def __init__(self, query: str) -> None:
         self._dataset = rdflib.Dataset()
         self._net: Counter[Row] = Counter()
-        self._subscription = rdflive.subscribe(self._dataset, query, self._take, initial=False)
+        # a group without a key is there from the first micro-batch on
+        self._subscription = rdflive.subscribe(self._dataset, query, self._take)
 
     def _take(self, delta: rdflive.Delta) -> None:
         for solution, weight in delta.weights().items():
@@ -181,7 +183,6 @@ class _Engine:
 
     def run(self, batch: Iterable[Operation]) -> Counter[Row]:
         """Apply a batch, in order."""
-        self._net = Counter()
         with rdflive.batch(self._dataset):
             for op, *texts, graph in batch:
                 terms = tuple(RowReader(text).term("term") for text in texts)
@@ -189,7 +190,8 @@ class _Engine:
                 name = DATASET_DEFAULT_GRAPH_ID if graph is None else rdflib.URIRef(graph[1:-1])
                 target = self._dataset.graph(name)
                 (target.add if op == "A" else target.remove)(terms)
-        return self._net
+        net, self._net = self._net, Counter()
+        return Counter({row: weight for row, weight in net.items() if weight})
 
 
 def nets(query: str, batches: Iterable[Iterable[Operation]]) -> list[Counter[Row]]:
@@ -208,11 +210,11 @@ def live_quads(checkpoint: Path) -> Counter[Row]:
     held: Counter[Row] = Counter()
     for run in (run for runs in _states(checkpoint, LIVE) for run in runs):
         quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)
-        for quad, weight in zip(quads, run.weight.tolist(), strict=True):
+        for quad, weight in zip(quads, run.table["weight"].to_pylist(), strict=True):
             held[quad] += weight
     return Counter({quad: weight for quad, weight in held.items() if weight})
 
 
 def _states(checkpoint: Path, name: str) -> Iterator[list[Run]]:
-    for folder in sorted(checkpoint.glob(f"rdflive/*/{name}/*")):
-        yield Bucket(str(folder), LAYOUT).before(1 << 30)
+    for folder in sorted(checkpoint.glob(f"rdflive/*/*/{name}/*")):
+        yield Bucket(Folder.local(str(folder)), LAYOUT).before(1 << 30)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_PLUGGED: Final = "rdflive.commands"
+"""The entry points of commands that packages beside this one bring: each takes the argparse subparsers."""
 _BAD_INPUT: Final = 2
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 _CLOSED_OUTPUT: Final = 141  # as a shell reports SIGPIPE
@@ -212,6 +214,8 @@ def _parser() -> Parser:
     _add_explain(commands)
     _add_match(commands)
     _add_thresholds(commands)
+    for plugged in metadata.entry_points(group=_PLUGGED):
+        plugged.load()(commands)
     return parser
 
 

@@ -28,8 +28,8 @@ from rdflive.sinks.sink import to_rdflib
 from rdflive.store import GraphLike
 from rdflive_stores.spark.logs.files import STOPPED, LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings
-from rdflive_stores.spark.logs.source import register
 from rdflive_stores.spark.session import session
+from rdflive_stores.spark.sources import register
 
 try:
     import fcntl

@@ -32,7 +32,7 @@ from rdflive_stores.spark.mirroring.cursor import BatchPlan, Cursor, Given, resy
 from rdflive_stores.spark.mirroring.decoding import Fault, Place
 from rdflive_stores.spark.mirroring.formats import shape_of
 from rdflive_stores.spark.mirroring.shapes import Shape, ShapeError
-from rdflive_stores.spark.running import RunningQuery
+from rdflive_stores.spark.running import readable
 
 __all__ = ["BatchApplier", "MirroredBatch", "mirror", "unapplied"]
 
@@ -129,7 +129,7 @@ def mirror(
         except BaseException:
             del _running[key]
             raise
-        running.query = RunningQuery(query._jsq)
+        running.query = readable(query)
     return running.query
 
 

@@ -7,20 +7,23 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
+import pyspark
 from py4j.clientserver import ClientServerConnection
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from rdflive.errors import RdfliveError
+from rdflive_stores.spark.connectors import CONNECTORS, PACKAGES, connecting
 from rdflive_stores.spark.installed import OLDEST, release
 from rdflive_stores.spark.java import find_java
-from rdflive_stores.spark.logs.source import register
+from rdflive_stores.spark.sources import register
 
 __all__ = ["SessionError", "session", "settings"]
 
@@ -34,9 +37,16 @@ class SessionError(RdfliveError, RuntimeError):
 
 
 def session(
-    master: str = "local[2]", *, app_name: str = "rdflive", config: Mapping[str, object] | None = None
+    master: str = "local[2]",
+    *,
+    app_name: str = "rdflive",
+    config: Mapping[str, object] | None = None,
+    connectors: Iterable[str] = (),
 ) -> SparkSession:
     """Give the running Spark session, or start one with `settings(master)` and, on top of them, `config`.
+
+    `connectors` are what pipelines read from, "kafka", "delta" or "s3": Spark fetches their packages from
+    Maven the first time, and keeps them in the user's folder `.ivy2.5.2`.
 
     It knows the format "rdf_patch". A session of your own does as well, with `register` for that format: the
     functions of `rdflive_stores.spark` take the session of their DataFrame.
@@ -46,19 +56,23 @@ def session(
     Ctrl-C interrupts Python only, at whatever call of Spark it waits in; queries go on until they are
     stopped, and the JVM until Python has ended, or is killed.
 
-    Raises `JavaNotFoundError` where no Java can be had, and `SessionError` if the running session contradicts
-    `config`, if its Spark is too old, and for Spark Connect.
+    Raises `JavaNotFoundError` where no Java can be had, `ConnectorError` for a connector that this PySpark
+    does not have, and `SessionError` if the running session contradicts `config` or lacks a connector, if its
+    Spark is too old, if it does not start, and for Spark Connect.
     """
     wanted = {name: _text(value) for name, value in (config or {}).items()}
+    connectors = list(connectors)
+    needed = connecting(connectors, wanted, pyspark.__version__)
     settled = settings(master) | wanted
     if _JAVA_OPTIONS in wanted:
         settled[_JAVA_OPTIONS] = f"{settings(master).get(_JAVA_OPTIONS, '')} {wanted[_JAVA_OPTIONS]}".strip()
     with _one_at_a_time:
         _refuse_connect(wanted)
         if SparkContext._active_spark_context is None:
-            found = _checked(_started(master, app_name, settled))
+            found = _checked(_started(master, app_name, settled | needed))
         else:
             found = _running({name: settled[name] for name in wanted})
+            _check_connectors(connectors, found)
         register(found)
         return found
 
@@ -128,7 +142,15 @@ def _started(master: str, app_name: str, settled: Mapping[str, str]) -> SparkSes
         builder = builder.config(name, value)
     _spare_connections()
     with _environment(local=master.startswith("local")), _own_interrupts():
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            if error.getCondition() != "JAVA_GATEWAY_EXITED":
+                raise
+            message = "Spark did not start, and said above why"
+            if packages := settled.get(PACKAGES):
+                message += f"; it fetches {packages} from Maven, unless an earlier start has"
+            raise SessionError(message) from error
 
 
 def _running(wanted: Mapping[str, str]) -> SparkSession:
@@ -142,6 +164,17 @@ def _running(wanted: Mapping[str, str]) -> SparkSession:
                 "or leave the setting out"
             )
     return found
+
+
+def _check_connectors(names: Sequence[str], found: SparkSession) -> None:
+    """Refuse a running session that was started without a connector, however it was started."""
+    for name in names:
+        jar = CONNECTORS[name].package.split(":")[1]
+        if jar not in f"{found.conf.get(PACKAGES, '')} {found.conf.get('spark.jars', '')}":
+            raise SessionError(
+                f"a Spark session runs already, without the connector {name!r}: stop it first, or begin the "
+                f"program with rdflive_stores.spark.session(connectors={[*names]!r})"
+            )
 
 
 def _checked(found: SparkSession) -> SparkSession:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +13,15 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from rdflive.query import algebra
+from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.matching import LAYOUT, LIVE, match
 from rdflive_stores.spark.dataflow.packing import unpack
-from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, plan_query
+from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, plan_queries
 from rdflive_stores.spark.dataflow.runs import Run
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
-from rdflive_stores.spark.dataflow.walking import ARRANGED, DONE, layout, walk
+from rdflive_stores.spark.dataflow.walking import ARRANGED, layout, solved, walk
 from support.effort import drawn_from
 
 Quad: TypeAlias = tuple[str, str, str, str]
@@ -72,7 +73,9 @@ class Simulation:
     """The micro-batch that is next."""
 
     def __post_init__(self) -> None:
-        self.plan: QueryPlan = plan_query(self.text)
+        self.joint = plan_queries(self.text)
+        self.plan: QueryPlan = self.joint.queries[0]
+        tasks.claim(self.joint, Folder.local(self.folder), self.buckets)
 
     def run(self, changes: Sequence[Change]) -> Counter[Row]:
         """Run the next micro-batch and commit it; gives the net solutions, in the order of the variables."""
@@ -85,7 +88,7 @@ class Simulation:
 
         Gives the net rows of the pattern.
         """
-        plan, now = self.plan.matching, Moment(self.folder, self.batch)
+        plan, now = self.plan.matching, Moment(Folder.local(self.folder), self.batch)
         tasks = [
             partial(match, plan, now, self.buckets),
             *(partial(walk, plan, now, self.buckets, number) for number in range(plan.rounds)),
@@ -113,19 +116,19 @@ class Simulation:
         held: Counter[Quad] = Counter()
         for run in (run for runs in self.states(LIVE) for run in runs):
             quads = zip(*(run.table[name].to_pylist() for name in LAYOUT.text_names), strict=True)
-            for quad, weight in zip(quads, run.weight.tolist(), strict=True):
+            for quad, weight in zip(quads, run.table["weight"].to_pylist(), strict=True):
                 held[quad] += weight
         return +held
 
     def files(self) -> list[list[str]]:
         """List the files of each bucket."""
-        return [sorted(os.listdir(bucket.folder)) for bucket in self._open()]
+        return [sorted(bucket.folder.names()) for bucket in self._open()]
 
     def _open(self, *names: str) -> Iterator[Bucket]:
         layouts = {LIVE: LAYOUT, ARRANGED: layout(self.plan.matching)}
         for name in names or layouts:
             for number in range(self.buckets):
-                yield Bucket.of(Moment(self.folder, self.batch), name, number, layouts[name])
+                yield Bucket.of(Moment(Folder.local(self.folder), self.batch), name, number, layouts[name])
 
     def _batches(self, changes: Sequence[Change]) -> list[pa.RecordBatch]:
         columns: dict[str, Any] = {
@@ -163,11 +166,11 @@ class Simulation:
     def _net(self, batches: list[pa.RecordBatch]) -> Counter[Row]:
         net: Counter[Row] = Counter()
         where: dict[Row, int] = {}
-        names = [f"v{place}" for place in range(len(self.plan.matching.columns))]
+        names = [f"v{place}" for place in range(len(self.plan.matching.shown[0].columns))]
         for bucket, kinds in unpack(batches):
-            assert kinds.keys() == {DONE}
-            weights = kinds[DONE]["weight"].to_pylist()
-            columns = [kinds[DONE][name].to_pylist() for name in names]
+            assert kinds.keys() == {solved(0)}
+            weights = kinds[solved(0)]["weight"].to_pylist()
+            columns = [kinds[solved(0)][name].to_pylist() for name in names]
             rows = zip(*columns, strict=True) if names else [()] * len(weights)
             for row, weight in zip(rows, weights, strict=True):
                 assert where.setdefault(row, bucket) == bucket, "equal rows meet in one bucket"

@@ -7,34 +7,39 @@ from collections.abc import Iterator, Sequence
 from rdflive import Explanation
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Arrangement, MatchPlan, Pattern, Visit
-from rdflive_stores.spark.dataflow.query_plan import QueryPlan, Stage
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, Stage
 
-__all__ = ["explain"]
-
-
-def explain(plan: QueryPlan, partitions: int) -> str:
-    """Draw the plan of the query, then describe how Spark runs it."""
-    return "\n".join([str(Explanation(plan.plan)), "", *_lines(plan, partitions)])
+__all__ = ["explain", "show_pattern"]
 
 
-def _lines(plan: QueryPlan, partitions: int) -> Iterator[str]:
+def explain(plan: JointPlan, partitions: int) -> str:
+    """Draw the plan of each query, then describe how Spark runs them."""
+    lines: list[str] = []
+    for label, query in zip(plan.labels or ("",), plan.queries, strict=True):
+        lines += [*([f"{label}:"] if label else []), str(Explanation(query.plan)), ""]
+    return "\n".join([*lines, *_lines(plan, partitions)])
+
+
+def _lines(plan: JointPlan, partitions: int) -> Iterator[str]:
     matching = plan.matching
-    shuffles = 1 + matching.rounds + len(plan.stages)
+    shuffles = 1 + matching.rounds + plan.stages
     yield f"on Spark: {shuffles} shuffles per micro-batch, state in {partitions} partitions"
     yield "changes are brought to set semantics by quad; kept: every quad that a pattern matches"
     for number, pattern in enumerate(matching.patterns):
         visits = _visits(matching, matching.ways[number].visits) or "nothing: each match is a solution"
-        yield f"a change of pattern {number + 1}, {_pattern(matching, pattern)}, visits {visits}"
+        yield f"a change of pattern {number + 1}, {show_pattern(matching, pattern)}, visits {visits}"
     for way in matching.ways[len(matching.patterns) :]:
         visits = _visits(matching, [visit for visit in way.visits if visit.joins])
         yield f"with many partners on the way, a change of pattern {way.seed + 1} visits {visits} instead"
     for shape in matching.arrangements:
         yield f"kept: the matches of {_shape(shape)}"
-    for stage in plan.stages:
-        yield _stage(stage)
+    for number, query in enumerate(plan.queries):
+        for stage in query.stages:
+            yield f"{plan.labels[number]}: {_stage(stage)}" if plan.labels else _stage(stage)
 
 
-def _pattern(matching: MatchPlan, pattern: Pattern) -> str:
+def show_pattern(matching: MatchPlan, pattern: Pattern) -> str:
+    """Write a pattern as in the query, with its terms as in N-Triples."""
     texts = [_name(matching, place) if isinstance(place, int) else place for place in pattern.places]
     return " ".join(text for text in texts if text != DEFAULT_GRAPH)
 

@@ -4,7 +4,7 @@ pattern.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, singledispatch
 from typing import NamedTuple, TypeAlias
 
@@ -14,12 +14,12 @@ import pyarrow as pa
 from rdflive.query import planning
 from rdflive_stores.spark.dataflow import groups
 from rdflive_stores.spark.dataflow.packing import bucket_of, pack, unpack
-from rdflive_stores.spark.dataflow.query_plan import Operation, QueryPlan, Stage
-from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, Operation, QueryPlan
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand
 from rdflive_stores.spark.dataflow.solutions import Cells, hash_rows, net, pick, solutions, width
-from rdflive_stores.spark.dataflow.state import Bucket, Merge, Moment
+from rdflive_stores.spark.dataflow.state import Bucket, Moment
 from rdflive_stores.spark.dataflow.terms import TextTerms
-from rdflive_stores.spark.dataflow.walking import DONE
+from rdflive_stores.spark.dataflow.walking import keep, solved
 
 __all__ = ["finish", "folders"]
 
@@ -28,56 +28,97 @@ _Pass: TypeAlias = Callable[[pa.Table, int], pa.Table]
 
 
 def finish(
-    plan: QueryPlan, now: Moment, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
+    plan: JointPlan,
+    now: Moment,
+    buckets: int,
+    number: int,
+    batches: Iterable[pa.RecordBatch],
+    begun: Sequence[int] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Net the rows that meet here and run the operations of stage `number` on them.
 
-    The last stage gives solutions, each at most once: a text column per variable, NULL where unbound, and
-    `weight`, which is never 0. The other stages send packets of rows on. The one group of an aggregate
-    without GROUP BY appears with the first micro-batch that brings rows to its bucket.
+    The last stage gives solutions, each at most once: the name of its query where there are several, a text
+    column per variable, NULL where unbound, and `weight`, which is never 0. The other stages send packets of
+    rows on.
+
+    `begun` lists the buckets of this task of which this is the first micro-batch, once the batches have been
+    read. Where nothing is grouped by, the one group is there from then on, with or without rows.
     """
-    stage = plan.stages[number]
-    task = _Task(now, _folder(number), TextTerms())
-    steps = [_compile(operation.node, operation, task) for operation in stage.operations]
-    for bucket, kinds in unpack(batches):
-        rows = net(kinds[DONE])
-        for step in steps:
-            if rows.num_rows:
-                rows = step(rows, bucket)
-        if not rows.num_rows:
-            continue
-        if number + 1 < len(plan.stages):
-            yield from _send(plan.stages[number + 1], rows, buckets)
-        else:
-            yield from _show(plan, rows)
+    steps = [_steps(plan, query, number, now) for query in range(len(plan.queries))]
+    found = dict(unpack(batches))
+    for bucket in begun:
+        found.setdefault(bucket, {})
+    for bucket, kinds in found.items():
+        for query, one in enumerate(plan.queries):
+            rows, place = kinds.get(solved(query)), number - plan.first_stage(query)
+            is_begun = bucket in begun and _has_one_group(one, place, bucket)
+            if rows is None and is_begun:
+                unbound = [pa.array([], pa.string())] * len(one.stages[place].inputs)
+                rows = solutions(pa.array([], pa.int64()), unbound)
+            if rows is None:
+                continue
+            if place < 0:
+                yield from keep(rows, solved(query), bucket)
+                continue
+            rows = net(rows)
+            for step in steps[query]:
+                if rows.num_rows or is_begun:
+                    rows = step(rows, bucket)
+                is_begun = False
+            if not rows.num_rows:
+                continue
+            if place + 1 < len(one.stages):
+                key = hash_rows(rows, one.stages[place + 1].key)
+                yield from pack(rows, solved(query), bucket_of(key, buckets))
+            else:
+                yield from _show(plan, query, rows)
 
 
-def folders(plan: QueryPlan) -> dict[str, tuple[Layout, Merge]]:
-    """Describe what the stages keep: per folder name, its layout and how its files are merged."""
-    kept: dict[str, tuple[Layout, Merge]] = {}
-    for number, stage in enumerate(plan.stages):
-        first = stage.operations[0] if stage.operations else None
-        if first is not None and isinstance(first.node, planning.Group):
-            kept[_folder(number)] = groups.layout(first.node), groups.newest_rows
-        elif first is not None and isinstance(first.node, planning.Distinct):
-            kept[_folder(number)] = Layout(len(first.inputs)), sum_rows
+def _has_one_group(query: QueryPlan, place: int, bucket: int) -> bool:
+    """Tell whether a stage begins with a group that is always there, in a bucket."""
+    operations = query.stages[place].operations if place >= 0 else ()
+    # rows without a key go to the bucket of the hash 0
+    return bucket == 0 and bool(operations) and getattr(operations[0].node, "seeds", None) is not None
+
+
+def folders(plan: JointPlan) -> dict[str, Layout]:
+    """Describe what the stages keep: the layout of each folder."""
+    kept: dict[str, Layout] = {}
+    for query, one in enumerate(plan.queries):
+        for place, stage in enumerate(one.stages):
+            first = stage.operations[0] if stage.operations else None
+            if first is not None and isinstance(first.node, planning.Group):
+                kept[_folder(plan, query, place)] = groups.layout(first.node)
+            elif first is not None and isinstance(first.node, planning.Distinct):
+                kept[_folder(plan, query, place)] = Layout(len(first.inputs))
     return kept
 
 
-def _folder(number: int) -> str:
-    return f"stage-{number}"
+def _folder(plan: JointPlan, query: int, place: int) -> str:
+    return f"query-{query}-stage-{place}" if plan.labels else f"stage-{place}"
 
 
-def _send(stage: Stage, rows: pa.Table, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send rows to the buckets where the next stage compares them."""
-    yield from pack(rows, DONE, bucket_of(hash_rows(rows, stage.key), buckets))
+def _steps(plan: JointPlan, query: int, number: int, now: Moment) -> list[_Pass]:
+    """Compile what a stage does for a query; nothing where the query has not begun."""
+    place = number - plan.first_stage(query)
+    if place < 0:
+        return []
+    task = _Task(now, _folder(plan, query, place), TextTerms())
+    operations = plan.queries[query].stages[place].operations
+    return [_compile(operation.node, operation, task) for operation in operations]
 
 
-def _show(plan: QueryPlan, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+def _show(plan: JointPlan, query: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Give the solutions of rows."""
-    shown = pick(rows, plan.places)
-    columns = [*shown.columns[1:], shown["weight"]]
-    yield from pa.Table.from_arrays(columns, [*plan.names, "weight"]).combine_chunks().to_batches()
+    one = plan.queries[query]
+    picked = pick(rows, one.places)
+    shown, weight = dict(zip(one.names, picked.columns[1:], strict=True)), picked["weight"]
+    unbound = pa.nulls(len(weight), pa.string())
+    columns = [shown.get(name, unbound) for name in plan.names]
+    if plan.labels:
+        columns.insert(0, pa.array([plan.labels[query]] * len(weight), pa.string()))
+    table = pa.Table.from_arrays([*columns, weight], [*plan.columns, "weight"])
+    yield from table.combine_chunks().to_batches()
 
 
 class _Task(NamedTuple):
@@ -87,8 +128,8 @@ class _Task(NamedTuple):
     folder: str
     terms: TextTerms
 
-    def state(self, bucket: int, layout: Layout, merge: Merge = sum_rows) -> Bucket:
-        return Bucket.of(self.now, self.folder, bucket, layout, merge)
+    def state(self, bucket: int, layout: Layout) -> Bucket:
+        return Bucket.of(self.now, self.folder, bucket, layout)
 
 
 @singledispatch
@@ -141,8 +182,7 @@ def _group(node: planning.Group, operation: Operation, task: _Task) -> _Pass:
     compiled, layout = groups.Groups(operation, task.terms), groups.layout(node)
 
     def step(rows: pa.Table, bucket: int) -> pa.Table:
-        state = task.state(bucket, layout, groups.newest_rows)
-        return compiled.update(state, task.now.batch, rows)
+        return compiled.update(task.state(bucket, layout), task.now.batch, rows)
 
     return step
 
@@ -152,7 +192,7 @@ def _turns(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
     names = state.layout.text_names
     hashes = hash_rows(rows, range(len(names)))
     nothing = np.zeros(len(hashes), np.int64)
-    known = [_known(run, names, np.unique(hashes)) for run in state.settle(batch)]
+    known = [_known(run, names, np.unique(hashes)) for run in state.before(batch)]
     state.add(
         batch,
         rows.append_column("index", [nothing])
@@ -171,6 +211,6 @@ def _turns(state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
 
 def _known(run: Run, names: list[str], hashes: Numbers) -> pa.Table:
     """Give the counted rows with some hashes."""
-    places = pa.array(expand(*run.find(0, hashes))[1])
-    found = solutions(run.table["weight"].take(places), (run.texts(name, places) for name in names))
+    places = expand(*run.find(0, hashes))[1]
+    found = solutions(run.numbers("weight", places), (run.texts(name, places) for name in names))
     return found.append_column("change", [np.zeros(len(places), np.int64)])

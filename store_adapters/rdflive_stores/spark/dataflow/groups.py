@@ -14,37 +14,38 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from rdflib.term import Literal
 
 from rdflive.feeds.terms import exact_literal
 from rdflive.query import planning
 from rdflive.query.planning import Accumulator, make_accumulator
 from rdflive_stores.spark.dataflow.query_plan import Operation
-from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sort_rows
+from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, expand, sum_rows
 from rdflive_stores.spark.dataflow.solutions import Cells, Texts, hash_rows, solutions, texts_of, width
 from rdflive_stores.spark.dataflow.state import Bucket
 from rdflive_stores.spark.dataflow.terms import TextTerms
 
-__all__ = ["Groups", "layout", "newest_rows"]
+__all__ = ["Groups", "layout"]
 
 _ANY: Final[Any] = "row"
 """A value for COUNT(*), which counts rows; any that is no error."""
 
 
 def layout(node: planning.Group) -> Layout:
-    """Give the columns of what is kept: the keys, and the state of the group; weight 0 means it is gone."""
+    """Give the columns of what is kept: the keys and the state of each group, of which the micro-batch that
+    wrote it is the version.
+    """
     return Layout(len(node.keys), held=True)
 
 
-def newest_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
-    """Keep the last state of each group that still exists: how the files of a bucket are merged."""
-    table = pa.concat_tables(tables)
-    # A later state takes the place of an earlier one, so these are not added up as rows are.
-    numbered = table.append_column("place", pa.array(np.arange(table.num_rows)))
-    last = numbered.group_by(["index", *layout.text_names], use_threads=False).aggregate([("place", "max")])
-    newest = table.take(last["place_max"])
-    return sort_rows(newest.filter(pc.not_equal(newest["weight"], 0)))
+class _Kept(NamedTuple):
+    """A row of what is kept: a new state, or one that is taken away."""
+
+    key: Texts
+    hash: int
+    version: int
+    weight: int
+    state: bytes | None
 
 
 class _Aggregate(NamedTuple):
@@ -64,6 +65,8 @@ class _Group:
     """The rows of the group with their counts, if COUNT(DISTINCT *) needs them."""
     shown: Texts | None = None
     """The results before the micro-batch; None if the group did not exist."""
+    version: int | None = None
+    """The micro-batch that wrote the state; None if there is none yet."""
 
 
 class Groups:
@@ -71,8 +74,7 @@ class Groups:
 
     A micro-batch reads and writes the whole state of each group that it touches. COUNT, SUM and AVG keep a
     few numbers; other functions and DISTINCT keep the group's values. The one group without GROUP BY is
-    delivered with the first micro-batch that brings it rows. Then it stays, with COUNT 0 when all rows are
-    gone.
+    delivered with the first micro-batch, and stays, with COUNT 0 while there are no rows.
     """
 
     __slots__ = ("_aggregates", "_cells", "_is_implicit", "_keeps_rows", "_keys", "_terms")
@@ -88,16 +90,19 @@ class Groups:
 
     def update(self, state: Bucket, batch: int, rows: pa.Table) -> pa.Table:
         """Let net rows enter and leave their groups; give the groups' rows that appear and disappear."""
-        groups = self._touch(state.settle(batch), rows)
+        groups = self._touch(state.before(batch), state.layout, rows)
         changes: list[tuple[Texts, int]] = []
-        kept: list[tuple[Texts, int, int, bytes]] = []
+        kept: list[_Kept] = []
         for key, group in groups.items():
             is_there = self._is_implicit or group.rows > 0
             results = self._results(group) if is_there else None
             if results != group.shown:
                 found = ((group.shown, -1), (results, 1))
                 changes += [((*key, *texts), sign) for texts, sign in found if texts is not None]
-            kept.append((key, group.hash, int(is_there), _dump(group) if is_there else b""))
+            if group.version is not None:
+                kept.append(_Kept(key, group.hash, group.version, -1, None))
+            if is_there:
+                kept.append(_Kept(key, group.hash, batch, 1, _dump(group)))
         state.add(batch, _table(state.layout, kept))
         return _solutions(changes, len(self._keys) + len(self._aggregates))
 
@@ -109,10 +114,10 @@ class Groups:
         value = None if expression is None else cache(expression.term(self._cells.places, self._terms))
         return _Aggregate(value, make, is_of_rows)
 
-    def _touch(self, runs: Sequence[Run], rows: pa.Table) -> dict[Texts, _Group]:
+    def _touch(self, runs: Sequence[Run], layout: Layout, rows: pa.Table) -> dict[Texts, _Group]:
         """Open the groups of rows, and let each row enter its own."""
         hashes = hash_rows(rows, self._keys)
-        held = _held(runs, np.unique(hashes), len(self._keys))
+        held = _held(runs, layout, np.unique(hashes))
         whole: Iterable[Texts] = texts_of(rows, range(width(rows))) if self._keeps_rows else repeat(())
         weights = rows["weight"].to_pylist()
         keys = texts_of(rows, self._keys)
@@ -125,13 +130,16 @@ class Groups:
             if group is None:
                 group = groups[key] = self._open(held.get(key), number)
             self._add(group, row, texts, weight)
+        if self._is_implicit and not groups:  # nothing came, and the group is there
+            groups[()] = self._open(held.get(()), 0)
         return groups
 
-    def _open(self, held: bytes | None, number: int) -> _Group:
+    def _open(self, held: tuple[int, bytes] | None, number: int) -> _Group:
         if held is None:
             return _Group(number, [aggregate.make() for aggregate in self._aggregates])
-        rows, accumulators, seen = pickle.loads(held)  # noqa: S301 - what `_dump` wrote, into our own folder
-        group = _Group(number, accumulators, rows, seen)
+        version, state = held
+        rows, accumulators, seen = pickle.loads(state)  # noqa: S301 - what `_dump` wrote, into our own folder
+        group = _Group(number, accumulators, rows, seen, version=version)
         group.shown = self._results(group)
         return group
 
@@ -163,25 +171,27 @@ def _turn(seen: dict[Texts, int], row: Texts, change: int) -> int:
     return (after > 0) - (before > 0)
 
 
-def _held(runs: Sequence[Run], hashes: Numbers, width: int) -> dict[Texts, bytes | None]:
-    """Read the states of the groups with some hashes; equal hashes may bring more than those wanted."""
-    held: dict[Texts, bytes | None] = {}
-    for run in reversed(runs):  # the newest counts
-        _, places = expand(*run.find(0, hashes))
-        found = run.table.take(pa.array(places))
-        keys = texts_of(found, range(width))
-        for key, weight, state in zip(keys, found["weight"].to_pylist(), found["held"], strict=True):
-            if key not in held:
-                held[key] = state.as_py() if weight else None
-    return held
+def _held(runs: Sequence[Run], layout: Layout, hashes: Numbers) -> dict[Texts, tuple[int, bytes]]:
+    """Read the states of the groups with some hashes, with their versions; equal hashes may bring more than
+    those wanted.
+    """
+    if not runs:
+        return {}
+    # what a later micro-batch took away is in runs of its own until they are merged
+    found = sum_rows([run.rows(expand(*run.find(0, hashes))[1]) for run in runs], layout)
+    columns = (found[name].to_pylist() for name in ("rest", "held"))
+    keys = texts_of(found, range(layout.texts))
+    return {key: (version, state) for key, version, state in zip(keys, *columns, strict=False)}
 
 
-def _table(layout: Layout, kept: Sequence[tuple[Texts, int, int, bytes]]) -> pa.Table:
-    keys, hashes, weights, states = zip(*kept, strict=True)
-    nothing = [0] * len(kept)
-    columns = {"index": nothing, "key": hashes, "rest": nothing, "weight": weights, "held": states}
+def _table(layout: Layout, kept: Sequence[_Kept]) -> pa.Table:
+    if not kept:  # a group that came and went in this micro-batch
+        return layout.schema.empty_table()
+    keys, hashes, versions, weights, states = zip(*kept, strict=True)
+    columns = {"index": [0] * len(kept), "key": hashes, "rest": versions, "weight": weights}
     texts = dict(zip(layout.text_names, zip(*keys, strict=True), strict=True))
-    return pa.table(columns | texts).select(layout.schema.names).cast(layout.schema)
+    held = {"held": pa.array(states, pa.large_binary())}
+    return pa.table(columns | texts | held).select(layout.schema.names).cast(layout.schema)
 
 
 def _solutions(changes: Sequence[tuple[Texts, int]], columns: int) -> pa.Table:

@@ -174,13 +174,13 @@ def _normalise(now: Moment, bucket: int, table: pa.Table) -> tuple[pa.Table, Num
     state = Bucket.of(now, LIVE, bucket, LAYOUT)
     hashes = table["hash"].to_numpy()
     present = np.zeros(len(hashes), np.int64)
-    for run in state.settle(now.batch):
+    for run in state.before(now.batch):
         mine, theirs = expand(*run.find(0, hashes))
         same = np.ones(len(mine), np.bool_)
         for number, name in enumerate(_PLACES):
-            texts = run.texts(f"v{number}", pa.array(theirs))
+            texts = run.texts(f"v{number}", theirs)
             same &= equal(table[name].chunk(0).take(pa.array(mine)), texts)
-        np.add.at(present, mine[same], run.weight[theirs[same]])
+        np.add.at(present, mine[same], run.numbers("weight", theirs[same]))
     wanted = pc.is_in(table["op"], pa.array(_SIGNS)).to_numpy().astype(np.int64)
     # 1 - 0 inserts, 0 - 1 deletes, and equal numbers change nothing.
     signs = wanted - present
@@ -207,7 +207,7 @@ def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Ite
             if route.pattern == number:
                 yield from _follow(kind, route, rows, buckets)
         if not plan.ways[number].visits:
-            yield from finish(plan, rows, buckets)
+            yield from finish(plan, number, rows, buckets)
 
 
 def _matches(pattern: Pattern, quads: pa.Table) -> npt.NDArray[np.bool_]:

@@ -19,8 +19,8 @@ __all__ = ["PACKETS", "bucket_of", "mark", "mix", "pack", "pack_everywhere", "un
 PACKETS: Final = "bucket int, kind smallint, packet binary"
 """The columns of packets: the destination, the kind for the stage that unpacks them, and the rows."""
 _SCHEMA: Final = pa.schema([("bucket", pa.int32()), ("kind", pa.int16()), ("packet", pa.binary())])
-# rows have kinds from 0 on, and -1 where they are solutions (`walking.DONE`)
-_MARK: Final = -2
+# rows have kinds from 0 on, and from -2 down where they are solutions (`walking.solved`)
+_MARK: Final = -1
 # 2**64 divided by the golden ratio: hashes that are close come to lie far apart
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 

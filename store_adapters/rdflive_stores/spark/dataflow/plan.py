@@ -35,9 +35,11 @@ __all__ = [
     "MetPattern",
     "Pattern",
     "Route",
+    "Shown",
     "TermOrVariable",
     "Visit",
     "Way",
+    "combine",
     "plan_matching",
 ]
 
@@ -121,9 +123,18 @@ class Route:
     """Whether they start their way there."""
 
 
+class Shown(NamedTuple):
+    """What is sent on of the matches of one query."""
+
+    columns: tuple[int, ...]
+    """The variables of the solutions."""
+    spread: tuple[int, ...]
+    """The columns that decide in which bucket equal solutions meet."""
+
+
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """The plan of a basic graph pattern."""
+    """The plan of the basic graph patterns of some queries, each with variables of its own."""
 
     names: tuple[str, ...]
     """The variables by number, as conditions read them. A blank node, which no condition reads, is `_:…`."""
@@ -132,10 +143,10 @@ class MatchPlan:
     """The way of each pattern, then the detours."""
     arrangements: tuple[Arrangement, ...]
     routes: tuple[Route, ...]
-    columns: tuple[int, ...]
-    """The variables of the solutions."""
-    spread: tuple[int, ...]
-    """The columns that decide in which bucket equal solutions meet."""
+    queries: tuple[int, ...]
+    """The query of each pattern."""
+    shown: tuple[Shown, ...]
+    """The solutions of each query."""
 
     def bound(self, way: int, number: int) -> tuple[int, ...]:
         """Give the variables that rows have bound before visit `number` of their way."""
@@ -179,9 +190,80 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
         ways,
         arrangements,
         tuple(_routes(ways[: len(patterns)], numbers)),
-        columns,
-        columns if spread is None else tuple(columns[place] for place in spread),
+        (0,) * len(patterns),
+        (Shown(columns, columns if spread is None else tuple(columns[place] for place in spread)),),
     )
+
+
+def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
+    """Put the plans of several queries together; equal patterns, with equal filters, are arranged once."""
+    if len(plans) == 1:
+        return plans[0]
+    arrangements = tuple(sorted({shape for plan in plans for shape in plan.arrangements}))
+    names: list[str] = []
+    patterns: list[Pattern] = []
+    queries: list[int] = []
+    shown: list[Shown] = []
+    ways: list[Way] = []
+    detours: list[Way] = []
+    for query, plan in enumerate(plans):
+        moved = _Moved(
+            len(names),
+            len(patterns),
+            tuple(map(arrangements.index, plan.arrangements)),
+            # detours stand behind the ways of the patterns of all queries
+            sum(len(each.patterns) for each in plans) + len(detours) - len(plan.patterns),
+        )
+        patterns += map(moved.pattern, plan.patterns)
+        queries += [query] * len(plan.patterns)
+        shown += [Shown(*(tuple(map(moved.variable, each)) for each in one)) for one in plan.shown]
+        own = [moved.way(way) for way in plan.ways]
+        ways += own[: len(plan.patterns)]
+        detours += own[len(plan.patterns) :]
+        names += plan.names
+    numbers = {
+        (join.pattern, visit.centre): join.arrangement
+        for way in (*ways, *detours)
+        for visit in way.visits
+        for join in visit.joins
+    }
+    return MatchPlan(
+        tuple(names),
+        tuple(patterns),
+        (*ways, *detours),
+        arrangements,
+        tuple(_routes(ways, numbers)),
+        tuple(queries),
+        tuple(shown),
+    )
+
+
+class _Moved(NamedTuple):
+    """Where the numbers of a plan have moved to in a plan of several queries."""
+
+    variables: int
+    patterns: int
+    arrangements: tuple[int, ...]
+    detours: int
+
+    def variable(self, number: int) -> int:
+        return number + self.variables
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        s, p, o, g = (p + self.variables if isinstance(p, int) else p for p in pattern.places)
+        return Pattern((s, p, o, g), pattern.filters)
+
+    def way(self, way: Way) -> Way:
+        return Way(way.seed + self.patterns, tuple(map(self._visit, way.visits)))
+
+    def _visit(self, visit: Visit) -> Visit:
+        joins = tuple(
+            MetPattern(join.pattern + self.patterns, self.arrangements[join.arrangement], join.is_open)
+            for join in visit.joins
+        )
+        centre = None if visit.centre is None else self.variable(visit.centre)
+        detour = None if visit.detour is None else visit.detour + self.detours
+        return Visit(centre, joins, visit.conditions, detour)
 
 
 class _Front(NamedTuple):

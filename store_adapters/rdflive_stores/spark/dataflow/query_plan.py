@@ -4,18 +4,24 @@ between.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
-from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_plan, parse_query
+from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_plan, parse_query, read_query
 from rdflive.syntax.tokens import Token, tokenize
-from rdflive_stores.spark.dataflow.plan import MatchPlan, plan_matching
+from rdflive_stores.spark.dataflow.plan import MatchPlan, combine, plan_matching
 
-__all__ = ["Operation", "QueryPlan", "Stage", "plan_query"]
+__all__ = ["LABEL", "Given", "JointPlan", "Operation", "QueryPlan", "Stage", "plan_queries", "plan_query"]
+
+Given: TypeAlias = "str | os.PathLike[str]"
+"""The text of a query, or its file."""
+LABEL: Final = "query"
+"""The column that tells the solutions of several queries apart."""
 
 _OPERATORS: Final = (
     planning.Basic,
@@ -95,6 +101,8 @@ class QueryPlan:
     """The plan of the engine for one process, from which this one is made."""
     matching: MatchPlan
     stages: tuple[Stage, ...]
+    prefixes: Mapping[str, str]
+    """The prefixes that the text of the query had besides its own."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,6 +115,58 @@ class QueryPlan:
         never bound.
         """
         return self.plan.places
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlan:
+    """How one query, or several over the same changes, are evaluated together.
+
+    They share the live quads, and the arrangements of patterns that are equal. The stages of each end with
+    the last stage of all.
+    """
+
+    queries: tuple[QueryPlan, ...]
+    labels: tuple[str, ...]
+    """The names of the queries, which their solutions carry; none for a single query."""
+    matching: MatchPlan
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of all solutions."""
+        return tuple(dict.fromkeys(name for query in self.queries for name in query.names))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of solutions, in front of the weight."""
+        return (LABEL, *self.names) if self.labels else self.names
+
+    @property
+    def stages(self) -> int:
+        """The number of stages behind the matching."""
+        return max(len(query.stages) for query in self.queries)
+
+    def first_stage(self, query: int) -> int:
+        """Tell at which stage a query begins, which has fewer than another one."""
+        return self.stages - len(self.queries[query].stages)
+
+
+def plan_queries(
+    queries: Given | Mapping[str, Given], prefixes: Mapping[str, Any] | None = None
+) -> JointPlan:
+    """Plan a query, a text or a file, or several by their names.
+
+    Raises what `plan_query` does, with the name of the file, and `ValueError` for none.
+    """
+    named = queries if isinstance(queries, Mapping) else {"": queries}
+    if not named:
+        raise ValueError("there is no query to subscribe to")
+    plans = []
+    for query in named.values():
+        given = read_query(query)
+        with given.naming():
+            plans.append(plan_query(given.text, prefixes))
+    labels = tuple(named) if named is queries else ()
+    return JointPlan(tuple(plans), labels, combine([plan.matching for plan in plans]))
 
 
 def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPlan:
@@ -125,7 +185,8 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
         operations.insert(0, Operation(planning.Distinct(leaf.node), leaf.columns, leaf.columns))
     shown = [place for place in plan.places if place is not None]
     stages = tuple(_stages(leaf.columns, operations, shown))
-    return QueryPlan(plan, plan_matching(basic, stages[0].key), stages)
+    given = {name: str(iri) for name, iri in (prefixes or {}).items()}
+    return QueryPlan(plan, plan_matching(basic, stages[0].key), stages, given)
 
 
 def _chain(plan: Plan) -> list[Step]:

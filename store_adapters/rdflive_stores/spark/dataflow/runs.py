@@ -1,21 +1,22 @@
 """Runs: sorted, immutable tables of rows with weights, and vectorised look-ups in them.
 
-A run is sorted by index number, key and rest. Key and rest are hashes, so a look-up gives ranges of
-candidates. The caller compares their texts, so that no answer depends on a hash.
+A run is sorted by index number, key and rest, and cut into segments that follow one another in this order.
+Key and rest are hashes, so a look-up gives ranges of candidates. The caller compares their texts, so that no
+answer depends on a hash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Layout", "Numbers", "Run", "equal", "expand", "sort_rows", "sum_rows"]
+__all__ = ["Layout", "Numbers", "Place", "Run", "equal", "expand", "sort_rows", "sum_rows"]
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -29,7 +30,8 @@ class Layout:
     texts: int
     hashes: int = 0
     held: bool = False
-    """Whether each row also carries bytes, in the column `held`."""
+    """Whether rows also carry bytes, in the column `held`. Then `rest` is the version of the bytes and tells
+    rows apart as the texts do; a row that takes a version away has NULL for its bytes."""
 
     @property
     def text_names(self) -> list[str]:
@@ -52,43 +54,142 @@ class Layout:
         )
 
 
+class Place(NamedTuple):
+    """By what the rows of a run are sorted."""
+
+    number: int
+    """The index that the row belongs to."""
+    key: int
+    rest: int
+
+
+class _Places(NamedTuple):
+    """The places of some rows, in order."""
+
+    number: Numbers
+    key: Numbers
+    rest: Numbers
+
+    def below(self, index: int, keys: Numbers, rests: Numbers | None, *, right: bool) -> Numbers:
+        """Count the rows in front of each wanted place; with `right`, those at it too."""
+        first, last = (int(n) for n in np.searchsorted(self.number, [index, index + 1]))
+        within = self.key[first:last]
+        if rests is None:
+            return np.searchsorted(within, keys, "right" if right else "left") + first
+        begin = np.searchsorted(within, keys, "left") + first
+        end = np.searchsorted(within, keys, "right") + first
+        return _bisect(self.rest, begin, end, rests, right=right)
+
+
 class Run:
-    """One sorted table; each of its columns is contiguous."""
+    """A sorted table that is not empty, in segments; a row has a position as if it were one table.
 
-    __slots__ = ("_index", "_key", "_rest", "table", "weight")
+    Each column of a segment is contiguous, so that it can be a memory-mapped file.
+    """
 
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-        self._index = self.numbers("index")
-        self._key = self.numbers("key")
-        self._rest = self.numbers("rest")
-        self.weight: Numbers = self.numbers("weight")
+    __slots__ = ("_begins", "_lasts", "_places", "_segments")
+
+    def __init__(self, *segments: pa.Table) -> None:
+        self._segments = segments
+        self._begins = np.cumsum([0, *(segment.num_rows for segment in segments)])
+        self._places = [
+            _Places(*(_numbers(segment, name) for name in ("index", "key", "rest"))) for segment in segments
+        ]
+        self._lasts = _Places(
+            *(np.array([column[-1] for column in columns]) for columns in zip(*self._places, strict=True))
+        )
 
     def __len__(self) -> int:
-        return len(self.weight)
-
-    def numbers(self, name: str) -> Any:
-        """Give a column of numbers without copying it."""
-        column = self.table.column(name)
-        if not len(column):
-            return np.empty(0, np.int64)
-        return column.chunk(0).to_numpy()
-
-    def texts(self, name: str, places: pa.Array) -> pa.Array:
-        """Give the texts of a column at some positions."""
-        column = self.table.column(name)
-        return column.chunk(0).take(places) if len(column) else pa.array([], pa.string())
+        return int(self._begins[-1])
 
     def find(self, index: int, keys: Numbers, rests: Numbers | None = None) -> tuple[Numbers, Numbers]:
         """Give, per key or per key and rest, where its rows begin and end."""
-        first, last = (int(n) for n in np.searchsorted(self._index, [index, index + 1]))
-        within = self._key[first:last]
-        begin = np.searchsorted(within, keys, "left") + first
-        end = np.searchsorted(within, keys, "right") + first
-        if rests is None:
-            return begin, end
-        begin = _bisect(self._rest, begin, end, rests, right=False)
-        return begin, _bisect(self._rest, begin, end, rests, right=True)
+        return self._below(index, keys, rests, right=False), self._below(index, keys, rests, right=True)
+
+    def up_to(self, place: Place) -> int:
+        """Count the rows up to a place, with those at it."""
+        return int(self._below(place.number, np.array([place.key]), np.array([place.rest]), right=True)[0])
+
+    def place(self, position: int) -> Place:
+        """Tell the place of a row."""
+        segment = int(np.searchsorted(self._begins, position, "right")) - 1
+        return Place(*(int(column[position - self._begins[segment]]) for column in self._places[segment]))
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows, in order."""
+        return pa.concat_tables(self._segments)
+
+    def slice(self, begin: int, end: int) -> pa.Table:
+        """Give the rows from one position up to another, in order."""
+        starts = self._begins.tolist()
+        parts = [
+            segment.slice(max(begin - start, 0), min(end - start, len(segment)) - max(begin - start, 0))
+            for segment, start in zip(self._segments, starts, strict=False)
+            if start < end and start + len(segment) > begin
+        ]
+        return pa.concat_tables(parts or [self._segments[0].slice(0, 0)])
+
+    def numbers(self, name: str, positions: Numbers) -> Numbers:
+        """Give the numbers of a column at some positions."""
+        found = np.empty(len(positions), np.int64)
+        for segment, mine in _parted(self._segments_of(positions)):
+            rows = positions[mine] - self._begins[segment]
+            found[mine] = _numbers(self._segments[segment], name)[rows]
+        return found
+
+    def texts(self, name: str, positions: Numbers) -> pa.Array:
+        """Give the texts of a column at some positions."""
+        column = self.rows(positions, [name]).column(0)
+        return column.chunk(0) if len(column) else pa.array([], pa.string())
+
+    def rows(self, positions: Numbers, names: Sequence[str] | None = None) -> pa.Table:
+        """Give whole rows at some positions, or some of their columns."""
+        parts, order = [], []
+        for segment, mine in _parted(self._segments_of(positions)):
+            table = self._segments[segment]
+            table = table if names is None else table.select(names)
+            parts.append(table.take(pa.array(positions[mine] - self._begins[segment])))
+            order.append(mine)
+        if len(parts) == 1:
+            return parts[0].combine_chunks()
+        if not parts:
+            return self._segments[0].slice(0, 0).select(names or self._segments[0].column_names)
+        back = np.empty(len(positions), np.int64)
+        back[np.concatenate(order)] = np.arange(len(positions))
+        return pa.concat_tables(parts).combine_chunks().take(pa.array(back)).combine_chunks()
+
+    def _below(self, index: int, keys: Numbers, rests: Numbers | None, *, right: bool) -> Numbers:
+        if len(self._segments) == 1:
+            return self._places[0].below(index, keys, rests, right=right)
+        # the first segment whose last row is behind what is wanted; where there is none, all rows are below
+        segments = self._lasts.below(index, keys, rests, right=right)
+        found = np.full(len(keys), len(self), np.int64)
+        for segment, mine in _parted(segments):
+            if segment < len(self._segments):
+                rest = None if rests is None else rests[mine]
+                below = self._places[segment].below(index, keys[mine], rest, right=right)
+                found[mine] = below + self._begins[segment]
+        return found
+
+    def _segments_of(self, positions: Numbers) -> Numbers:
+        if len(self._segments) == 1:
+            return np.zeros(len(positions), np.int64)
+        return np.searchsorted(self._begins, positions, "right") - 1
+
+
+def _parted(segments: Numbers) -> Iterator[tuple[int, Numbers]]:
+    """Give each segment with the places in the list where it is named."""
+    if not len(segments):
+        return
+    order = np.argsort(segments, kind="stable")
+    found, begins = np.unique(segments[order], return_index=True)
+    yield from zip(found.tolist(), np.split(order, begins[1:]), strict=True)
+
+
+def _numbers(table: pa.Table, name: str) -> Any:
+    """Give a column of numbers without copying it."""
+    return table.column(name).chunk(0).to_numpy()
 
 
 def expand(begin: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
@@ -118,14 +219,15 @@ def sort_rows(table: pa.Table) -> pa.Table:
 
 def sum_rows(tables: Sequence[pa.Table], layout: Layout) -> pa.Table:
     """Add the weights of equal rows, drop those with sum 0, and sort."""
-    names = ["index", *layout.text_names]
-    others = ["key", "rest", *layout.hash_names]
+    names = ["index", *(["rest"] if layout.held else []), *layout.text_names]
+    # the other columns are hashes of the texts, so they are the same in equal rows; of the bytes of a version
+    # one row has them all, and the others have NULL
+    others = [name for name in layout.schema.names if name not in {"weight", *names}]
     grouped = pa.concat_tables(tables).group_by(names, use_threads=False)
-    # the other columns are hashes of the texts, so they are the same in equal rows
-    summed = grouped.aggregate([("weight", "sum"), *((name, "min") for name in others)])
+    summed = grouped.aggregate([("weight", "sum"), *((name, "max") for name in others)])
     summed = summed.filter(pc.not_equal(summed["weight_sum"], 0))
     columns = {"weight": summed["weight_sum"]}
-    columns |= {name: summed[name] for name in names} | {name: summed[f"{name}_min"] for name in others}
+    columns |= {name: summed[name] for name in names} | {name: summed[f"{name}_max"] for name in others}
     return sort_rows(pa.table({name: columns[name] for name in layout.schema.names}, schema=layout.schema))
 
 

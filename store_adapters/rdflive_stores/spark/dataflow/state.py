@@ -1,36 +1,56 @@
-"""State: per bucket a base and the changes of later micro-batches, in immutable files.
+"""State: per bucket some runs in immutable files, and per micro-batch a manifest of those that count.
 
-A micro-batch reads what came before it and writes one file of its own, named by its number. Run again after a
-failure, it reads the same and writes the same, so Spark's recovery is all that is needed. Files are merged
-when the changes outgrow a share of the base, so a bucket is at most about half as large again as its live
-rows. Files that a merge replaced are removed two micro-batches later, when no retry can read them any more.
+Manifest n is the state before micro-batch n. The micro-batch reads it, writes its own changes as a new run,
+goes on with merges, and then writes manifest n + 1. Run again after a failure, it reads the same and writes
+the same, so Spark's recovery is all that is needed. Files that a manifest names no more are removed two
+micro-batches later, when no retry can read them.
+
+Runs are merged in levels, as in a log-structured merge tree: eight of a size become one of the next, and all
+become one when the others have half the size of the largest. So a row is written about seven times, however
+much there is. A merge goes on for as many micro-batches as it takes, each of which writes one more segment
+of the result, in proportion to what it brought; so none of them waits for a large merge.
+
+Example: manifest 9, which micro-batch 8 has written, names the runs 1-0 (800 MB), 3-1, 5-0 (3 MB each) and
+9-0 (100 kB), and a merge of 3-1 and 5-0 with 9-1 as the first segment of the result. The two are in use until
+it is done.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
-from uuid import uuid4
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from math import inf
+from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
 from rdflive.errors import RdfliveError
+from rdflive_stores.spark.dataflow.files import Folder, is_draft
 from rdflive_stores.spark.dataflow.runs import Layout, Run, sort_rows, sum_rows
 
-__all__ = ["Bucket", "Merge", "Moment", "StateError", "moment"]
+__all__ = ["Bucket", "Held", "Home", "Moment", "Segment", "StateError", "merged", "moment"]
 
-Merge: TypeAlias = Callable[[Sequence[pa.Table], Layout], pa.Table]
-
-_FILE: Final = re.compile(r"(base|delta)-(\d+)\.arrow")
-_DRAFT: Final = re.compile(r"\w+-(\d+)\.arrow\.[0-9a-f]+")
-_MOST_FILES: Final = 8
+_MANIFEST: Final = re.compile(r"state-(\d+)\.json")
+_WRITTEN: Final = re.compile(r"(?:state-|whole-)?(\d+)")
+"""How the files of a bucket begin: with the number of the manifest for which they were written."""
+_FANOUT_BITS: Final = 3
+_FANOUT: Final = 1 << _FANOUT_BITS
+"""So many runs of one level become one of the next."""
+_UNIT: Final = 1 << 16
+"""A run of fewer bytes is on the lowest level."""
 _LEAST_BYTES: Final = 1 << 18
-"""Below this size, merging by share would happen with nearly every micro-batch."""
+"""Below this size, merging everything by share would happen with nearly every micro-batch."""
+_STEP: Final = 1 << 20
+"""A merge goes on by this many bytes at least, so that its result is not in too many segments."""
+_MOST_SEGMENTS: Final = 64
+_MOST_BYTES: Final = 1 << 28
+"""The size of a segment at most: a column of Arrow's strings holds 2 GiB."""
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
 
@@ -42,16 +62,26 @@ class StateError(RdfliveError, ValueError):
 class Moment(NamedTuple):
     """The micro-batch of the streaming query that a task works for."""
 
-    folder: str
+    folder: Folder
     """The folder of the query's state."""
     batch: int
 
 
-def moment(root: str) -> Moment:
-    """Ask Spark for the query and the micro-batch of the calling task.
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the tasks of a subscription find its state."""
 
-    Each query has a folder of its own, so that two queries over one DataFrame do not share state.
-    """
+    root: Folder
+    """The folder of all queries; each has one of its own, so that two over one DataFrame share nothing."""
+    generation: str
+    snapshot: Moment | None = None
+    """Of a job that makes state from a snapshot: the micro-batch for which it stands."""
+
+
+def moment(home: Home) -> Moment:
+    """Ask Spark for the query and the micro-batch of the calling task."""
+    if home.snapshot is not None:
+        return home.snapshot
     context = TaskContext.get()
     query = context.getLocalProperty(_QUERY) if context is not None else None
     batch = context.getLocalProperty(_BATCH) if context is not None else None
@@ -60,114 +90,287 @@ def moment(root: str) -> Moment:
             "the deltas of a subscription exist in a streaming query only, and there in the thread that "
             "Spark calls: use writeStream, and pyspark.InheritableThread for a thread of your own"
         )
-    return Moment(os.path.join(root, query), int(batch))
+    return Moment(home.root / query / home.generation, int(batch))
 
 
-class _File(NamedTuple):
-    batch: int
-    is_delta: bool
+class Segment(NamedTuple):
+    """A file with a part of a run."""
+
     name: str
+    bytes: int
+    rows: int
 
 
-@dataclass(frozen=True, slots=True)
+class Held(NamedTuple):
+    """How much a bucket holds."""
+
+    rows: int
+    """Rows in all runs; those that cancel out count until their runs are merged."""
+    bytes: int
+    runs: int
+    merging: int
+    """The runs that are being merged."""
+    written: int
+    """The bytes that the micro-batch in front has written, merges included."""
+
+
+class _Merge(NamedTuple):
+    """A merge under way: how far it has come in each of its runs, and the segments that it has made."""
+
+    runs: list[str]
+    at: list[int]
+    made: list[Segment]
+
+
+@dataclass
+class _Manifest:
+    """Which files are the state before a micro-batch. A run is known by the name of its first segment."""
+
+    number: int = -1
+    """The micro-batch; -1 where there is no state."""
+    runs: dict[str, list[Segment]] = field(default_factory=dict)
+    merges: list[_Merge] = field(default_factory=list)
+    added: str | None = None
+    """The run with the changes of the micro-batch before, which wrote this."""
+    written: int = 0
+    """The bytes of the files that were written together with this."""
+    stale: list[tuple[int, str]] = field(default_factory=list)
+    """Files that are not named any more, each with the first manifest that does without it."""
+
+    @classmethod
+    def read(cls, folder: Folder, number: int) -> _Manifest:
+        try:
+            held = json.loads(folder.text(_name(number)))
+            return cls(
+                number,
+                {run: [Segment(*each) for each in segments] for run, segments in held["runs"].items()},
+                [_Merge(m["runs"], m["at"], [Segment(*each) for each in m["made"]]) for m in held["merges"]],
+                held["added"],
+                held["written"],
+                [(batch, name) for batch, name in held["stale"]],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(folder, _name(number), error) from error
+
+    def write(self, folder: Folder) -> None:
+        held = {
+            "runs": self.runs,
+            "merges": [merge._asdict() for merge in self.merges],
+            "added": self.added,
+            "written": self.written,
+            "stale": self.stale,
+        }
+        folder.write_text(_name(self.number), json.dumps(held))
+
+    def size(self, run: str) -> int:
+        return sum(segment.bytes for segment in self.runs[run])
+
+    def drop(self, runs: Sequence[str]) -> None:
+        """Do without some runs from here on."""
+        for run in runs:
+            self.stale += [(self.number, segment.name) for segment in self.runs.pop(run)]
+
+    def named(self) -> set[str]:
+        """Give the files that it needs, its own among them."""
+        needed = {segment.name for segments in self.runs.values() for segment in segments}
+        needed.update(segment.name for merge in self.merges for segment in merge.made)
+        return needed | {_name(self.number)}
+
+
 class Bucket:
     """The state of one bucket, in a folder of its own."""
 
-    folder: str
-    layout: Layout
-    merge: Merge = sum_rows
+    def __init__(self, folder: Folder, layout: Layout) -> None:
+        self.folder = folder
+        self.layout = layout
+        self._tables: dict[str, pa.Table] = {}
+        self._written = 0
 
     @classmethod
-    def of(cls, now: Moment, name: str, bucket: int, layout: Layout, merge: Merge = sum_rows) -> Bucket:
+    def of(cls, now: Moment, name: str, bucket: int, layout: Layout) -> Bucket:
         """Open a bucket of a query; it may be empty."""
-        folder = os.path.join(now.folder, name, str(bucket))
-        os.makedirs(folder, exist_ok=True)
-        return cls(folder, layout, merge)
+        return cls(now.folder / name / str(bucket), layout)
 
     def before(self, batch: int) -> list[Run]:
-        """Read the state before a micro-batch, oldest file first."""
+        """Read the state before a micro-batch."""
         # not what an earlier attempt at the micro-batch itself has written
-        return [Run(self._read(file.name)) for file in _in_force(self._files(), batch - 1)]
+        return [self._open(segments) for segments in self._newest(batch).runs.values()]
 
-    def settle(self, batch: int) -> list[Run]:
-        """Read the state before a micro-batch, merging files first if that is due."""
-        runs = self.before(batch)
-        sizes = [run.table.nbytes for run in runs]
-        if len(runs) > 1 and (len(runs) > _MOST_FILES or sum(sizes[1:]) > max(sizes[0] // 2, _LEAST_BYTES)):
-            merged = self.merge([run.table for run in runs], self.layout)
-            self._write(f"base-{batch - 1}.arrow", merged)
-            runs = [Run(merged)]
-        # Spark may run the micro-batch before this one again, which reads the state before that.
-        self._clean(batch - 2)
-        return runs
+    def added(self, batch: int) -> Run | None:
+        """Read the changes of a micro-batch; None if there were none here."""
+        manifest = self._newest(batch + 1)
+        if manifest.number != batch + 1 or manifest.added is None:
+            return None
+        return Run(self._table(manifest.added))
+
+    def add(self, batch: int, rows: pa.Table) -> Run | None:
+        """Write the changes of a micro-batch, and go on with merges; None if there are no changes."""
+        manifest, number = self._newest(batch), batch + 1
+        # Spark may run the micro-batch before this one again, which reads the manifest before that
+        gone = [name for since, name in manifest.stale if since < batch]
+        manifest.stale = [(since, name) for since, name in manifest.stale if since >= batch]
+        for name in [*gone, *self._drafts(batch - 1)]:
+            self.folder.remove(name)
+        if manifest.number >= 0:
+            manifest.stale.append((number, _name(manifest.number)))
+        manifest.number, manifest.added = number, None
+        names = (f"{number}-{place}.arrow" for place in count())
+        run = None
+        if rows.num_rows:
+            table = sort_rows(rows.select(self.layout.schema.names).cast(self.layout.schema))
+            segment = self._write(next(names), table)
+            manifest.runs[segment.name] = [segment]
+            manifest.added = segment.name
+            run = Run(table)
+        self._advance(manifest, names)
+        manifest.written = self._written
+        manifest.write(self.folder)
+        return run
+
+    def held(self, number: int) -> Held:
+        """Measure the state before a micro-batch, by its manifest."""
+        manifest = self._newest(number)
+        segments = [segment for segments in manifest.runs.values() for segment in segments]
+        merging = sum(len(merge.runs) for merge in manifest.merges)
+        rows, size = sum(s.rows for s in segments), sum(s.bytes for s in segments)
+        written = manifest.written if manifest.number == number else 0
+        return Held(rows, size, len(manifest.runs), merging, written)
 
     def compact(self, batch: int) -> None:
-        """Merge the state after a micro-batch into one file; nobody else may work on the bucket.
+        """Merge the state after a micro-batch into one run; nobody else may work on the bucket.
 
         The micro-batch must be the last that Spark committed. One that was stopped half-way runs again and
         needs the state before it.
         """
-        runs = self.before(batch + 1)
-        if len(runs) > 1:
-            self._write(f"base-{batch}.arrow", self.merge([run.table for run in runs], self.layout))
-        self._clean(batch)
+        manifest = self._newest(batch + 1)
+        if manifest.number < 0:
+            return
+        if len(manifest.runs) > 1 or manifest.merges:
+            runs = [self._open(segments) for segments in manifest.runs.values()]
+            names = (f"whole-{manifest.number}-{place}.arrow" for place in count())
+            made = [self._write(next(names), table) for table in merged(runs, self.layout)]
+            manifest.runs = {made[0].name: made} if made else {}
+            manifest.merges = []
+        manifest.stale, manifest.added, manifest.written = [], None, 0
+        manifest.write(self.folder)
+        needed = manifest.named()
+        for name in self.folder.names():
+            if name not in needed and _number_of(name) <= batch + 1:
+                self.folder.remove(name)
 
-    def add(self, batch: int, rows: pa.Table) -> Run | None:
-        """Write the changes of a micro-batch; None if there are none."""
-        if not rows.num_rows:
-            with suppress(
-                FileNotFoundError
-            ):  # left by an earlier attempt at this micro-batch, which had rows
-                os.remove(os.path.join(self.folder, f"delta-{batch}.arrow"))
-            return None
-        table = sort_rows(rows.select(self.layout.schema.names).cast(self.layout.schema))
-        self._write(f"delta-{batch}.arrow", table)
-        return Run(table)
+    def _advance(self, manifest: _Manifest, names: Iterator[str]) -> None:
+        """Begin the merges that are due, and let each write its next segments."""
+        manifest.merges += _due(
+            {run: manifest.size(run) for run in manifest.runs},
+            {run for merge in manifest.merges for run in merge.runs},
+        )
+        brought = sum(manifest.size(run) for run in manifest.runs if run == manifest.added)
+        going = []
+        for merge in manifest.merges:
+            runs = [self._open(manifest.runs[run]) for run in merge.runs]
+            total = sum(map(manifest.size, merge.runs))
+            left = max(_STEP, _FANOUT * brought, total // _MOST_SEGMENTS)
+            for table in merged(runs, self.layout, left, merge.at):
+                merge.made.append(self._write(next(names), table))
+            if merge.at != [len(run) for run in runs]:
+                going.append(merge)
+                continue
+            manifest.drop(merge.runs)
+            if merge.made:
+                manifest.runs[merge.made[0].name] = merge.made
+        manifest.merges = going
 
-    def added(self, batch: int) -> Run | None:
-        """Read the changes of a micro-batch; None if there were none here."""
-        name = f"delta-{batch}.arrow"
-        return Run(self._read(name)) if os.path.exists(os.path.join(self.folder, name)) else None
+    def _newest(self, number: int) -> _Manifest:
+        """Read the last manifest up to a number."""
+        found = (_MANIFEST.fullmatch(name) for name in self._names)
+        numbers = [int(each[1]) for each in found if each is not None and int(each[1]) <= number]
+        return _Manifest.read(self.folder, max(numbers)) if numbers else _Manifest()
 
-    def _files(self) -> list[_File]:
-        found = (_FILE.fullmatch(name) for name in os.listdir(self.folder))
-        return sorted(_File(int(m[2]), m[1] == "delta", m[0]) for m in found if m is not None)
+    @cached_property
+    def _names(self) -> list[str]:
+        # once, for other tasks add nothing that this one reads
+        return self.folder.names()
 
-    def _read(self, name: str) -> pa.Table:
-        path = os.path.join(self.folder, name)
-        try:
-            with pa.memory_map(path) as source:
-                return pa.ipc.open_file(source).read_all().combine_chunks()
-        except pa.ArrowInvalid as error:
-            raise StateError(f"{path} is damaged: {error}; start anew with another checkpoint") from error
+    def _drafts(self, number: int) -> list[str]:
+        """List what killed tasks left half-written, up to a number."""
+        return [name for name in self._names if is_draft(name) and _number_of(name) <= number]
 
-    def _write(self, name: str, table: pa.Table) -> None:
-        """Write a file in one step, so that a killed task leaves nothing under the name."""
-        path = os.path.join(self.folder, name)
-        draft = f"{path}.{uuid4().hex}"  # a process of the same number on another machine may write too
-        with pa.OSFile(draft, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        os.replace(draft, path)
+    def _open(self, segments: Sequence[Segment]) -> Run:
+        return Run(*(self._table(segment.name) for segment in segments))
 
-    def _clean(self, batch: int) -> None:
-        """Remove what the last base up to a micro-batch replaced, and drafts of killed tasks."""
-        files = self._files()
-        base = _last_base(files, batch)
-        old = [file.name for file in files if file.batch < base or (file.batch == base and file.is_delta)]
-        drafts = (_DRAFT.fullmatch(name) for name in os.listdir(self.folder))
-        old += [draft[0] for draft in drafts if draft is not None and int(draft[1]) <= batch]
-        for name in old:
-            with suppress(FileNotFoundError):  # another attempt at the task has removed it
-                os.remove(os.path.join(self.folder, name))
+    def _table(self, name: str) -> pa.Table:
+        table = self._tables.get(name)
+        if table is None:
+            try:
+                table = self._tables[name] = self.folder.table(name)
+            except (pa.ArrowInvalid, FileNotFoundError) as error:
+                raise _damaged(self.folder, name, error) from error
+        return table
+
+    def _write(self, name: str, table: pa.Table) -> Segment:
+        self._tables[name] = table
+        segment = Segment(name, self.folder.write_table(name, table), table.num_rows)
+        self._written += segment.bytes
+        return segment
 
 
-def _last_base(files: Sequence[_File], batch: int) -> int:
-    return max((file.batch for file in files if not file.is_delta and file.batch <= batch), default=-1)
+def _name(number: int) -> str:
+    return f"state-{number}.json"
 
 
-def _in_force(files: Sequence[_File], batch: int) -> Iterator[_File]:
-    """Choose the files that together are the state after a micro-batch."""
-    base = _last_base(files, batch)
-    for file in files:
-        if (file.batch == base and not file.is_delta) or (file.is_delta and base < file.batch <= batch):
-            yield file
+def _number_of(name: str) -> int:
+    """Tell for which manifest a file was written."""
+    written = _WRITTEN.match(name)
+    return int(written[1]) if written is not None else -1
+
+
+def _damaged(folder: Folder, name: str, error: Exception) -> StateError:
+    return StateError(f"{folder / name} is damaged: {error}; start anew with another checkpoint")
+
+
+def _due(sizes: Mapping[str, int], busy: set[str]) -> Iterator[_Merge]:
+    """Choose the runs that should be merged now; each is in one merge at most."""
+    free = [run for run in sizes if run not in busy]
+    largest = max(sizes, key=sizes.__getitem__, default=None)
+    if largest in free:
+        others = sum(sizes[run] for run in free) - sizes[largest]
+        if others > max(sizes[largest] // 2, _LEAST_BYTES):
+            yield _Merge(free, [0] * len(free), [])
+            return
+    levels: dict[int, list[str]] = {}
+    for run in free:
+        levels.setdefault((sizes[run] // _UNIT).bit_length() // _FANOUT_BITS, []).append(run)
+    for runs in levels.values():
+        if len(runs) >= _FANOUT:
+            yield _Merge(runs, [0] * len(runs), [])
+
+
+def merged(
+    runs: Sequence[Run], layout: Layout, wanted: float = inf, at: list[int] | None = None
+) -> Iterator[pa.Table]:
+    """Merge runs into tables of a bounded size that follow one another: all, or about so many bytes of them.
+
+    `at` is how far the merge has come in each run; it is moved on.
+    """
+    at = [0] * len(runs) if at is None else at
+    while (
+        wanted > 0 and (left := [len(run) - begin for run, begin in zip(runs, at, strict=True)]) and any(left)
+    ):
+        to = _cut(runs, at, left, min(wanted, _MOST_BYTES))
+        parts = [run.slice(begin, end) for run, begin, end in zip(runs, at, to, strict=True)]
+        at[:] = to
+        wanted -= _MOST_BYTES
+        table = sum_rows(parts, layout)
+        if table.num_rows:
+            yield table
+
+
+def _cut(runs: Sequence[Run], at: Sequence[int], left: Sequence[int], wanted: float) -> list[int]:
+    """Find up to where each run is merged next, so that rows of one place are merged at once."""
+    longest = int(np.argmax(left))
+    sample = runs[longest].slice(at[longest], at[longest] + min(left[longest], 1000))
+    share = wanted / max(sample.nbytes / sample.num_rows * sum(left), 1)
+    if share >= 1:
+        return [len(run) for run in runs]
+    place = runs[longest].place(at[longest] + max(int(share * left[longest]) - 1, 0))
+    return [run.up_to(place) for run in runs]

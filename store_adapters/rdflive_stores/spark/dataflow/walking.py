@@ -20,12 +20,11 @@ from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 
-__all__ = ["ARRANGED", "DONE", "MOST_PARTNERS", "finish", "layout", "walk"]
+__all__ = ["ARRANGED", "MOST_PARTNERS", "finish", "keep", "layout", "solved", "walk"]
 
 ARRANGED: Final = "arranged"
 """The folder of the arrangements."""
-DONE: Final = -1
-"""The kind of packets with solutions, which stages in between pass on."""
+_DONE: Final = -2
 MOST_PARTNERS: Final = 256
 """A row with more partners than this at a star takes the detour, if there is one."""
 _MOST_PAIRS: Final = 1 << 18
@@ -43,14 +42,13 @@ def walk(
 ) -> Iterator[pa.RecordBatch]:
     """Join rows with the star in whose bucket they are, and send them on; `number` counts the visits."""
     for bucket, kinds in unpack(batches):
-        done = kinds.pop(DONE, None)
-        if done is not None:
-            yield from pack(done, DONE, np.full(done.num_rows, bucket))
+        for kind in [kind for kind in kinds if kind <= _DONE]:
+            yield from keep(kinds.pop(kind), kind, bucket)
         state = Bucket.of(now, ARRANGED, bucket, layout(plan))
         if number == 0:
             # The first visit brings the new matches, and is the only one that writes. Later visits read its
             # file.
-            before = state.settle(now.batch)
+            before = state.before(now.batch)
             added = state.add(now.batch, _updates(plan, kinds))
         else:
             before, added = state.before(now.batch), state.added(now.batch)
@@ -60,11 +58,23 @@ def walk(
                 yield from _send(plan, on, number + 1, found, buckets)
 
 
-def finish(plan: MatchPlan, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Send solutions to the buckets where equal ones meet."""
-    texts = {f"v{place}": rows.columns[v][0] for place, v in enumerate(plan.columns)}
-    spread = mix((rows.columns[v][1] for v in plan.spread), len(rows))
-    yield from pack(pa.table({"weight": rows.weight} | texts), DONE, bucket_of(spread, buckets))
+def solved(query: int) -> int:
+    """Give the kind of packets with solutions of a query, which stages in between pass on."""
+    return _DONE - query
+
+
+def keep(rows: pa.Table, kind: int, bucket: int) -> Iterator[pa.RecordBatch]:
+    """Pass on rows to the next stage of the same bucket."""
+    yield from pack(rows, kind, np.full(rows.num_rows, bucket))
+
+
+def finish(plan: MatchPlan, pattern: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Send solutions, which a change of a pattern has led to, to the buckets where equal ones meet."""
+    query = plan.queries[pattern]
+    shown = plan.shown[query]
+    texts = {f"v{place}": rows.columns[v][0] for place, v in enumerate(shown.columns)}
+    spread = mix((rows.columns[v][1] for v in shown.spread), len(rows))
+    yield from pack(pa.table({"weight": rows.weight} | texts), solved(query), bucket_of(spread, buckets))
 
 
 def _updates(plan: MatchPlan, kinds: dict[int, pa.Table]) -> pa.Table:
@@ -106,7 +116,7 @@ def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> I
     """Send rows to their next star, or to where solutions meet."""
     visits = plan.ways[way].visits
     if number == len(visits):
-        yield from finish(plan, rows, buckets)
+        yield from finish(plan, plan.ways[way].seed, rows, buckets)
         return
     centre = visits[number].centre
     if centre is None:
@@ -183,18 +193,17 @@ def _join(pattern: Pattern, join: MetPattern, centre: int | None, rows: Rows, ru
 
 
 def _pair(pattern: Pattern, rows: Rows, mine: Numbers, run: Run, theirs: Numbers) -> Rows:
-    at = pa.array(theirs)
     # Candidates were found by hashes, so shared variables are compared by text.
     same = np.ones(len(mine), np.bool_)
     new: dict[int, Column] = {}
     for place, variable in enumerate(pattern.variables):
-        texts = run.texts(f"v{place}", at)
+        texts = run.texts(f"v{place}", theirs)
         if variable in rows.columns:
             same &= equal(rows.columns[variable][0].take(pa.array(mine)), texts)
         else:
-            new[variable] = texts, run.numbers(f"h{place}")[theirs]
+            new[variable] = texts, run.numbers(f"h{place}", theirs)
     pairs = rows.take(mine)
-    pairs = Rows(pairs.weight * run.weight[theirs], {**pairs.columns, **new})
+    pairs = Rows(pairs.weight * run.numbers("weight", theirs), {**pairs.columns, **new})
     return pairs if same.all() else pairs.take(np.nonzero(same)[0])
 
 

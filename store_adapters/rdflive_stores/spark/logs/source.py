@@ -16,8 +16,13 @@ An offset of the stream is `{file: {"end": bytes read, "check": CRC-32 of the la
 file's absolute path}}`. Once a later file has been read, a file
 that was read to its end may be deleted, or compressed in place.
 
-Options: `feed` ("rdf-patch" or "nquads"; by the file's ending unless given), `maxBytesPerTrigger` (a
-micro-batch ends with the unit in which it is reached) and `partitionBytes` (4 MiB).
+As a sink, `df.write.format("rdf_patch").mode("append").save("logs/")` and
+`df.writeStream.format("rdf_patch").option("path", "logs/")`, it takes the columns `s`, `p`, `o`, perhaps `g`,
+and `op` or, of the deltas of a SELECT DISTINCT, `weight`. Each write, or micro-batch, is a file with one
+transaction in RDF Patch, in which a quad should be once.
+
+Options of reading: `feed` ("rdf-patch" or "nquads"; by the file's ending unless given), `maxBytesPerTrigger`
+(a micro-batch ends with the unit in which it is reached) and `partitionBytes` (4 MiB).
 """
 
 from __future__ import annotations
@@ -25,25 +30,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.change_rows import POSITIONED
 from rdflive_stores.spark.logs.files import LogFiles
 from rdflive_stores.spark.logs.reading import LogReader, LogSettings, LogStreamReader
+from rdflive_stores.spark.logs.writing import PatchStreamWriter, PatchWriter
 
-__all__ = ["RdfPatchDataSource", "register"]
+__all__ = ["RdfPatchDataSource"]
 
 _NAME: Final = "rdf_patch"
 _PARTITION_BYTES: Final = 4 << 20
 _OPTIONS: Final = ("path", "feed", "maxBytesPerTrigger", "partitionBytes")
-
-
-def register(spark: SparkSession) -> None:
-    """Make `format("rdf_patch")` known to a session; may be repeated."""
-    spark.dataSource.register(RdfPatchDataSource)
 
 
 class RdfPatchDataSource(DataSource):
@@ -68,6 +74,26 @@ class RdfPatchDataSource(DataSource):
         """Read the logs as they grow."""
         _check_schema(schema)
         return LogStreamReader(_settings(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Write one more file of a log."""
+        return PatchWriter(self._folder(), schema, overwrite=overwrite)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002
+    ) -> DataSourceStreamWriter:
+        """Write a file of a log for each micro-batch."""
+        return PatchStreamWriter(self._folder(), schema)
+
+    def _folder(self) -> str:
+        for option in self.options:
+            if option.lower() not in ("path", "checkpointlocation"):
+                raise RdfliveError(f"format {_NAME!r} has no option {option!r} when it writes, only path")
+        if "path" not in self.options:
+            raise RdfliveError(f"format {_NAME!r} writes to one folder: give its path to save() or start()")
+        return self.options["path"]
 
 
 def _settings(options: Mapping[str, str]) -> LogSettings:

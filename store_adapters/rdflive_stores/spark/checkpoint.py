@@ -1,0 +1,123 @@
+"""The checkpoint of a subscription: where it is, what Spark has written to it, and where the state lies."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from rdflive.errors import RdfliveError
+from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.identity import FIRST, generation_of, known
+from rdflive_stores.spark.dataflow.state import Home, StateError
+
+__all__ = ["Checkpoint", "LocationError"]
+
+_S3: Final = ("s3a", "s3", "s3n")
+_OPTIONS: Final = {
+    "endpoint": "endpoint_override",
+    "endpoint.region": "region",
+    "access.key": "access_key",
+    "secret.key": "secret_key",
+    "session.token": "session_token",
+}
+"""What Hadoop's settings of S3, `spark.hadoop.fs.s3a.…`, are called by Arrow."""
+
+
+class LocationError(RdfliveError, ValueError):
+    """A location that this machine or its settings cannot reach."""
+
+
+class Checkpoint:
+    """The folder that holds Spark's own checkpoint and, in `rdflive`, the state.
+
+    A location that is a path, or a URL that begins with `file:`, is on disk. `s3a:` takes the settings
+    `spark.hadoop.fs.s3a.…` of the session, and where there are no keys those of AWS's environment. Other
+    schemes are those of Arrow: `hdfs:`, `gs:` and `abfs:`, set up by their environment on each machine.
+
+    Raises `LocationError` if no file system can be made of it.
+    """
+
+    def __init__(self, location: str | os.PathLike[str], spark: SparkSession | None = None) -> None:
+        self.folder, self.location = _locate(os.fspath(location), spark)
+        self.root = self.folder / "rdflive"
+
+    @property
+    def query(self) -> str | None:
+        """The id that Spark gave the query; None before its first start."""
+        try:
+            return str(json.loads(self.folder.text("metadata"))["id"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateError(f"{self.folder}/metadata is not what Spark writes: {error}") from error
+
+    @property
+    def committed(self) -> int | None:
+        """The last micro-batch that Spark noted as done."""
+        names = (self.folder / "commits").names()
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+    @property
+    def state(self) -> Folder | None:
+        """The folder of the query, with the generations of its state; None before its first start."""
+        query = self.query
+        return None if query is None else self.root / query
+
+    @property
+    def home(self) -> Home:
+        """Where tasks find the state."""
+        state = self.state
+        return Home(self.root, FIRST if state is None else generation_of(state))
+
+    @property
+    def held(self) -> dict[str, Any] | None:
+        """What the present state belongs to; None where there is none."""
+        state = self.state
+        return None if state is None else known(state / generation_of(state))
+
+    def begin(self) -> Folder:
+        """Give the query its id, as its first start would; gives the folder for its state."""
+        if self.query is None:
+            self.folder.make()
+            self.folder.write_text("metadata", json.dumps({"id": str(uuid4())}))
+        return self.root / str(self.query)
+
+
+def _locate(text: str, spark: SparkSession | None) -> tuple[Folder, str]:
+    """Find a folder as tasks reach it, and give the location as Spark takes it."""
+    parts = urlsplit(text)
+    if parts.scheme == "file" or len(parts.scheme) < 2:  # a drive of Windows
+        path = unquote(parts.path) if parts.scheme == "file" else os.path.abspath(text)
+        # with its scheme, for the default file system of a cluster may be another
+        return Folder.local(path), f"file://{path}"
+    try:
+        if parts.scheme in _S3:
+            return Folder(
+                fs.S3FileSystem(**_settings(spark)), f"{parts.netloc}{parts.path}".rstrip("/")
+            ), text
+        system, path = fs.FileSystem.from_uri(text)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise LocationError(
+            f"the checkpoint {text!r} cannot be reached: {error}; give a path that all executors see, or a "
+            "location in s3a:, hdfs:, gs: or abfs:, with what Arrow needs for it installed"
+        ) from error
+    return Folder(system, path.rstrip("/")), text
+
+
+def _settings(spark: SparkSession | None) -> dict[str, Any]:
+    if spark is None:
+        return {}
+    prefix = "spark.hadoop.fs.s3a."
+    found = {name: spark.conf.get(f"{prefix}{key}", None) for key, name in _OPTIONS.items()}
+    settings: dict[str, Any] = {name: value for name, value in found.items() if value}
+    endpoint = str(settings.get("endpoint_override", ""))
+    if endpoint.startswith("http:") or spark.conf.get(f"{prefix}connection.ssl.enabled", None) == "false":
+        settings["scheme"] = "http"
+    return settings

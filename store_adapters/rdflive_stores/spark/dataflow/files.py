@@ -1,0 +1,116 @@
+"""The files that all executors see: a folder on disk, or in an object store, by the file systems of Arrow."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+from pyarrow import fs
+
+__all__ = ["Folder", "is_draft"]
+
+_STORES: Final = ("s3", "gcs", "abfs")
+"""The file systems that have no folders, and where a file is there only when it is whole."""
+_DRAFT: Final = ".draft-"
+
+
+def is_draft(name: str) -> bool:
+    """Tell whether a file is one that was not finished, or not yet."""
+    return _DRAFT in name
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of some file system; executors get it with their tasks."""
+
+    system: fs.FileSystem
+    path: str
+
+    @classmethod
+    def local(cls, path: str) -> Folder:
+        """Give a folder on disk."""
+        return cls(fs.LocalFileSystem(), path)
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self.system, posixpath.join(self.path, name))
+
+    def __str__(self) -> str:
+        return self.path
+
+    def names(self) -> list[str]:
+        """List the files and folders in it, drafts of killed tasks too; none where it is not there."""
+        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return [info.base_name for info in found]
+
+    def sizes(self) -> Iterator[int]:
+        """Give the bytes of each file in it and below."""
+        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
+        return (info.size for info in found if info.type is fs.FileType.File)
+
+    def make(self) -> None:
+        """Make the folder and those above it."""
+        self.system.create_dir(self.path, recursive=True)
+
+    def is_there(self) -> bool:
+        """Tell whether there is such a file or folder."""
+        return bool(self.system.get_file_info(self.path).type is not fs.FileType.NotFound)
+
+    def delete(self) -> None:
+        """Remove the folder with all that is in it, or the file; it may be gone already."""
+        with suppress(FileNotFoundError):
+            if self.system.get_file_info(self.path).type is fs.FileType.Directory:
+                self.system.delete_dir(self.path)
+            else:
+                self.system.delete_file(self.path)
+
+    def text(self, name: str) -> str:
+        """Read a file; raises FileNotFoundError if it is not there."""
+        with self.system.open_input_stream(self._of(name)) as file:
+            content: bytes = file.readall()
+        return content.decode()
+
+    def table(self, name: str) -> pa.Table:
+        """Read a table; what is on this machine's disk is mapped into memory."""
+        if isinstance(self.system, fs.LocalFileSystem):
+            source = pa.memory_map(self._of(name))
+        else:
+            source = self.system.open_input_file(self._of(name))
+        with source:
+            return pa.ipc.open_file(source).read_all().combine_chunks()
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file in one step."""
+        self._write(name, text.encode())
+
+    def write_table(self, name: str, table: pa.Table) -> int:
+        """Write a table in one step, so that a killed task leaves nothing under the name; gives its bytes."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        content = sink.getvalue()
+        self._write(name, content)
+        return int(content.size)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, which may be gone already."""
+        with suppress(FileNotFoundError):
+            self.system.delete_file(self._of(name))
+
+    def _of(self, name: str) -> str:
+        return posixpath.join(self.path, name)
+
+    def _write(self, name: str, content: bytes | pa.Buffer) -> None:
+        path = self._of(name)
+        if self.system.type_name in _STORES:
+            with self.system.open_output_stream(path) as file:
+                file.write(content)
+            return
+        draft = f"{path}{_DRAFT}{uuid4().hex}"  # another attempt at the task may write too
+        with self.system.open_output_stream(draft) as file:
+            file.write(content)
+        self.system.move(draft, path)

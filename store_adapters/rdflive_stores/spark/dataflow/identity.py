@@ -1,0 +1,150 @@
+"""What a state belongs to: the plan of a query, not its text, in a file beside it.
+
+A query has a folder for each generation of its state, and a file that names the present one. A state that is
+made anew, from a snapshot or for another plan, is a new generation: nothing sees it until it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rdflive.query import planning
+from rdflive_stores.spark.dataflow.files import Folder
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern, TermOrVariable
+from rdflive_stores.spark.dataflow.query_plan import JointPlan, Operation
+from rdflive_stores.spark.dataflow.state import StateError
+
+__all__ = [
+    "ANEW",
+    "FIRST",
+    "FORMAT",
+    "PLAN",
+    "check",
+    "describe",
+    "generation_of",
+    "known",
+    "missing",
+    "succeed",
+]
+
+PLAN: Final = "plan.json"
+"""The file that tells which plan and partitions a state belongs to."""
+FORMAT: Final = 2
+"""The version of how state is written, increased with each change; the states of groups are pickled."""
+ANEW: Final = "start anew with another checkpoint"
+FIRST: Final = "0"
+"""The generation that begins with the first micro-batch."""
+_PRESENT: Final = "generation"
+_PLACES: Final = ("subject", "predicate", "object", "graph")
+_NOT_COMPARED: Final = ("query", "prefixes")
+"""For people, and to plan the query again. By comments, spaces and names of prefixes texts may differ."""
+
+
+def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
+    """Describe what state depends on: two plans with one description can read each other's state."""
+    matching = plan.matching
+    conditions = [c.text for way in matching.ways for visit in way.visits for c in visit.conditions]
+    stages = [[[*map(_operation, stage.operations)] for stage in query.stages] for query in plan.queries]
+    columns = [list(query.names) for query in plan.queries]
+    texts = [query.plan.query.text for query in plan.queries]
+    return {
+        "format": FORMAT,
+        "partitions": partitions,
+        "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
+        "arrangements": [[*shape.match, shape.key] for shape in matching.arrangements],
+        "conditions": sorted(set(conditions)),
+        "stages": stages if plan.labels else stages[0],
+        "columns": dict(zip(plan.labels, columns, strict=True)) if plan.labels else columns[0],
+        "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
+        "prefixes": plan.queries[0].prefixes,
+    }
+
+
+def check(folder: Folder, mine: Mapping[str, Any]) -> None:
+    """Check that the state in a folder belongs to this plan; raises `StateError`, also if there is none."""
+    theirs = known(folder)
+    if theirs is None:
+        raise StateError(
+            f"the state of the query should be in {folder}, and is not: it was removed, its first "
+            f"micro-batch was never read, or the checkpoint is that of another program; {ANEW}"
+        )
+    if theirs.get("format") != mine["format"]:
+        raise StateError(
+            f"the state in {folder} is of format {theirs.get('format')!r}, and this rdflive writes "
+            f"{mine['format']}: make it anew with rdflive spark rebuild, which knows format 1, or use the "
+            "version that made it"
+        )
+    differing = [name for name in mine if name not in _NOT_COMPARED and theirs.get(name) != mine[name]]
+    if differing:
+        raise StateError(_differing(folder, mine, theirs, differing[0]))
+
+
+def known(folder: Folder) -> dict[str, Any] | None:
+    """Read the description of a state; None if there is none."""
+    try:
+        read: dict[str, Any] = json.loads(folder.text(PLAN))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise StateError(f"{folder / PLAN} is damaged: {error}; {ANEW}") from error
+    return read
+
+
+def generation_of(home: Folder) -> str:
+    """Give the name of the present generation of a query's state."""
+    try:
+        return home.text(_PRESENT)
+    except FileNotFoundError:
+        # format 1 had no generations
+        return "" if (home / PLAN).is_there() else FIRST
+
+
+def succeed(home: Folder, generation: str) -> None:
+    """Make a new generation, which is whole, the present one, and remove the others."""
+    home.write_text(_PRESENT, generation)
+    for name in home.names():
+        if name not in (_PRESENT, generation):
+            (home / name).delete()
+
+
+def missing(plan: JointPlan, held: Mapping[str, Any]) -> list[Pattern]:
+    """List the patterns that match quads which a state may not hold."""
+    patterns = [old[: len(_PLACES)] for old in held["patterns"]]
+    return [new for new in plan.matching.patterns if not any(_covers(old, new) for old in patterns)]
+
+
+def _covers(old: Sequence[str], new: Pattern) -> bool:
+    """Tell whether a pattern, as `describe` writes it, matches all quads that another matches."""
+    bound: dict[str, TermOrVariable] = {}
+    for name, mine, theirs in zip(_PLACES, old, new.places, strict=True):
+        if not mine.isdecimal():
+            if mine != theirs:
+                return False
+        elif bound.setdefault(mine, theirs) != theirs or (name == "graph" and theirs == DEFAULT_GRAPH):
+            return False
+    return True
+
+
+def _differing(folder: Folder, mine: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> str:
+    if name == "partitions":
+        return (
+            f"the state in {folder} is in {theirs.get(name)!r} partitions, and this subscription has "
+            f"{mine[name]!r}: take that again, or make the state anew with rdflive spark repartition"
+        )
+    return (
+        f"the state in {folder} is that of another query: its {name} are {theirs.get(name)!r}, and here "
+        f"{mine[name]!r}; take that query again, make the state of this one with rdflive spark rebuild, or "
+        f"{ANEW}"
+    )
+
+
+def _operation(operation: Operation) -> list[Any]:
+    """Describe an operator above the pattern by all that its rows depend on."""
+    node = operation.node
+    columns = [column.name for column in operation.columns]
+    told: list[Any] = [type(node).__name__, columns, [e.text for e in node.expressions]]
+    if isinstance(node, planning.Group):
+        told += [[a.name, a.distinct, a.separator, node.argument(a) is None] for a in node.aggregates]
+    return told

@@ -1,0 +1,63 @@
+"""What the state of a subscription holds, read from its files while it runs or not, without Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from rdflive_stores.spark.checkpoint import Checkpoint
+from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.runs import Layout
+from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError
+
+__all__ = ["Inspection", "Part", "inspect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one partition keeps in one folder."""
+
+    folder: str
+    """`live`: the quads that a pattern matches. `arranged`: the matches of the patterns. `stage-0` and so on:
+    counts of rows, and groups."""
+    partition: int
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The state of a subscription."""
+
+    query: str | Mapping[str, str]
+    """The text of its query, or of its queries by their names."""
+    format: int
+    partitions: int
+    generation: str
+    """How often it was made anew from a snapshot, or rebuilt."""
+    committed: int | None
+    """The last micro-batch that Spark noted as done; None where there was none yet."""
+    parts: tuple[Part, ...]
+
+
+def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = None) -> Inspection:
+    """Read what the state of a subscription holds after the last micro-batch that was committed.
+
+    A session is needed for locations that it has the settings of. Raises `StateError` where there is none, or
+    one of an earlier version.
+    """
+    place = Checkpoint(checkpoint, spark)
+    state, held, last = place.state, place.held, place.committed
+    if state is None or held is None:
+        raise StateError(f"{place.folder} holds no state of a subscription")
+    generation = place.home.generation
+    parts = []
+    if held["format"] == tasks.FORMAT:
+        folder = state / generation
+        for name in sorted(set(folder.names()) - {tasks.PLAN, tasks.REACHED}):
+            for partition in range(held["partitions"]):
+                bucket = Bucket(folder / name / str(partition), Layout(0))
+                parts.append(Part(name, partition, bucket.held(-1 if last is None else last + 1)))
+    return Inspection(held["query"], held["format"], held["partitions"], generation, last, tuple(parts))

@@ -1,0 +1,153 @@
+"""The format `rdf_patch` as a sink: each micro-batch, or each write of a DataFrame, is a file of a log.
+
+A task writes its rows to a hidden file. When all have, these become one file with one transaction, under its
+final name in one step, so whoever follows the folder sees all of a micro-batch or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StringType, StructType
+
+from rdflive.errors import RdfliveError
+from rdflive.feeds.terms import RowError, RowReader
+
+__all__ = ["PatchStreamWriter", "PatchWriter"]
+
+_FILE: Final = re.compile(r"(\d+)\.rdfp")
+_PLACES: Final = ("s", "p", "o", "g")
+_SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece(WriterCommitMessage):
+    """What a task has written."""
+
+    path: str
+    rows: int
+
+
+class _Pieces:
+    """Writes pieces of files, and puts them together."""
+
+    def __init__(self, folder: str, schema: StructType) -> None:
+        kinds = {field.name: field.dataType for field in schema.fields}
+        lacking = [name for name in ("s", "p", "o") if not isinstance(kinds.get(name), StringType)]
+        if lacking or not {"op", "weight"} & kinds.keys():
+            raise RdfliveError(
+                "format 'rdf_patch' writes changes: the columns s, p, o and perhaps g, terms in N-Triples, "
+                f"and op (A or D) or weight (above 0 to add); got {schema.simpleString()}"
+            )
+        self._folder = os.path.abspath(folder)
+        self._names = [name for name in _PLACES if name in kinds]
+        self._by_weight = "op" not in kinds
+        os.makedirs(self._folder, exist_ok=True)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> _Piece:
+        path = os.path.join(self._folder, f"_{uuid4().hex}.tmp")
+        rows = 0
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            for batch in batches:
+                rows += batch.num_rows
+                file.writelines(self._lines(batch))
+        return _Piece(path, rows)
+
+    def join(self, pieces: Sequence[_Piece], name: str) -> None:
+        """Make one file of pieces; nothing where they are empty, or an earlier attempt has made it."""
+        path, draft = os.path.join(self._folder, name), os.path.join(self._folder, f"_{uuid4().hex}.tmp")
+        if any(piece.rows for piece in pieces) and not os.path.exists(path):
+            with open(draft, "wb") as file:
+                file.write(b"TX .\n")
+                for piece in pieces:
+                    with open(piece.path, "rb") as part:
+                        shutil.copyfileobj(part, file)
+                file.write(b"TC .\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        self.drop(pieces)
+
+    def drop(self, pieces: Iterable[_Piece | None]) -> None:
+        """Remove pieces."""
+        for piece in pieces:
+            if piece is not None:  # a task that failed has none
+                with suppress(FileNotFoundError):
+                    os.remove(piece.path)
+
+    def next_number(self) -> int:
+        """Find a number for a file behind all that are there."""
+        found = (_FILE.fullmatch(name) for name in os.listdir(self._folder))
+        return max((int(match[1]) + 1 for match in found if match is not None), default=0)
+
+    def _lines(self, batch: pa.RecordBatch) -> Iterator[str]:
+        if self._by_weight:
+            signs = pc.if_else(pc.greater(batch.column("weight"), 0), "A", "D").to_pylist()
+        else:
+            signs = batch.column("op").to_pylist()
+        columns = [batch.column(name).to_pylist() for name in self._names]
+        for sign, *terms in zip(signs, *columns, strict=True):
+            yield _checked(sign, terms)
+
+
+def _checked(sign: str | None, terms: Sequence[str | None]) -> str:
+    """Write a row, after reading it, so that nothing is written that a reader of the log refuses."""
+    text = " ".join([*(term for term in terms if term is not None), "."])
+    try:
+        if sign not in _SIGNS or None in terms[:3]:
+            raise RowError("op must be A or D, and s, p and o must not be NULL")
+        RowReader(text).quad()
+    except RowError as error:
+        raise RdfliveError(f"{(sign, *terms)!r} is no change: {error}") from error
+    return f"{_SIGNS[sign]} {text}\n"
+
+
+class PatchStreamWriter(DataSourceStreamArrowWriter):
+    """Writes the files of a streaming query: one for each micro-batch that changes something."""
+
+    def __init__(self, folder: str, schema: StructType) -> None:
+        self._pieces = _Pieces(folder, schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> _Piece:
+        """Write the rows of a task."""
+        return self._pieces.write(iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Put together what the tasks of a micro-batch have written."""
+        self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], f"{batchId:012}.rdfp")
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
+        """Remove what was written."""
+        self._pieces.drop([piece for piece in messages if isinstance(piece, _Piece)])
+
+
+class PatchWriter(DataSourceArrowWriter):
+    """Writes a DataFrame as one more file of a log."""
+
+    def __init__(self, folder: str, schema: StructType, *, overwrite: bool) -> None:
+        if overwrite:
+            raise RdfliveError("format 'rdf_patch' only adds to a log: use mode('append')")
+        self._pieces = _Pieces(folder, schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> _Piece:
+        """Write the rows of a task."""
+        return self._pieces.write(iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Put together what the tasks have written."""
+        name = f"{self._pieces.next_number():012}.rdfp"
+        self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], name)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove what was written."""
+        self._pieces.drop([piece for piece in messages if isinstance(piece, _Piece)])

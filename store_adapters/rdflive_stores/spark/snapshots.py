@@ -1,0 +1,98 @@
+"""State made of a snapshot: the quads of a DataFrame, or those that an earlier state holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rdflive_stores.spark.checkpoint import Checkpoint
+from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.explanation import show_pattern
+from rdflive_stores.spark.dataflow.identity import ANEW, missing, succeed
+from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
+from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
+from rdflive_stores.spark.dataflow.types import column_types
+from rdflive_stores.spark.stages import Flow, lay_out
+
+__all__ = ["BEGUN", "Sink", "begin", "rebuild"]
+
+Sink: TypeAlias = "str | Callable[[DataFrame, int], None]"
+"""The name of one of Spark's formats, or a function of each micro-batch's deltas and its number."""
+BEGUN: Final = "1"
+"""The generation that a snapshot makes of a checkpoint that had none."""
+_QUADS: Final = "op string, s string, p string, o string, g string"
+
+
+def begin(
+    quads: DataFrame, flow: Flow, checkpoint: Checkpoint, sink: Sink, options: Mapping[str, Any]
+) -> None:
+    """Make the state in front of the first micro-batch, and give its answer to a sink, as number -1.
+
+    Until all of that is done nothing of it counts; interrupted, it is done again.
+    """
+    state = checkpoint.begin()
+    _make(quads, flow, Moment(state / BEGUN, -1), sink, options)
+    succeed(state, BEGUN)
+
+
+def rebuild(
+    checkpoint: str | os.PathLike[str],
+    query: Given | Mapping[str, Given] | None = None,
+    *,
+    spark: SparkSession,
+    partitions: int | None = None,
+    initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
+    types: Mapping[str, Any] | None = None,
+    sink: Sink | None = None,
+    **options: Any,
+) -> None:
+    """Make the state of a subscription anew, from the quads that it holds, while the subscription is stopped.
+
+    With `partitions`, in so many parts; with `query`, for another query, or others, whose patterns must match
+    no quads that the present patterns do not. State that an earlier version of rdflive has written becomes
+    one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types` as in
+    `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on with
+    the changes that it has not seen yet.
+
+    The present state is kept until the new one is whole. A query that runs meanwhile fails at its next
+    micro-batch. Raises `StateError` where there is no state, or the query needs quads that it does not hold.
+    """
+    if partitions is not None and partitions < 1:
+        raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
+    place = Checkpoint(checkpoint, spark)
+    state, held, last = place.state, place.held, place.committed
+    if state is None or held is None or last is None:
+        raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
+    if query is None:
+        plan = plan_queries(held["query"], initNs or held.get("prefixes"))
+    else:
+        plan = plan_queries(query, initNs)
+    lacking = missing(plan, held)
+    if lacking:
+        pattern = show_pattern(plan.matching, lacking[0])
+        raise StateError(f"the state does not hold the quads of {pattern}; {ANEW}, perhaps with initial=")
+    old = Moment(state / place.home.generation, last)
+    numbers = spark.range(0, held["partitions"], 1, held["partitions"])
+    quads = numbers.mapInArrow(partial(tasks.live_quads, old, held["format"]), _QUADS)
+    generation = str(int(place.home.generation or 0) + 1)
+    flow = Flow(plan, partitions or held["partitions"], column_types(plan.names, types or {}))
+    _make(quads, flow, Moment(state / generation, last), sink, options)
+    succeed(state, generation)
+
+
+def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options: Mapping[str, Any]) -> None:
+    """Run all quads as one micro-batch, in a folder of its own."""
+    new.folder.delete()
+    tasks.claim(flow.plan, new.folder, flow.partitions)
+    answer = lay_out(quads, flow, Home(new.folder, "", new))
+    if callable(sink):
+        sink(answer, new.batch)
+    elif sink is not None:
+        answer.write.format(sink).options(**options).mode("append").save()
+    if not tasks.is_done(new, flow.partitions):
+        # runs every task, and writes nothing
+        answer.write.format("noop").mode("overwrite").save()

@@ -1,0 +1,126 @@
+"""How a DataFrame of changes becomes one of signed solutions: the stages, with a shuffle in front of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from rdflive.errors import UnsupportedQueryError
+from rdflive_stores.spark.change_rows import StreamColumns, stream_columns
+from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.matching import CANONICAL
+from rdflive_stores.spark.dataflow.packing import PACKETS
+from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, Pattern
+from rdflive_stores.spark.dataflow.query_plan import JointPlan
+from rdflive_stores.spark.dataflow.state import Home
+from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes
+
+__all__ = ["OBSERVED", "Flow", "check_columns", "lay_out"]
+
+OBSERVED: Final = "rdflive"
+"""The name under which Spark's progress of a query says how much state there is."""
+_WEIGHT: Final = "weight"
+_PLACES: Final = ("s", "p", "o", "g")
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is laid out: a query, the parts that its state is in, and the types of its columns."""
+
+    plan: JointPlan
+    partitions: int
+    types: ColumnTypes
+
+
+def lay_out(changes: DataFrame, flow: Flow, home: Home) -> DataFrame:
+    """Give the signed solutions of each micro-batch of changes; a DataFrame that is no stream is one."""
+    plan, buckets, types = flow.plan, flow.partitions, flow.types
+    rows = _hashed(_positioned(changes).where(_may_match(plan.matching.patterns)))
+    rows = rows.withColumn("bucket", F.pmod("hash", F.lit(buckets)).cast("int"))
+    rows = _shuffle(rows, buckets).mapInArrow(partial(tasks.match, plan, home, buckets), PACKETS)
+    for number in range(plan.matching.rounds):
+        task = partial(tasks.walk, plan, home, buckets, number)
+        rows = _shuffle(rows, buckets).mapInArrow(task, PACKETS)
+    columns = [*(f"`{name}` {types.get(name, TEXT).sql}" for name in plan.columns), f"{_WEIGHT} long"]
+    solutions = ", ".join([*columns, *(f"`{name}` long" for name in tasks.MEASURES)])
+    for number in range(plan.stages):
+        task = partial(tasks.finish, plan, home, buckets, number, types)
+        is_last = number == plan.stages - 1
+        rows = _shuffle(rows, buckets).mapInArrow(task, solutions if is_last else PACKETS)
+    sums = [F.sum(f"`{name}`").alias(name.replace(" ", "_")) for name in tasks.MEASURES]
+    measured = rows.observe(OBSERVED, *sums).where(F.col(_WEIGHT).isNotNull())
+    return measured.drop(*tasks.MEASURES)
+
+
+def check_columns(changes: DataFrame, plan: JointPlan) -> None:
+    """Refuse changes without a column that is needed, and variables that would be one column on Spark."""
+    missing = [name for name in ("op", "s", "p", "o") if name not in changes.columns]
+    if missing:
+        raise ValueError(
+            f"changes lacks the column {missing[0]!r}; it has {', '.join(changes.columns)}, and must have "
+            "op, s, p, o and perhaps g, as the format rdf_patch gives them"
+        )
+    for name, kind in changes.dtypes:
+        if name in ("op", "s", "p", "o", "g") and kind != "string":
+            raise ValueError(
+                f"the column {name!r} of changes must hold strings, not {kind}: terms in N-Triples"
+            )
+    seen: dict[str, str] = {_WEIGHT: _WEIGHT}
+    for name in plan.columns:
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
+            raise UnsupportedQueryError(
+                f"?{name} would be a column of the same name as {other!r}, because Spark does not tell "
+                "capitals apart; rename the variable",
+                construct=f"?{name}",
+            )
+
+
+def _positioned(changes: DataFrame) -> DataFrame:
+    """Give the columns of a change and of its place; a graph that is NULL is the default one."""
+    alone = F.col("offset") if "offset" in changes.columns else F.lit(0)
+    place = stream_columns(changes) or StreamColumns(F.lit(""), alone, F.lit(0))
+    graph = F.coalesce(F.col("g"), F.lit(DEFAULT_GRAPH)) if "g" in changes.columns else F.lit(DEFAULT_GRAPH)
+    return changes.select(
+        "op",
+        "s",
+        "p",
+        "o",
+        graph.alias("g"),
+        place.stream.alias("stream"),
+        place.offset.cast("long").alias("offset"),
+        place.part.cast("long").alias("part"),
+    )
+
+
+def _may_match(patterns: tuple[Pattern, ...]) -> Column:
+    """Let through what a pattern could match, and what is not spelt canonically, to be refused."""
+
+    def is_there(place: str, name: str) -> Column:
+        column = F.col(name)
+        is_odd = ~column.rlike(CANONICAL) if place != DEFAULT_GRAPH else F.lit(False)
+        return (column == F.lit(place)) | is_odd | column.isNull()
+
+    wanted = F.lit(False)
+    for pattern in patterns:
+        places = zip(pattern.places, _PLACES, strict=True)
+        fits = F.lit(True)
+        for place, name in places:
+            if isinstance(place, str):
+                fits = fits & is_there(place, name)
+        wanted = wanted | fits
+    return wanted | ~F.col("op").isin("A", "D", "+", "-") | F.col("op").isNull()
+
+
+def _hashed(rows: DataFrame) -> DataFrame:
+    hashes = [F.xxhash64(name).alias(f"h{name}") for name in _PLACES]
+    return rows.select("*", *hashes, F.xxhash64(*_PLACES).alias("hash"))
+
+
+def _shuffle(rows: DataFrame, buckets: int) -> DataFrame:
+    # the bucket is the number of the partition, which tasks take for their part of the state
+    return rows.repartitionById(buckets, "bucket")

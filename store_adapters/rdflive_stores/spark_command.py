@@ -1,0 +1,111 @@
+"""`rdflive spark`: what the state of a subscription on Spark holds, and state made anew.
+
+It is read at each start of `rdflive`, and imports PySpark only when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rdflive_stores.spark.inspection import Inspection
+
+__all__ = ["add"]
+
+_DESCRIPTION: Final = """\
+Look at the state of a subscription that rdflive_stores.spark.subscribe keeps in CHECKPOINT, or make it anew
+while the subscription is stopped. CHECKPOINT is a path, or a location such as s3a://bucket/checkpoint."""
+
+_EXAMPLES: Final = """\
+examples:
+  rdflive spark inspect /shared/checkpoint
+  rdflive spark repartition /shared/checkpoint 64
+  rdflive spark rebuild /shared/checkpoint --query delayed.rq --answer /shared/delayed"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to those of `rdflive`."""
+    command = commands.add_parser(
+        "spark",
+        help="look at the state of a subscription on Spark, or make it anew",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = command.add_subparsers(required=True, metavar="ACTION")
+    looking = _action(actions, "inspect", "show what the state holds", _inspect)
+    looking.add_argument("--json", action="store_true", help="print one JSON object, with every partition")
+    parting = _action(actions, "repartition", "make the state anew in other partitions", _repartition)
+    parting.add_argument("partitions", metavar="N", type=_count, help="how many")
+    making = _action(
+        actions, "rebuild", "make the state anew, for another query or from an earlier version", _rebuild
+    )
+    making.add_argument(
+        "--query", metavar="QUERY", help="a file with the new query, or its text; default: the same"
+    )
+    making.add_argument("--answer", metavar="FOLDER", help="write the answer as Parquet, with a weight")
+
+
+def _action(
+    actions: Any, name: str, summary: str, run: Callable[[argparse.Namespace], None]
+) -> argparse.ArgumentParser:
+    action: argparse.ArgumentParser = actions.add_parser(name, help=summary, description=summary)
+    action.add_argument("checkpoint", metavar="CHECKPOINT", help="the checkpoint of the subscription")
+    action.set_defaults(run=run)
+    return action
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of partitions from 1 on")
+    return number
+
+
+def _inspect(args: argparse.Namespace) -> None:
+    from rdflive_stores.spark.inspection import inspect
+
+    found = inspect(args.checkpoint)
+    print(json.dumps(asdict(found)) if args.json else "\n".join(_lines(found)))
+
+
+def _repartition(args: argparse.Namespace) -> None:
+    from rdflive_stores.spark import rebuild, session
+
+    rebuild(args.checkpoint, spark=session(), partitions=args.partitions)
+    _inspect(argparse.Namespace(checkpoint=args.checkpoint, json=False))
+
+
+def _rebuild(args: argparse.Namespace) -> None:
+    from rdflive_stores.spark import rebuild, session
+
+    answer = {} if args.answer is None else {"sink": "parquet", "path": args.answer}
+    query = Path(args.query) if args.query and os.path.isfile(args.query) else args.query
+    rebuild(args.checkpoint, query, spark=session(), **answer)
+    _inspect(argparse.Namespace(checkpoint=args.checkpoint, json=False))
+
+
+def _lines(found: Inspection) -> Iterator[str]:
+    if isinstance(found.query, str):
+        yield found.query
+    else:
+        yield from (f"{name}: {text}" for name, text in found.query.items())
+    done = "no micro-batch done" if found.committed is None else f"micro-batch {found.committed} done"
+    made = f"format {found.format}, generation {found.generation or '-'}"
+    yield f"{done}; {found.partitions} partitions, {made}"
+    if not found.parts:
+        yield "written by an earlier version: `rdflive spark rebuild` makes it one of this version"
+    for folder in dict.fromkeys(part.folder for part in found.parts):
+        held = [part.held for part in found.parts if part.folder == folder]
+        sizes = sorted(each.bytes for each in held)
+        yield (
+            f"{folder:<10} {sum(each.rows for each in held):>13,} rows {sum(sizes) / 1e6:>10,.1f} MB"
+            f" {sum(each.runs for each in held):>5} runs, {sum(each.merging for each in held)} being merged;"
+            f" partitions of {sizes[0] / 1e6:,.1f} to {sizes[-1] / 1e6:,.1f} MB"
+        )

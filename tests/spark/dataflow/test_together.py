@@ -1,0 +1,126 @@
+"""Several queries over the same changes: each gives what it gives alone, and equal patterns are kept once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rdflive.errors import QuerySyntaxError
+from rdflive_stores.spark.dataflow import walking
+from rdflive_stores.spark.dataflow.query_plan import plan_queries
+from rdflive_stores.spark.dataflow.walking import ARRANGED
+from spark.dataflow.simulation import Row, in_order
+from spark.dataflow.test_finishing import Engine, Pipeline
+from support.effort import DEEP, drawn_from
+
+QUERIES = {
+    "one": "SELECT * { ?a <urn:p> ?b }",
+    "turned": "SELECT ?b ?a { ?a <urn:p> ?b }",
+    "path": "SELECT * { ?a <urn:p> ?b . ?b <urn:q> ?c }",
+    "filtered": "SELECT ?a ?c { ?a <urn:p> ?b . ?b <urn:q> ?c FILTER(?a != ?c) }",
+    "star": "SELECT * { ?b <urn:p> ?a ; <urn:q> ?c }",
+    "cycle": "SELECT * { ?x <urn:p> ?y . ?y <urn:p> ?z . ?z <urn:q> ?x }",
+    "distinct": "SELECT DISTINCT ?c { ?a <urn:p> ?b . ?b <urn:q> ?c }",
+    "groups": "SELECT ?a (COUNT(*) AS ?n) { ?a <urn:p> ?b . ?b <urn:q> ?c } GROUP BY ?a",
+    "groups of groups": """SELECT ?n (COUNT(*) AS ?m) {
+        SELECT ?a (COUNT(*) AS ?n) { ?a <urn:p> ?b } GROUP BY ?a
+    } GROUP BY ?n""",
+    "apart": "SELECT * { ?a <urn:p> ?b . ?c <urn:q> ?d }",
+    "any": "SELECT * { ?a ?p <urn:1> }",
+    "constants": "SELECT ?x { ?x <urn:p> <urn:1> . <urn:0> <urn:p> ?x }",
+}
+
+
+def shown(pipeline: Pipeline, found: Counter[Row]) -> dict[str, Counter[Row]]:
+    """Part the rows by query, each with the columns of its own variables."""
+    names = pipeline.joint.columns
+    parts: dict[str, Counter[Row]] = {label: Counter() for label in pipeline.joint.labels}
+    for row, weight in found.items():
+        cells = dict(zip(names, row, strict=True))
+        query = pipeline.joint.queries[pipeline.joint.labels.index(str(row[0]))]
+        assert all(cells[name] is None for name in names[1:] if name not in query.names)
+        parts[str(row[0])][tuple(cells[name] for name in query.names)] = weight
+    return parts
+
+
+def operations(random: Any, size: int) -> list[Any]:
+    def node() -> str:
+        return f"<urn:{random.randrange(4)}>"
+
+    quads = ((node(), random.choice(["<urn:p>", "<urn:q>"]), node(), "") for _ in range(size))
+    return in_order((random.choice("AAD"), quad) for quad in quads)
+
+
+@pytest.mark.turns(by="seed")
+@pytest.mark.parametrize("seed", range(12))
+def test_queries_give_together_what_each_gives_alone(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, also the same one twice; micro-batches come again, and rows take detours."""
+    random = drawn_from("together", seed)
+    monkeypatch.setattr(walking, "MOST_PARTNERS", random.choice([1, 256]))
+    labels = random.sample(sorted(QUERIES), random.randint(1, 5))
+    queries = {label: QUERIES[label] for label in labels} | {"again": QUERIES[labels[0]]}
+    pipeline: Any = Pipeline(queries, str(tmp_path), random.randint(1, 4))  # type: ignore[arg-type]
+    engines = {label: Engine(text) for label, text in queries.items()}
+    told = 0
+    for _ in range(8 if DEEP else 5):
+        changes = operations(random, random.choice([1, 10, 30]))
+        nets = shown(pipeline, pipeline.step(changes, random.randint(1, 2)))
+        assert nets == {label: engine.step(changes) for label, engine in engines.items()}
+        told += sum(map(len, nets.values()))
+    assert told
+
+
+def test_rows_take_the_detours_of_their_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of two queries has detours of its own, and many rows take them."""
+    monkeypatch.setattr(walking, "MOST_PARTNERS", 1)
+    queries = {
+        "cycle": QUERIES["cycle"],
+        "path": QUERIES["path"].replace("}", ". ?c <urn:p> ?d . ?d <urn:q> ?e }"),
+    }
+    pipeline: Any = Pipeline(queries, str(tmp_path))  # type: ignore[arg-type]
+    detours = pipeline.joint.matching.ways[len(pipeline.joint.matching.patterns) :]
+    assert {pipeline.joint.matching.queries[way.seed] for way in detours} == {0, 1}
+    engines = {label: Engine(text) for label, text in queries.items()}
+    for number in range(4):
+        changes = operations(drawn_from("detours", number), 40)
+        nets = shown(pipeline, pipeline.step(changes))
+        assert nets == {label: engine.step(changes) for label, engine in engines.items()}
+
+
+def test_equal_patterns_are_kept_once(tmp_path: Path) -> None:
+    """A second query of the same patterns keeps nothing more, and one with a pattern more only that."""
+    held = {}
+    for name, labels in {"path": ["path"], "both": ["path", "distinct"], "more": ["path", "star"]}.items():
+        pipeline: Any = Pipeline({label: QUERIES[label] for label in labels}, str(tmp_path / name))  # type: ignore[arg-type]
+        pipeline.step(operations(drawn_from("kept"), 40))
+        held[name] = pipeline.joint.matching.arrangements, pipeline.rows_held(ARRANGED)
+    assert held["path"] == held["both"]
+    assert set(held["path"][0]) < set(held["more"][0])
+    assert len(held["more"][0]) == 3
+
+
+def test_insert_then_delete_leaves_nothing(tmp_path: Path) -> None:
+    """All that the queries keep goes with the quads."""
+    pipeline: Any = Pipeline(QUERIES, str(tmp_path))  # type: ignore[arg-type]
+    changes = [c._replace(op="A") for c in operations(drawn_from("gone"), 40)]
+    came = pipeline.step(changes)
+    went = pipeline.step([c._replace(op="D") for c in changes])
+    assert went == Counter({row: -weight for row, weight in came.items()})
+    assert {row[0] for row in came} == set(QUERIES)
+    pipeline.compact()
+    assert (pipeline.kept(), pipeline.rows_held(ARRANGED), +pipeline.live()) == (0, 0, Counter())
+
+
+def test_names_and_texts_are_looked_at() -> None:
+    """No query at all, and one that cannot be read, are refused."""
+    with pytest.raises(ValueError, match="there is no query"):
+        plan_queries({})
+    with pytest.raises(QuerySyntaxError):
+        plan_queries({"one": QUERIES["one"], "other": "SELECT"})
+    assert plan_queries(QUERIES["one"]).columns == ("a", "b")
+    assert plan_queries({"x": QUERIES["one"], "y": QUERIES["path"]}).columns == ("query", "a", "b", "c")

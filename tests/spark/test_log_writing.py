@@ -1,0 +1,115 @@
+"""The format `rdf_patch` as a sink: each write is a file with one transaction, which its source reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from pyspark.sql import SparkSession
+
+import rdflive
+from rdflive_stores.spark.logs.writing import _checked
+from rdflive_stores.spark.subscription import subscribe
+from support.spark_streams import AT_ONCE, ChangeFiles, Operation, node, number
+
+A = (node("a"), node("p"), '"x y"@en')
+B = (node("b"), node("p"), number(7))
+
+
+def as_changes(spark: SparkSession, rows: list[Any]) -> Any:
+    return spark.createDataFrame(rows, "op string, s string, p string, o string, g string")
+
+
+def write(changes: Any, folder: Path) -> None:
+    changes.write.format("rdf_patch").mode("append").save(str(folder))
+
+
+def mirrored(folder: Path) -> rdflib.Dataset:
+    """Replay a folder of logs, one file after the other."""
+    graph = rdflib.Dataset()
+    for path in sorted(folder.iterdir()):
+        rdflive.mirror(graph, path)
+    return graph
+
+
+def test_each_write_is_a_file_with_a_transaction(spark: SparkSession, tmp_path: Path) -> None:
+    """What is written is read by the format itself and by `mirror`; nothing else stays in the folder."""
+    log = tmp_path / "log"
+    write(as_changes(spark, [("A", *A, None), ("+", *B, node("g")), ("A", *B, None)]), log)
+    write(as_changes(spark, [("-", *B, node("g")), ("D", *A, None)]), log)
+    write(as_changes(spark, []), log)
+    assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000001.rdfp"]
+    for path in log.iterdir():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert (lines[0], lines[-1], lines.count("TX .")) == ("TX .", "TC .", 1)
+    read = spark.read.format("rdf_patch").load(str(log)).collect()
+    assert {(row.op, row.s, row.o, row.g) for row in read} == {
+        ("A", A[0], A[2], None), ("A", B[0], B[2], node("g")), ("A", B[0], B[2], None),
+        ("D", B[0], B[2], node("g")), ("D", A[0], A[2], None),
+    }  # fmt: skip
+    graph = mirrored(log)
+    assert [tuple(term.n3() for term in quad[:3]) for quad in graph.quads()] == [B]
+
+
+def test_deltas_of_a_subscription_become_a_log(spark: SparkSession, tmp_path: Path) -> None:
+    """A SELECT DISTINCT ?s ?p ?o gives a log of the graph that it derives, a file for each micro-batch."""
+    files = ChangeFiles(tmp_path / "changes")
+    files.add([Operation("A", node(n), node("p"), node(n % 2)) for n in range(4)])
+    files.add([Operation("D", node(0), node("p"), node(0))])
+    files.add([Operation("D", node(2), node("p"), node(0)), Operation("A", node(9), node("q"), node(9))])
+    query = "SELECT DISTINCT ?s ?p ?o { ?x <urn:p> ?s BIND(<urn:has> AS ?p) BIND(1 AS ?o) }"
+    deltas = subscribe(files.stream(spark), query, checkpoint=tmp_path / "checkpoint")
+    log = tmp_path / "log"
+    for _ in range(2):
+        deltas.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
+    assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000002.rdfp"]
+    assert [str(s) for s in mirrored(log).subjects()] == ["urn:1"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("B", *A), "op must be A or D"),
+        ((None, *A), "op must be A or D"),
+        (("A", None, *A[1:]), "s, p and o must not be NULL"),
+        (("A", '"x"', *A[1:]), "subject"),
+        (("A", A[0], "_:b", A[2]), "predicate"),
+        (("A", *A, '"x"'), "graph"),
+        (("A", *A[:2], "x"), "'x"),
+        (("A", *A[:2], '"x" . <urn:a>'), "is no change"),
+    ],
+)
+def test_what_is_no_change_is_not_written(row: Any, message: str) -> None:
+    """A row that no reader of a log would take is refused by the task that has it."""
+    with pytest.raises(rdflive.RdfliveError, match=message):
+        _checked(row[0], row[1:])
+
+
+def test_a_failed_write_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Of rows of which one is bad, none is in the log."""
+    with pytest.raises(Exception, match="op must be A or D"):
+        write(as_changes(spark, [("A", *A, None), ("B", *B, None)]), tmp_path / "log")
+    assert not [name for name in os.listdir(tmp_path / "log") if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("'A' AS op, 'x' AS s, 'y' AS p", {}, "the columns s, p, o and perhaps g"),
+        ("'x' AS s, 'y' AS p, 'z' AS o", {}, "op .A or D. or weight"),
+        ("'A' AS op, 'x' AS s, 'y' AS p, 1 AS o", {}, "the columns s, p, o and perhaps g"),
+        ("'A' AS op, 'x' AS s, 'y' AS p, 'z' AS o", {"feed": "nquads"}, "no option 'feed' when it writes"),
+    ],
+)
+def test_the_columns_and_options_are_looked_at(
+    columns: str, options: dict[str, str], message: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Before a task runs, the error says what the format writes."""
+    rows = spark.range(1).selectExpr(*columns.split(", "))
+    with pytest.raises(Exception, match=message):
+        rows.write.format("rdf_patch").options(**options).mode("append").save(str(tmp_path / "log"))
+    with pytest.raises(Exception, match="only adds to a log: use mode"):
+        as_changes(spark, []).write.format("rdf_patch").mode("overwrite").save(str(tmp_path / "log"))

@@ -1,0 +1,174 @@
+"""State made of a snapshot: in front of the changes, or anew for other partitions or another query."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from rdflive_stores.spark.dataflow.state import StateError
+from rdflive_stores.spark.snapshots import rebuild
+from spark.world import GROUPS, PATH, Fails, World
+from support.spark_streams import AT_ONCE, Nets, Operation, live_quads, nets, node
+
+ON_SPARK = pytest.mark.deep("quick runs have one snapshot on Spark, and what it is made of in dataflow/")
+GRAPHS = "SELECT ?g (COUNT(?y) AS ?n) { GRAPH ?g { ?x <urn:p> ?y . ?y <urn:q> ?z } } GROUP BY ?g"
+
+
+def as_quads(spark: SparkSession, live: Counter[Any]) -> DataFrame:
+    """Give the quads of a state as a snapshot; the default graph is NULL."""
+    rows = [(*quad[:3], quad[3] or None) for quad in live]
+    return spark.createDataFrame(rows, "s string, p string, o string, g string")
+
+
+def test_a_snapshot_comes_before_the_changes(spark: SparkSession, tmp_path: Path) -> None:
+    """Its answer is number -1; from there on each micro-batch is the net of the same graph in one process.
+
+    The changes may begin before the snapshot: to apply again what it has does nothing.
+    """
+    earlier, world = World(spark, tmp_path / "earlier", GROUPS, 51), World(spark, tmp_path, GROUPS, 52)
+    earlier.add(2)
+    earlier.run()
+    initial = as_quads(spark, live_quads(earlier.checkpoint))
+    world.write(earlier.batches[1])
+    world.add(2)
+    subscription = world.subscribe(initial=initial, partitions=3)
+    subscription.start(world.found, trigger=AT_ONCE).awaitTermination()
+    assert world.found.found[-1] == earlier.found.total
+    expected = nets(GROUPS, [*earlier.batches, *world.batches])
+    assert world.found.list == [earlier.found.total, *expected[2:]]
+    assert not world.found.found[0]
+    # later starts go on, and do not look at it
+    world.add()
+    again = world.subscribe(initial=initial.where("false"))
+    again.start(world.found, trigger=AT_ONCE).awaitTermination()
+    assert again.partitions == 3
+    assert world.found.list[-1] == nets(GROUPS, [*earlier.batches, *world.batches])[-1]
+    assert set(world.found.times.values()) == {1}
+
+
+@ON_SPARK
+def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_path: Path) -> None:
+    """A sink that fails at it gets it again; nothing of the first attempt stays."""
+    world = World(spark, tmp_path, PATH, 53)
+    rows = [(node("a"), node("p"), node("b")), (node("b"), node("q"), node("c"))]
+    initial = spark.createDataFrame(rows, "s string, p string, o string")
+    with pytest.raises(OSError, match="the disk is full"):
+        world.subscribe(initial=initial).start(Fails(world.found, -1), trigger=AT_ONCE)
+    # without the snapshot the checkpoint would be that of an empty graph; nothing has begun, so that is fine
+    world.write([Operation("D", *rows[1])])
+    subscription = world.subscribe(initial=initial)
+    subscription.start(world.found, trigger=AT_ONCE).awaitTermination()
+    row = (node("a"), node("b"), node("c"))
+    assert world.found.list == [{row: 1}, {row: -1}]
+    assert world.found.times == {-1: 2, 0: 1}
+    assert not live_quads(world.checkpoint) - Counter({(*rows[0], ""): 1})
+
+
+@ON_SPARK
+def test_deltas_alone_cannot_begin_with_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    """A query that is started from `deltas` would leave it out, and is refused."""
+    world = World(spark, tmp_path, PATH, 54)
+    world.add()
+    initial = spark.createDataFrame([(node("a"), node("p"), node("b"))], "s string, p string, o string")
+    writer = world.subscribe(initial=initial).deltas.writeStream.format("noop").trigger(**AT_ONCE)
+    query = writer.option("checkpointLocation", str(world.checkpoint)).start()
+    with pytest.raises(Exception, match=r"the state of the query should be in .*/1, and is not"):
+        query.awaitTermination()
+
+
+def test_initial_is_looked_at(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream, and a DataFrame without the columns, are refused before anything runs."""
+    world = World(spark, tmp_path, PATH, 55)
+    with pytest.raises(ValueError, match="initial must be a DataFrame that is no stream"):
+        world.subscribe(initial=world.files.stream(spark))
+    with pytest.raises(ValueError, match="lacks the column 'o'"):
+        world.subscribe(initial=spark.createDataFrame([("a", "b")], "s string, p string"))
+
+
+@ON_SPARK
+@pytest.mark.parametrize("query", [PATH, GROUPS, GRAPHS])
+def test_state_is_parted_anew(query: str, spark: SparkSession, tmp_path: Path) -> None:
+    """With other partitions the next micro-batches are those of one process, as if nothing had happened."""
+    world = World(spark, tmp_path, query, 56)
+    for partitions in (3, 1, 4):
+        world.add(2)
+        world.run()
+        answer = Nets()
+        rebuild(world.checkpoint, spark=spark, partitions=partitions, sink=answer)
+        assert answer.total == world.found.total
+        assert world.subscribe().partitions == partitions
+    world.add(2)
+    world.run()
+    world.check()
+    (state,) = (world.checkpoint / "rdflive").iterdir()
+    assert sorted(os.listdir(state)) == ["3", "generation"]
+
+
+@ON_SPARK
+def test_state_is_made_for_another_query(spark: SparkSession, tmp_path: Path) -> None:
+    """Its whole answer comes first; what the old state does not hold is told."""
+    world = World(spark, tmp_path, PATH, 57)
+    world.add(3)
+    world.run()
+    other = "SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z FILTER(?x != ?z) }"
+    with pytest.raises(StateError, match="that of another query"):
+        world.subscribe(other).start("noop")
+    answer = Nets()
+    rebuild(world.checkpoint, other, spark=spark, sink=answer)
+    assert answer.total == sum(map(Counter, nets(other, world.batches)), Counter())
+    with pytest.raises(StateError, match="that of another query"):
+        world.subscribe().start("noop")
+    world.add(2)
+    found = Nets()
+    world.subscribe(other).start(found, trigger=AT_ONCE).awaitTermination()
+    assert found.list == nets(other, world.batches)[3:]
+    with pytest.raises(StateError, match=r"does not hold the quads of \?x <urn:r> \?y; start anew"):
+        rebuild(world.checkpoint, "SELECT * { ?x <urn:r> ?y }", spark=spark)
+
+
+@ON_SPARK
+def test_a_rebuilding_that_fails_leaves_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    """Until the new state is whole, the subscription goes on with the old one."""
+    world = World(spark, tmp_path, GROUPS, 58)
+    world.add(2)
+    world.run()
+    with pytest.raises(OSError, match="the disk is full"):
+        rebuild(world.checkpoint, spark=spark, partitions=5, sink=Fails(Nets(), 1))
+    world.add()
+    assert world.run().partitions == 2
+    rebuild(world.checkpoint, spark=spark, partitions=5)
+    world.add()
+    assert world.run().partitions == 5
+    world.check()
+
+
+@ON_SPARK
+def test_the_state_of_the_first_format_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+    """What an earlier version has written goes on after a rebuilding, and is refused before."""
+    query = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y . ?y <urn:q> ?z } GROUP BY ?x"
+    world = World(spark, tmp_path, query, 59)
+    world.write([Operation("A", node(1), node("p"), node(2)), Operation("A", node(2), node("q"), node(3))])
+    world.run()
+    (state,) = (world.checkpoint / "rdflive").iterdir()
+    shutil.rmtree(state)
+    shutil.copytree(Path(__file__).parent / "written" / "state-1-whole", state)
+    world.write([Operation("A", node(2), node("q"), node(4))])
+    with pytest.raises(StateError, match="is of format 1"):
+        world.subscribe().start("noop")
+    rebuild(world.checkpoint, spark=spark)
+    world.run()
+    world.check()
+
+
+def test_rebuilding_needs_a_state(spark: SparkSession, tmp_path: Path) -> None:
+    """A folder without one, and partitions that are none, are told."""
+    with pytest.raises(StateError, match="holds no state of a subscription with a committed micro-batch"):
+        rebuild(tmp_path, spark=spark)
+    with pytest.raises(ValueError, match="partitions must be 1 or more, got 0"):
+        rebuild(tmp_path, spark=spark, partitions=0)
