@@ -20,9 +20,7 @@ def serving(folder, listen):
     """Run the server as a program of its own, and give its address once it is ready."""
     command = [sys.executable, "-m", "rdflive", "serve", "examples/railway.ttl"]
     options = ["--store-path", folder, "--listen", listen]  # the store keeps the graph over a restart
-    with subprocess.Popen(  # noqa: S603 - no argument comes from elsewhere
-        [*command, *options], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         address = None
         while address is None:
             address = re.search(r"http://(\S+)/", process.stderr.readline())

@@ -1,0 +1,61 @@
+"""Tables of PostgreSQL become a graph: Debezium writes their changes to Kafka, and Spark reads them there.
+
+    python examples/spark/pipelines/mirror_kafka.py 127.0.0.1:9092 railway.db
+
+`servers.py` beside it starts servers to try it with. The graph is an Oxigraph store on disk. Ctrl-C or a kill
+cost nothing: the next run goes on, and passes over what the graph has already.
+"""
+
+import sys
+from pathlib import Path
+
+import pyoxigraph
+
+import rdflive
+from rdflive.feeds import debezium
+from rdflive_stores.spark import mirror, session
+
+RAIL = "http://example.org/railway/"
+MAPPING = {
+    "public.trains": {
+        "subject": RAIL + "T{number}",
+        "class": RAIL + "Train",
+        "predicates": {
+            "stop": {"predicate": RAIL + "nextStop", "object": RAIL + "{stop}"},
+            "delay": RAIL + "delay",
+        },
+        "key": ["number"],
+    },
+}
+LATE = f"SELECT ?train ?minutes {{ ?train <{RAIL}delay> ?minutes FILTER(?minutes > 10) }}"
+
+
+def show(delta):
+    """Print which trains are late now, and which no more."""
+    for sign, solutions in (("-", delta.removed), ("+", delta.added)):
+        for train, minutes in solutions:
+            print(f"{sign} {train.value.removeprefix(RAIL)} {minutes.value} minutes late", flush=True)
+
+
+def main(bootstrap, store):
+    """Mirror the topic of each table until the program is stopped."""
+    spark = session(connectors=["kafka"])
+    events = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", ",".join(f"ops.{table}" for table in MAPPING))
+        .option("startingOffsets", "earliest")  # the snapshot is the beginning of the topic
+        .option("maxOffsetsPerTrigger", 10_000)  # bounds a micro-batch, and so the memory it takes
+        .load()
+    )
+    graph = rdflive.LiveStore(pyoxigraph.Store(store))
+    with rdflive.subscribe(graph, LATE, show):
+        query = mirror(events, graph, debezium(MAPPING), checkpoint=Path(f"{store}-checkpoint"))
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            query.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
