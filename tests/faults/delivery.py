@@ -23,6 +23,7 @@ WEB = ("first_contact/test_web.py",)
 BAD_INPUT = ("cli/test_watch_bad_input.py",)
 STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
+SALTING = ("spark/dataflow/test_salting.py",)
 TOGETHER = ("spark/dataflow/test_together.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
@@ -509,5 +510,19 @@ FAULTS: tuple[Fault, ...] = (
         "stages = [(join, after if join.pattern < seed else before) for join in visit.joins]",
         "stages = [(join, before) for join in visit.joins]",
         ("spark/dataflow/test_walking.py",),
+    ),
+    Fault(
+        "a row goes to each bucket of a salted star, although it knows its own",
+        "rdflive_stores/spark/dataflow/walking.py",
+        "elif salt in rows.columns:",
+        "elif False:",
+        SALTING,
+    ),
+    Fault(
+        "each bucket of a salted star decides by itself about a detour",
+        "rdflive_stores/spark/dataflow/plan.py",
+        "other = None if self._is_in_all(centre, front) else self._other(centre, front, behind)",
+        "other = self._other(centre, front, behind)",
+        SALTING,
     ),
 )

@@ -13,7 +13,7 @@ from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import show_pattern
 from rdflive_stores.spark.dataflow.identity import ANEW, missing, succeed
-from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
+from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.stages import Flow, lay_out
@@ -67,10 +67,11 @@ def rebuild(
     state, held, last = place.state, place.held, place.committed
     if state is None or held is None or last is None:
         raise StateError(f"{place.folder} holds no state of a subscription with a committed micro-batch")
+    salted = held.get("salted", [TYPE])
     if query is None:
-        plan = plan_queries(held["query"], initNs or held.get("prefixes"))
+        plan = plan_queries(held["query"], initNs or held.get("prefixes"), salted)
     else:
-        plan = plan_queries(query, initNs)
+        plan = plan_queries(query, initNs, salted)
     lacking = missing(plan, held)
     if lacking:
         pattern = show_pattern(plan.matching, lacking[0])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
+from rdflib import RDF, URIRef
 
 from rdflive.errors import RdfliveError
+from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import explain
@@ -37,6 +39,7 @@ def subscribe(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - rdflib's name
     partitions: int | None = None,
     types: Mapping[str, Any] | None = None,
+    salted: Iterable[str] = (RDF.type,),
 ) -> SparkSubscription:
     """Evaluate a query continuously on Spark, over a graph that is nothing but its changes.
 
@@ -62,12 +65,16 @@ def subscribe(
     `rdflib.RDFS.Resource` for IRIs without brackets. A value of another type ends the query. Different terms
     of one value, such as "1" and "01", are rows of their own.
 
+    `salted` are predicates of which few objects have many subjects, as classes have instances. Where a query
+    joins at such an object, its subjects are spread over 16 partitions of the state, and what else is known
+    of the object is kept in each of them.
+
     Raises `UnsupportedQueryError` for queries that one process must maintain, and `LocationError` for a
     checkpoint that cannot be reached.
     """
     if not changes.isStreaming:
         raise ValueError("changes must be a streaming DataFrame: use spark.readStream")
-    plan = plan_queries(query, initNs)
+    plan = plan_queries(query, initNs, [write_term(URIRef(predicate)) for predicate in salted])
     check_columns(changes, plan)
     if initial is not None:
         if initial.isStreaming:

@@ -71,9 +71,10 @@ class Simulation:
     cuts: random.Random = field(default_factory=lambda: drawn_from("cuts"))
     batch: int = 0
     """The micro-batch that is next."""
+    salted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.joint = plan_queries(self.text)
+        self.joint = plan_queries(self.text, salted=self.salted)
         self.plan: QueryPlan = self.joint.queries[0]
         tasks.claim(self.joint, Folder.local(self.folder), self.buckets)
 

@@ -58,6 +58,7 @@ class Scenario:
     sizes: list[int]
     buckets: int
     seed: int
+    salted: tuple[str, ...] = ()
 
 
 TELLING = Scenario(
@@ -80,7 +81,10 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     shown = draw(st.lists(st.sampled_from(names), unique=True)) if names else []
     text = f"SELECT {' '.join(shown) or '*'} {{ {f'GRAPH {graph} {{ {body} }}' if graph else body} }}"
     sizes = draw(st.lists(st.sampled_from([20, 40, 4, 1, 0]), min_size=1, max_size=5))
-    return Scenario(text, patterns, graph, sizes, draw(st.integers(1, 5)), draw(st.integers(0, 1 << 32)))
+    salted = draw(st.sampled_from([(), LINKS[:1], LINKS]))
+    return Scenario(
+        text, patterns, graph, sizes, draw(st.integers(1, 5)), draw(st.integers(0, 1 << 32)), salted
+    )
 
 
 def operate(scenario: Scenario, size: int, present: set[Quad], cuts: random.Random) -> Operations:
@@ -137,7 +141,7 @@ class Engine:
 @contextmanager
 def both(scenario: Scenario, hash: Hash, cuts: random.Random) -> Iterator[tuple[Simulation, Engine]]:  # noqa: A002
     with tempfile.TemporaryDirectory() as folder:
-        simulation = Simulation(scenario.text, folder, scenario.buckets, hash, cuts)
+        simulation = Simulation(scenario.text, folder, scenario.buckets, hash, cuts, salted=scenario.salted)
         engine = Engine(scenario.text)
         yield simulation, engine
         engine.close()
@@ -162,16 +166,20 @@ def scattered(operations: Operations, cuts: random.Random) -> list[Change]:
     return changes
 
 
-@pytest.mark.parametrize(("hash", "partners", "pairs"), [(steady, 256, 1 << 18), (colliding, 1, 3)])
+@pytest.mark.parametrize(
+    ("hash", "partners", "pairs", "salts"), [(steady, 256, 1 << 18, 16), (colliding, 1, 3, 2)]
+)
 def test_nets_are_those_of_one_process(
     hash: Hash,  # noqa: A002
     partners: int,
     pairs: int,
+    salts: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After every micro-batch, some of them run twice or killed half-way, nets equal those of the engine."""
     monkeypatch.setattr(walking, "MOST_PARTNERS", partners)
     monkeypatch.setattr(walking, "_MOST_PAIRS", pairs)
+    monkeypatch.setattr(walking, "MOST_SALTS", salts)
     share: Counter[bool] = Counter()
 
     @settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,7 +10,7 @@ import pytest
 
 from rdflive.errors import QuerySyntaxError
 from rdflive_stores.spark.dataflow import walking
-from rdflive_stores.spark.dataflow.query_plan import plan_queries
+from rdflive_stores.spark.dataflow.query_plan import TYPE, plan_queries
 from rdflive_stores.spark.dataflow.walking import ARRANGED
 from spark.dataflow.simulation import Row, in_order
 from spark.dataflow.test_finishing import Engine, Pipeline
@@ -19,16 +19,16 @@ from support.effort import DEEP, drawn_from
 QUERIES = {
     "one": "SELECT * { ?a <urn:p> ?b }",
     "turned": "SELECT ?b ?a { ?a <urn:p> ?b }",
-    "path": "SELECT * { ?a <urn:p> ?b . ?b <urn:q> ?c }",
-    "filtered": "SELECT ?a ?c { ?a <urn:p> ?b . ?b <urn:q> ?c FILTER(?a != ?c) }",
-    "star": "SELECT * { ?b <urn:p> ?a ; <urn:q> ?c }",
-    "cycle": "SELECT * { ?x <urn:p> ?y . ?y <urn:p> ?z . ?z <urn:q> ?x }",
-    "distinct": "SELECT DISTINCT ?c { ?a <urn:p> ?b . ?b <urn:q> ?c }",
-    "groups": "SELECT ?a (COUNT(*) AS ?n) { ?a <urn:p> ?b . ?b <urn:q> ?c } GROUP BY ?a",
+    "path": f"SELECT * {{ ?a <urn:p> ?b . ?b {TYPE} ?c }}",
+    "filtered": f"SELECT ?a ?c {{ ?a <urn:p> ?b . ?b {TYPE} ?c FILTER(?a != ?c) }}",
+    "star": f"SELECT * {{ ?b <urn:p> ?a ; {TYPE} ?c }}",
+    "cycle": f"SELECT * {{ ?x <urn:p> ?y . ?y <urn:p> ?z . ?z {TYPE} ?x }}",
+    "distinct": f"SELECT DISTINCT ?c {{ ?a <urn:p> ?b . ?b {TYPE} ?c }}",
+    "groups": f"SELECT ?a (COUNT(*) AS ?n) {{ ?a <urn:p> ?b . ?b {TYPE} ?c }} GROUP BY ?a",
     "groups of groups": """SELECT ?n (COUNT(*) AS ?m) {
         SELECT ?a (COUNT(*) AS ?n) { ?a <urn:p> ?b } GROUP BY ?a
     } GROUP BY ?n""",
-    "apart": "SELECT * { ?a <urn:p> ?b . ?c <urn:q> ?d }",
+    "apart": f"SELECT * {{ ?a <urn:p> ?b . ?c {TYPE} ?d }}",
     "any": "SELECT * { ?a ?p <urn:1> }",
     "constants": "SELECT ?x { ?x <urn:p> <urn:1> . <urn:0> <urn:p> ?x }",
 }
@@ -50,7 +50,7 @@ def operations(random: Any, size: int) -> list[Any]:
     def node() -> str:
         return f"<urn:{random.randrange(4)}>"
 
-    quads = ((node(), random.choice(["<urn:p>", "<urn:q>"]), node(), "") for _ in range(size))
+    quads = ((node(), random.choice(["<urn:p>", TYPE]), node(), "") for _ in range(size))
     return in_order((random.choice("AAD"), quad) for quad in quads)
 
 
@@ -80,7 +80,7 @@ def test_rows_take_the_detours_of_their_query(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(walking, "MOST_PARTNERS", 1)
     queries = {
         "cycle": QUERIES["cycle"],
-        "path": QUERIES["path"].replace("}", ". ?c <urn:p> ?d . ?d <urn:q> ?e }"),
+        "path": QUERIES["path"].replace("}", f". ?c <urn:p> ?d . ?d {TYPE} ?e }}"),
     }
     pipeline: Any = Pipeline(queries, str(tmp_path))  # type: ignore[arg-type]
     detours = pipeline.joint.matching.ways[len(pipeline.joint.matching.patterns) :]

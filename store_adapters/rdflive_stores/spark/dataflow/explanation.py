@@ -52,10 +52,15 @@ def _name(matching: MatchPlan, variable: int) -> str:
 def _shape(shape: Arrangement) -> str:
     """Name an arrangement, whatever its variables are called."""
     terms = ["_" if term.startswith("?") else term for term in shape.match[:4]]
-    key = "spread over all partitions"
-    if shape.key >= 0:
-        key = f"by {('subject', 'predicate', 'object', 'graph')[shape.match.index(f'?{shape.key}')]}"
-    return f"{' '.join(filter(None, terms))}, {key}"
+    key = f"by {_place(shape, f'?{shape.key}')}" if shape.key >= 0 else "spread over all partitions"
+    salted = ", in each partition of a salted star" if shape.salt == "*" else ""
+    if shape.salt.startswith("?"):
+        salted = f", salted by {_place(shape, shape.salt)}"
+    return f"{' '.join(filter(None, terms))}, {key}{salted}"
+
+
+def _place(shape: Arrangement, variable: str) -> str:
+    return ("subject", "predicate", "object", "graph")[shape.match.index(variable)]
 
 
 def _visits(matching: MatchPlan, visits: Sequence[Visit]) -> str:

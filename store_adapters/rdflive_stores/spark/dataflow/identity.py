@@ -38,7 +38,7 @@ FIRST: Final = "0"
 """The generation that begins with the first micro-batch."""
 _PRESENT: Final = "generation"
 _PLACES: Final = ("subject", "predicate", "object", "graph")
-_NOT_COMPARED: Final = ("query", "prefixes")
+_NOT_COMPARED: Final = ("query", "prefixes", "salted")
 """For people, and to plan the query again. By comments, spaces and names of prefixes texts may differ."""
 
 
@@ -53,12 +53,13 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "format": FORMAT,
         "partitions": partitions,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
-        "arrangements": [[*shape.match, shape.key] for shape in matching.arrangements],
+        "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
         "conditions": sorted(set(conditions)),
         "stages": stages if plan.labels else stages[0],
         "columns": dict(zip(plan.labels, columns, strict=True)) if plan.labels else columns[0],
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
+        "salted": plan.salted,
     }
 
 

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from rdflive.errors import RdfliveError
 from rdflive.feeds.terms import RowError, RowReader
 from rdflive.feeds.writing import write_term
-from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack, pack_everywhere
+from rdflive_stores.spark.dataflow.packing import bucket_of, mix, pack
 from rdflive_stores.spark.dataflow.plan import DEFAULT_GRAPH, MatchPlan, Pattern, Route
 from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
-from rdflive_stores.spark.dataflow.walking import finish
+from rdflive_stores.spark.dataflow.walking import finish, send
 
 __all__ = ["CANONICAL", "LAYOUT", "LIVE", "ChangeError", "match"]
 
@@ -205,7 +205,7 @@ def _send(plan: MatchPlan, quads: pa.Table, signs: Numbers, buckets: int) -> Ite
             continue
         for kind, route in enumerate(plan.routes):
             if route.pattern == number:
-                yield from _follow(kind, route, rows, buckets)
+                yield from _follow(plan, kind, route, rows, buckets)
         if not plan.ways[number].visits:
             yield from finish(plan, number, rows, buckets)
 
@@ -234,11 +234,9 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 
 
-def _follow(kind: int, route: Route, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
-    if route.centre is not None:
-        yield from pack(rows.table, kind, bucket_of(rows.columns[route.centre][1], buckets))
-    elif route.walks:
-        yield from pack_everywhere(rows.table, kind, buckets)
+def _follow(plan: MatchPlan, kind: int, route: Route, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
+    if route.centre is not None or route.walks:
+        yield from send(plan, kind, route.centre, rows, buckets)
     else:
         # kept in any one bucket, as rows that look for them go to every bucket
         spread = mix((hashes for _, hashes in rows.columns.values()), len(rows))

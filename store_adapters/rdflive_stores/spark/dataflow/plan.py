@@ -8,11 +8,15 @@ with all of its patterns at once. Patterns that no variable links (Definition 10
 Example: `?t :delay ?m ; :nextStop ?s . ?s :city ?c`. A change of :delay goes to the bucket of ?t, where it is
 joined with :nextStop, and then to the bucket of ?s, where it is joined with :city. A change of :city visits
 the stars of ?s and then ?t.
+
+A few classes may be the objects of all `rdf:type` triples. So a star at such an object is salted: the quads
+of that pattern are kept in one of 16 buckets by their subject too, and the other patterns of the star in each
+of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -78,6 +82,8 @@ class Arrangement:
     """The constants, and the variables numbered by position, as `?0`; then the filters."""
     key: int
     """Which of the variables; -1 if the quads are spread by their hash and joined in every bucket."""
+    salt: str = ""
+    """In a salted star the variable that decides between its buckets, or `*` for quads in each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,8 @@ class MatchPlan:
 
     names: tuple[str, ...]
     """The variables by number, as conditions read them. A blank node, which no condition reads, is `_:…`."""
+    salts: tuple[int | None, ...]
+    """For each variable the one that salts the star at its centre; None where it is not salted."""
     patterns: tuple[Pattern, ...]
     ways: tuple[Way, ...]
     """The way of each pattern, then the detours."""
@@ -160,10 +168,13 @@ class MatchPlan:
         return max(len(way.visits) for way in self.ways)
 
 
-def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> MatchPlan:
+def plan_matching(
+    basic: BasicPlan, spread: Sequence[int] | None = None, salted: Container[str] = ()
+) -> MatchPlan:
     """Plan a basic graph pattern; its solutions have the columns of the plan's segments.
 
-    `spread` are the positions of the columns that decide in which bucket solutions meet, by default all.
+    `spread` are the positions of the columns that decide in which bucket solutions meet, by default all;
+    `salted` the predicates of which few objects have many subjects.
     """
     triples = [triple for segment in basic.segments for triple in segment.patterns]
     variables = tuple(dict.fromkeys(v for triple in triples for v in triple.variables))
@@ -173,9 +184,11 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
         for triple, conditions in zip(triples, filters, strict=True)
     )
     later = [condition for segment in basic.segments for condition in segment.conditions]
-    drafts = _Stars(triples, variables, later).ways()
+    salts = {centre: salt for centre in variables if (salt := _salt(centre, triples, salted)) is not None}
+    drafts = _Stars(triples, variables, later, salts).ways()
+    salt_of = tuple(variables.index(salts[v]) if v in salts else None for v in variables)
     shapes = {
-        (number, stop.centre): _arrangement(patterns[number], stop.centre, variables)
+        (number, stop.centre): _arrangement(patterns[number], stop.centre, variables, salt_of)
         for _, stops in drafts
         for stop in stops
         for number, _ in stop.met
@@ -186,6 +199,7 @@ def plan_matching(basic: BasicPlan, spread: Sequence[int] | None = None) -> Matc
     columns = tuple(variables.index(v) for segment in basic.segments for v in segment.projection)
     return MatchPlan(
         tuple(variable.name if variable.readable else str(variable) for variable in variables),
+        salt_of,
         patterns,
         ways,
         arrangements,
@@ -201,6 +215,7 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
         return plans[0]
     arrangements = tuple(sorted({shape for plan in plans for shape in plan.arrangements}))
     names: list[str] = []
+    salts: list[int | None] = []
     patterns: list[Pattern] = []
     queries: list[int] = []
     shown: list[Shown] = []
@@ -221,6 +236,7 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
         ways += own[: len(plan.patterns)]
         detours += own[len(plan.patterns) :]
         names += plan.names
+        salts += [None if salt is None else moved.variable(salt) for salt in plan.salts]
     numbers = {
         (join.pattern, visit.centre): join.arrangement
         for way in (*ways, *detours)
@@ -229,6 +245,7 @@ def combine(plans: Sequence[MatchPlan]) -> MatchPlan:
     }
     return MatchPlan(
         tuple(names),
+        tuple(salts),
         tuple(patterns),
         (*ways, *detours),
         arrangements,
@@ -296,12 +313,17 @@ class _Stars:
     """The stars of a pattern and how they overlap."""
 
     def __init__(
-        self, triples: Sequence[TriplePattern], variables: Columns, conditions: Sequence[Condition]
+        self,
+        triples: Sequence[TriplePattern],
+        variables: Columns,
+        conditions: Sequence[Condition],
+        salts: Mapping[Variable, Variable],
     ) -> None:
         stars = star_decomposition(triples)
         self._triples = triples
         self._variables = variables
         self._conditions = tuple(conditions)
+        self._salts = salts
         self._stars = {star.centre: star.patterns for star in stars}
         self._links = overlapping_subqueries_graph(stars)
 
@@ -340,8 +362,17 @@ class _Stars:
             due = tuple(c for c in front.conditions if reads(c, self._variables).issubset(bound))
             behind = _Front(tuple(bound), waiting, tuple(c for c in front.conditions if c not in due))
             place = None if centre is None else self._variables.index(centre)
-            yield _Stop(place, tuple(marked), due, front, self._other(centre, front, behind))
+            # a row that visits several buckets has partners in each of them, and no bucket knows of all
+            other = None if self._is_in_all(centre, front) else self._other(centre, front, behind)
+            yield _Stop(place, tuple(marked), due, front, other)
             front = behind
+
+    def _is_in_all(self, centre: Variable | None, front: _Front) -> bool:
+        """Tell whether a row visits all buckets of a salted star, as it does not know in which its partners
+        are.
+        """
+        salt = None if centre is None else self._salts.get(centre)
+        return salt is not None and salt not in front.bound
 
     def _other(self, centre: Variable | None, front: _Front, behind: _Front) -> Variable | None:
         """Find another star that could be visited first; preferably one that binds the same variables."""
@@ -364,12 +395,14 @@ class _Stars:
         return sorted((i for i in front.waiting if self._triples[i] in self._stars[centre]), key=new)
 
     def _next(self, front: _Front) -> Variable | None:
-        """Choose the star with the most tests, then the most patterns, then the most neighbours."""
+        """Choose the star with the most tests, then the most patterns, then the most neighbours; those that
+        a row visits in several buckets come last.
+        """
 
-        def rank(centre: Variable) -> tuple[int, int, int]:
+        def rank(centre: Variable) -> tuple[int, ...]:
             met = self._met(centre, front)
             tests = sum(all(v in front.bound for v in self._triples[i].variables) for i in met)
-            return tests, len(met), len(self._links[centre])
+            return not self._is_in_all(centre, front), tests, len(met), len(self._links[centre])
 
         return max((v for v in front.bound if self._met(v, front)), key=rank, default=None)
 
@@ -386,14 +419,33 @@ def _pattern(
     return Pattern((s, p, o, place(graph if triple.graph is None else triple.graph)), filters)
 
 
-def _arrangement(pattern: Pattern, centre: int | None, variables: Columns) -> Arrangement:
+def _salt(centre: Variable, triples: Sequence[TriplePattern], salted: Container[str]) -> Variable | None:
+    """Give the variable that salts the star at a centre, the subject of its only pattern that is salted."""
+    subjects = {
+        triple.subject
+        for triple in triples
+        if triple.object == centre != triple.subject
+        and isinstance(triple.subject, Variable)
+        and not isinstance(triple.predicate, Variable)
+        and write_term(triple.predicate) in salted
+    }
+    return subjects.pop() if len(subjects) == 1 else None
+
+
+def _arrangement(
+    pattern: Pattern, centre: int | None, variables: Columns, salts: Sequence[int | None]
+) -> Arrangement:
     local = {variable: f"?{number}" for number, variable in enumerate(pattern.variables)}
     match = [local[place] if isinstance(place, int) else place for place in pattern.places]
     if pattern.filters:
         # the text of a filter names variables, so it must be known which of them is which
         match += [variables[v].name for v in pattern.variables]
         match += [condition.text for condition in pattern.filters]
-    return Arrangement(tuple(match), -1 if centre is None else pattern.variables.index(centre))
+    if centre is None:
+        return Arrangement(tuple(match), -1)
+    salt = salts[centre]
+    salted = "" if salt is None else local.get(salt, "*")
+    return Arrangement(tuple(match), pattern.variables.index(centre), salted)
 
 
 def _routes(ways: Sequence[Way], numbers: Mapping[tuple[int, int | None], int]) -> Iterator[Route]:

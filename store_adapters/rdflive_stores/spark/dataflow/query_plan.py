@@ -5,10 +5,12 @@ between.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
+
+from rdflib import RDF
 
 from rdflive.errors import UnsupportedQueryError
 from rdflive.query import planning
@@ -16,10 +18,22 @@ from rdflive.query.planning import Columns, Node, Plan, Step, Variable, make_pla
 from rdflive.syntax.tokens import Token, tokenize
 from rdflive_stores.spark.dataflow.plan import MatchPlan, combine, plan_matching
 
-__all__ = ["LABEL", "Given", "JointPlan", "Operation", "QueryPlan", "Stage", "plan_queries", "plan_query"]
+__all__ = [
+    "LABEL",
+    "TYPE",
+    "Given",
+    "JointPlan",
+    "Operation",
+    "QueryPlan",
+    "Stage",
+    "plan_queries",
+    "plan_query",
+]
 
 Given: TypeAlias = "str | os.PathLike[str]"
 """The text of a query, or its file."""
+TYPE: Final = f"<{RDF.type}>"
+"""The predicate that is salted by itself: few classes have many instances."""
 LABEL: Final = "query"
 """The column that tells the solutions of several queries apart."""
 
@@ -129,6 +143,8 @@ class JointPlan:
     labels: tuple[str, ...]
     """The names of the queries, which their solutions carry; none for a single query."""
     matching: MatchPlan
+    salted: tuple[str, ...]
+    """The predicates of which few objects have many subjects."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -151,9 +167,11 @@ class JointPlan:
 
 
 def plan_queries(
-    queries: Given | Mapping[str, Given], prefixes: Mapping[str, Any] | None = None
+    queries: Given | Mapping[str, Given],
+    prefixes: Mapping[str, Any] | None = None,
+    salted: Iterable[str] = (TYPE,),
 ) -> JointPlan:
-    """Plan a query, a text or a file, or several by their names.
+    """Plan a query, a text or a file, or several by their names; `salted` as in `plan_matching`.
 
     Raises what `plan_query` does, with the name of the file, and `ValueError` for none.
     """
@@ -164,12 +182,14 @@ def plan_queries(
     for query in named.values():
         given = read_query(query)
         with given.naming():
-            plans.append(plan_query(given.text, prefixes))
+            plans.append(plan_query(given.text, prefixes, salted))
     labels = tuple(named) if named is queries else ()
-    return JointPlan(tuple(plans), labels, combine([plan.matching for plan in plans]))
+    return JointPlan(tuple(plans), labels, combine([plan.matching for plan in plans]), tuple(salted))
 
 
-def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPlan:
+def plan_query(
+    text: str, prefixes: Mapping[str, Any] | None = None, salted: Iterable[str] = (TYPE,)
+) -> QueryPlan:
     """Plan a SELECT query of one basic graph pattern with FILTER, BIND, DISTINCT and aggregates.
 
     Raises `QuerySyntaxError`, and `UnsupportedQueryError` for queries that need one process.
@@ -186,7 +206,7 @@ def plan_query(text: str, prefixes: Mapping[str, Any] | None = None) -> QueryPla
     shown = [place for place in plan.places if place is not None]
     stages = tuple(_stages(leaf.columns, operations, shown))
     given = {name: str(iri) for name, iri in (prefixes or {}).items()}
-    return QueryPlan(plan, plan_matching(basic, stages[0].key), stages, given)
+    return QueryPlan(plan, plan_matching(basic, stages[0].key, tuple(salted)), stages, given)
 
 
 def _chain(plan: Plan) -> list[Step]:

@@ -20,13 +20,15 @@ from rdflive_stores.spark.dataflow.rows import Column, Rows
 from rdflive_stores.spark.dataflow.runs import Layout, Numbers, Run, equal, expand
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
 
-__all__ = ["ARRANGED", "MOST_PARTNERS", "finish", "keep", "layout", "solved", "walk"]
+__all__ = ["ARRANGED", "MOST_PARTNERS", "finish", "keep", "layout", "send", "solved", "walk"]
 
 ARRANGED: Final = "arranged"
 """The folder of the arrangements."""
 _DONE: Final = -2
 MOST_PARTNERS: Final = 256
 """A row with more partners than this at a star takes the detour, if there is one."""
+MOST_SALTS: Final = 16
+"""In so many buckets the quads of one value in a salted star are kept, if there are as many."""
 _MOST_PAIRS: Final = 1 << 18
 """How many rows one join makes at a time, unless a single row makes more."""
 
@@ -66,6 +68,29 @@ def solved(query: int) -> int:
 def keep(rows: pa.Table, kind: int, bucket: int) -> Iterator[pa.RecordBatch]:
     """Pass on rows to the next stage of the same bucket."""
     yield from pack(rows, kind, np.full(rows.num_rows, bucket))
+
+
+def send(
+    plan: MatchPlan, kind: int, centre: int | None, rows: Rows, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    """Send rows to the bucket of their value at a centre; to all of its buckets where the star is salted and
+    rows do not have the variable that decides between them.
+    """
+    if centre is None:
+        yield from pack_everywhere(rows.table, kind, buckets)
+        return
+    bucket, salt = bucket_of(rows.columns[centre][1], buckets), plan.salts[centre]
+    salts = min(MOST_SALTS, buckets)
+    if salt is None:
+        yield from pack(rows.table, kind, bucket)
+    elif salt in rows.columns:
+        # the salts of a value are in different buckets, so a bucket has only one of them
+        yield from pack(
+            rows.table, kind, bucket_of(bucket + bucket_of(rows.columns[salt][1], salts), buckets)
+        )
+    else:
+        for number in range(salts):
+            yield from pack(rows.table, kind, bucket_of(bucket + number, buckets))
 
 
 def finish(plan: MatchPlan, pattern: int, rows: Rows, buckets: int) -> Iterator[pa.RecordBatch]:
@@ -118,11 +143,7 @@ def _send(plan: MatchPlan, way: int, number: int, rows: Rows, buckets: int) -> I
     if number == len(visits):
         yield from finish(plan, plan.ways[way].seed, rows, buckets)
         return
-    centre = visits[number].centre
-    if centre is None:
-        yield from pack_everywhere(rows.table, way, buckets)
-    else:
-        yield from pack(rows.table, way, bucket_of(rows.columns[centre][1], buckets))
+    yield from send(plan, way, visits[number].centre, rows, buckets)
 
 
 def _meet(
