@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.checkpoint import Checkpoint, LocationError
+from support.maven import succeeded
 from support.shared import ROOT
 
 
@@ -39,8 +40,7 @@ def test_a_subscription_keeps_its_checkpoint_in_an_object_store() -> None:
         )
     finally:
         server.stop()
-    assert done.returncode == 0, done.stderr[-3000:]
-    figures = json.loads(done.stdout.splitlines()[-1])
+    figures = json.loads(succeeded(done).splitlines()[-1])
     rows = figures.pop("rows")
     assert figures.pop("rebuilt") > 0
     assert figures == {"batches": 5, "repeated": 1, "partitions": 3}
