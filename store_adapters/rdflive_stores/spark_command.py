@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -72,7 +71,11 @@ def _inspect(args: argparse.Namespace) -> None:
     from rdflive_stores.spark.inspection import inspect
 
     found = inspect(args.checkpoint)
-    print(json.dumps(asdict(found)) if args.json else "\n".join(_lines(found)))
+    if args.json:
+        parts = [{**asdict(part), "held": part.held._asdict()} for part in found.parts]
+        print(json.dumps({**asdict(found), "parts": parts}))
+    else:
+        print("\n".join(_lines(found)))
 
 
 def _repartition(args: argparse.Namespace) -> None:
@@ -86,7 +89,8 @@ def _rebuild(args: argparse.Namespace) -> None:
     from rdflive_stores.spark import rebuild, session
 
     answer = {} if args.answer is None else {"sink": "parquet", "path": args.answer}
-    query = Path(args.query) if args.query and os.path.isfile(args.query) else args.query
+    # what has no group graph pattern is no query, but the name of a file
+    query = Path(args.query) if args.query and "{" not in args.query else args.query
     rebuild(args.checkpoint, query, spark=session(), **answer)
     _inspect(argparse.Namespace(checkpoint=args.checkpoint, json=False))
 

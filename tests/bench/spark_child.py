@@ -28,9 +28,11 @@ from pyspark.sql.streaming import StatefulProcessor
 import rdflive
 from bench.spark_stream import QUERIES, Update, updates
 from bench.stream import SEED
-from rdflive_stores.spark import mirror, session, subscribe
+from rdflive_stores.spark import inspect, mirror, session, subscribe
 from rdflive_stores.spark.mirroring.formats import shape_of
 
+CLASS = "<http://example.org/class/{}>"
+TYPE = f"<{rdflib.RDF.type}>"
 HUB = "<http://example.org/hub>"
 _FILES = 2
 """Files per micro-batch, so that two cores read."""
@@ -279,6 +281,45 @@ def _growth(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str,
     return _grown(query, loads) | {"state": found.state_size}
 
 
+def _classes(spark: SparkSession, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Load instances of three classes, most of them of one, and change some again and again.
+
+    Gives also how much of the state the largest partition has.
+    """
+    size, batch = job["updates"], job["batch"]
+    rng = np.random.default_rng(SEED)
+
+    def rows(op: str, numbers: Any) -> list[Update]:
+        return [
+            (op, f"<http://example.org/node/{n}>", TYPE, CLASS.format(0 if n % 10 else 1 + n // 10 % 2))
+            for n in numbers.tolist()
+        ]
+
+    labels = [("A", CLASS.format(n), "<http://example.org/label>", f'"{n}"') for n in range(3)]
+    parts = [labels + rows("A", np.arange(size))]
+    gone = np.array_split(rng.permutation(size)[: job["batches"] * batch // 2], job["batches"])
+    for number, some in enumerate(gone):
+        parts.append(rows("D", some) + (rows("A", gone[number - 1]) if number else []))
+    (folder / "changes").mkdir(parents=True)
+    start = 0
+    for number, part in enumerate(parts):
+        columns = dict(zip(("op", "s", "p", "o"), map(list, zip(*part, strict=True)), strict=True))
+        offsets = pa.array(range(start, start + len(part)), pa.int64())
+        pq.write_table(pa.table(columns | {"offset": offsets}), folder / "changes" / f"{number:06d}.parquet")
+        start += len(part)
+    query = f"SELECT * {{ ?s {TYPE} ?c . ?c <http://example.org/label> ?l }}"
+    salted = {"salted": ()} if job["plain"] else {}
+    found = subscribe(
+        _read(spark, folder, 1), query, checkpoint=folder / "checkpoint", partitions=8, **salted
+    )
+    running = found.start("noop", trigger={"availableNow": True})
+    running.awaitTermination()
+    arranged = [
+        part.held.rows for part in inspect(folder / "checkpoint", spark).parts if part.folder == "arranged"
+    ]
+    return _grown(running, 1) | {"largest": max(arranged) / sum(arranged), "state": found.state_size}
+
+
 def _write_growth(folder: Path, job: dict[str, Any]) -> int:
     """Write the micro-batches, one file each; gives how many of them load the graph."""
     size, batch = job["updates"], job["batch"]
@@ -329,7 +370,7 @@ def _grown(query: Any, loads: int) -> dict[str, Any]:
 
 JOBS: dict[str, Callable[[SparkSession, Path, dict[str, Any]], dict[str, Any]]] = {
     "continuous": _continuous, "joins": _joins, "mirror": _mirror, "hub": _hub, "churn": _churn,
-    "growth": _growth,
+    "growth": _growth, "classes": _classes,
     "processor": _processor,
 }  # fmt: skip
 

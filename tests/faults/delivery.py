@@ -525,4 +525,25 @@ FAULTS: tuple[Fault, ...] = (
         "other = self._other(centre, front, behind)",
         SALTING,
     ),
+    Fault(
+        "variables of a query change places, and its state goes on",
+        "rdflive_stores/spark/dataflow/identity.py",
+        '"variables": ["_" if name.startswith("_:") else name for name in matching.names],',
+        "",
+        ("spark/test_subscription_state.py",),
+    ),
+    Fault(
+        "patterns go to another query of a subscription, and its state goes on",
+        "rdflive_stores/spark/dataflow/identity.py",
+        '"queries": list(matching.queries),',
+        "",
+        ("spark/test_subscription_state.py",),
+    ),
+    Fault(
+        "a write that is no stream takes the name of the next micro-batch",
+        "rdflive_stores/spark/logs/writing.py",
+        'return f"{number:012}-{others:03}.rdfp"',
+        'return f"{number:012}.rdfp"',
+        ("spark/test_log_writing.py",),
+    ),
 )

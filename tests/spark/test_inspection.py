@@ -43,7 +43,7 @@ def test_what_state_holds_is_told(
     assert shown[:2] == [GROUPS, "micro-batch 2 done; 2 partitions, format 2, generation 0"]
     assert [line.split()[0] for line in shown[2:]] == ["arranged", "live", "stage-0", "stage-1"]
     assert main(["spark", "inspect", str(world.checkpoint), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["parts"][0]["held"] == list(held[0])
+    assert json.loads(capsys.readouterr().out)["parts"][0]["held"] == held[0]._asdict()
 
     assert main(["spark", "repartition", str(world.checkpoint), "3"]) == 0
     assert "3 partitions, format 2, generation 1" in capsys.readouterr().out
@@ -51,6 +51,8 @@ def test_what_state_holds_is_told(
     query.write_text("SELECT DISTINCT ?x { ?x <urn:p> ?y . ?y <urn:q> ?z }")
     answer = tmp_path / "answer"
     rebuild = ["spark", "rebuild", str(world.checkpoint), "--query", str(query), "--answer", str(answer)]
+    assert main([*rebuild[:4], "none.rq"]) == 2
+    assert "none.rq" in capsys.readouterr().err
     assert main(rebuild) == 0
     assert "SELECT DISTINCT ?x" in capsys.readouterr().out
     rows = spark.read.parquet(str(answer)).collect()
@@ -65,6 +67,12 @@ def test_a_folder_without_state_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(StateError, match="holds no state"):
         inspect(tmp_path)
     (tmp_path / "metadata").write_text(json.dumps({"id": "query"}))
+    (tmp_path / "rdflive" / "query").mkdir(parents=True)
+    for text in ("{}", "[]", "{"):
+        (tmp_path / "rdflive" / "query" / "plan.json").write_text(text)
+        assert main(["spark", "inspect", str(tmp_path)]) == 2
+        assert "plan.json is damaged" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "rdflive")
     shutil.copytree(Path(__file__).parent / "written" / "state-1-whole", tmp_path / "rdflive" / "query")
     assert main(["spark", "inspect", str(tmp_path)]) == 0
     assert "`rdflive spark rebuild` makes it one of this version" in capsys.readouterr().out

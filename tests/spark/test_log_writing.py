@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import rdflive
 from rdflive_stores.spark.logs.writing import _checked
+from rdflive_stores.spark.snapshots import rebuild
 from rdflive_stores.spark.subscription import subscribe
 from support.spark_streams import AT_ONCE, ChangeFiles, Operation, node, number
 
@@ -41,7 +42,7 @@ def test_each_write_is_a_file_with_a_transaction(spark: SparkSession, tmp_path: 
     write(as_changes(spark, [("A", *A, None), ("+", *B, node("g")), ("A", *B, None)]), log)
     write(as_changes(spark, [("-", *B, node("g")), ("D", *A, None)]), log)
     write(as_changes(spark, []), log)
-    assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000001.rdfp"]
+    assert sorted(os.listdir(log)) == ["000000000000-000.rdfp", "000000000000-001.rdfp"]
     for path in log.iterdir():
         lines = path.read_text(encoding="utf-8").splitlines()
         assert (lines[0], lines[-1], lines.count("TX .")) == ("TX .", "TC .", 1)
@@ -67,6 +68,51 @@ def test_deltas_of_a_subscription_become_a_log(spark: SparkSession, tmp_path: Pa
         deltas.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
     assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000002.rdfp"]
     assert [str(s) for s in mirrored(log).subjects()] == ["urn:1"]
+    # another checkpoint begins with number 0 again, and would overwrite what is there
+    with pytest.raises(Exception, match=r"000000000000.rdfp has other changes than this micro-batch"):
+        copy = ChangeFiles(tmp_path / "others")
+        copy.add([Operation("A", node(1), node("p"), node(5))])
+        other = subscribe(copy.stream(spark), query, checkpoint=tmp_path / "other")
+        other.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
+    assert [str(s) for s in mirrored(log).subjects()] == ["urn:1"]
+
+
+def test_a_log_begins_with_the_snapshot_and_goes_on_behind_a_rebuilding(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What is written by no stream stands between the micro-batches: nothing takes the name of another."""
+    files, log = ChangeFiles(tmp_path / "changes"), tmp_path / "log"
+    query, checkpoint = "SELECT DISTINCT ?s ?p ?o { ?s ?p ?o FILTER(?p = <urn:p>) }", tmp_path / "checkpoint"
+    initial = spark.createDataFrame([(node(1), node("p"), node(1))], "s string, p string, o string")
+
+    def run(*batches: list[Operation], **more: Any) -> None:
+        for batch in batches:
+            files.add(batch)
+        subscription = subscribe(files.stream(spark), query, checkpoint=checkpoint, **more)
+        subscription.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
+
+    run([Operation("A", node(2), node("p"), node(2))], initial=initial)
+    rebuild(checkpoint, spark=spark, partitions=3, sink="rdf_patch", path=str(log))
+    run([Operation("A", node(3), node("p"), node(3))], [Operation("D", node(1), node("p"), node(1))])
+    names = ["0-000", "0", "1-000", "1", "2"]
+    assert sorted(os.listdir(log)) == [f"{'0' * 11}{name}.rdfp" for name in names]
+    assert sorted(str(s) for s in mirrored(log).subjects()) == ["urn:2", "urn:3"]
+    read = spark.read.format("rdf_patch").load(str(log)).orderBy("file", "offset", "part").collect()
+    assert [(row.op, row.s) for row in read][-1] == ("D", node(1))
+
+
+def test_a_log_takes_what_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Without DISTINCT a triple could go although another solution still gives it."""
+    files = ChangeFiles(tmp_path / "changes")
+    files.add([Operation("A", node(n), node("p"), node(0)) for n in range(2)])
+    query = "SELECT ?s ?p ?o { ?x <urn:p> ?s BIND(<urn:has> AS ?p) BIND(1 AS ?o) }"
+    subscription = subscribe(files.stream(spark), query, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="without DISTINCT a solution may count twice"):
+        subscription.start("rdf_patch", path=str(tmp_path / "log"))
+    writer = subscription.deltas.writeStream.format("rdf_patch").trigger(**AT_ONCE)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    with pytest.raises(Exception, match="a solution counts twice"):
+        writer.start(str(tmp_path / "log")).awaitTermination()
 
 
 @pytest.mark.parametrize(

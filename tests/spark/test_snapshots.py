@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rdflive_stores.spark.dataflow.state import StateError
+from rdflive_stores.spark.inspection import inspect
 from rdflive_stores.spark.snapshots import rebuild
 from spark.world import GROUPS, PATH, Fails, World
 from support.spark_streams import AT_ONCE, Nets, Operation, live_quads, nets, node
@@ -60,7 +61,8 @@ def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_pa
     initial = spark.createDataFrame(rows, "s string, p string, o string")
     with pytest.raises(OSError, match="the disk is full"):
         world.subscribe(initial=initial).start(Fails(world.found, -1), trigger=AT_ONCE)
-    # without the snapshot the checkpoint would be that of an empty graph; nothing has begun, so that is fine
+    with pytest.raises(StateError, match="a start with initial= in .* was interrupted: give it again"):
+        world.subscribe()
     world.write([Operation("D", *rows[1])])
     subscription = world.subscribe(initial=initial)
     subscription.start(world.found, trigger=AT_ONCE).awaitTermination()
@@ -162,6 +164,56 @@ def test_the_state_of_the_first_format_is_made_anew(spark: SparkSession, tmp_pat
     with pytest.raises(StateError, match="is of format 1"):
         world.subscribe().start("noop")
     rebuild(world.checkpoint, spark=spark)
+    world.run()
+    world.check()
+
+
+def test_a_folder_has_an_answer_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Readers of a stream's files pass over others, and what is written twice counts twice."""
+    world = World(spark, tmp_path, PATH, 60)
+    world.add()
+    initial = spark.createDataFrame([(node("a"), node("p"), node("b"))], "s string, p string, o string")
+    for sink in ("parquet", "memory"):
+        with pytest.raises(ValueError, match=f"the format '{sink}' would hide the answer of the snapshot"):
+            world.subscribe(initial=initial).start(sink, path=str(tmp_path / "deltas"))
+    deltas, answer = str(tmp_path / "deltas"), str(tmp_path / "answer")
+    world.subscribe().start("parquet", trigger=AT_ONCE, path=deltas).awaitTermination()
+    with pytest.raises(ValueError, match="has the files of a stream"):
+        rebuild(world.checkpoint, spark=spark, sink="parquet", path=deltas)
+    rebuild(world.checkpoint, spark=spark, sink="parquet", path=answer)
+    with pytest.raises(Exception, match="already exists"):
+        rebuild(world.checkpoint, spark=spark, sink="parquet", path=answer)
+    assert spark.read.parquet(answer).exceptAll(spark.read.parquet(deltas)).isEmpty()
+
+
+@pytest.mark.parametrize("lost", ["live/1", "live", "reached/0"])
+def test_damaged_state_is_not_made_anew(lost: str, spark: SparkSession, tmp_path: Path) -> None:
+    """It would look sound afterwards; the command that shows it tells what is lost, too."""
+    world = World(spark, tmp_path, PATH, 62)
+    world.add(2)
+    world.run()
+    (state,) = (world.checkpoint / "rdflive").iterdir()
+    path = state / "0" / lost
+    (shutil.rmtree if path.is_dir() else os.remove)(path)
+    told = r"has lost its folder live/|has run no micro-batch"
+    with pytest.raises(StateError, match=told):
+        inspect(world.checkpoint)
+    with pytest.raises(Exception, match=told):
+        rebuild(world.checkpoint, spark=spark, partitions=3)
+    assert (state / "0").is_dir()
+
+
+def test_a_query_that_runs_is_told_of_a_rebuilding(spark: SparkSession, tmp_path: Path) -> None:
+    """It ends at its next micro-batch; a new subscription goes on."""
+    world = World(spark, tmp_path, PATH, 63)
+    world.add()
+    query = world.subscribe().start(world.found)
+    query.processAllAvailable()
+    rebuild(world.checkpoint, spark=spark, partitions=3)
+    world.add()
+    with pytest.raises(Exception, match="was made anew while the query ran, by rebuild or repartition"):
+        query.processAllAvailable()
+    query.stop()
     world.run()
     world.check()
 

@@ -112,6 +112,23 @@ def test_a_sink_need_not_read_a_micro_batch_whole(reads: str, spark: SparkSessio
 
 
 @ON_SPARK
+def test_deltas_are_those_of_their_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """A DataFrame that a sink has kept would be worked out from what the next micro-batch finds."""
+    files, kept = ChangeFiles(tmp_path / "changes"), []
+    for batch in range(2):
+        files.add([Operation("A", node("a"), node("p"), node(batch))])
+    query = "SELECT ?x (COUNT(*) AS ?n) { ?x <urn:p> ?y } GROUP BY ?x"
+
+    def sink(deltas: DataFrame, _: int) -> None:
+        kept.append(deltas)
+        for each in kept:
+            each.collect()
+
+    subscription = subscribe(files.stream(spark), query, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(Exception, match="the deltas of micro-batch 0 are read again in micro-batch 1"):
+        subscription.start(sink, trigger=AT_ONCE).awaitTermination()
+
+
 def test_deltas_go_into_the_formats_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A sink may be the name of a format with its options; a folder with a space is one like others."""
     batches = links(3, 5)

@@ -76,10 +76,10 @@ def test_a_part_must_stand_at_its_micro_batch(reached: int | None, batch: int, t
     if reached is not None:
         tasks._note(Moment(now.folder, reached), 0)
     with pytest.raises(StateError, match=f"and Spark is at {batch}"):
-        tasks._check_part(plan, now, 0)
+        tasks.check_part(now.folder, (), 0, now.batch)
     for fine in (batch, batch - 1) if batch else (0,):
         tasks._note(Moment(now.folder, fine), 0)
-        tasks._check_part(plan, now, 0)
+        tasks.check_part(now.folder, (), 0, now.batch)
 
 
 def told(one: JointPlan, other: JointPlan) -> str | None:
@@ -134,6 +134,36 @@ def test_columns_are_told_apart() -> None:
     assert "its columns are ['x', 'y'], and here ['y', 'x']" in str(told(one, other))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?a ?b {{ {} <urn:p> {} }}",
+        "SELECT DISTINCT ?a {{ {} <urn:p> {} }}",
+        "SELECT ?a (COUNT(*) AS ?n) {{ {} <urn:p> {} }} GROUP BY ?a",
+        "SELECT * {{ GRAPH {} {{ {} <urn:p> ?c }} }}",
+    ],
+)
+def test_variables_that_change_places_make_another_query(text: str) -> None:
+    """The patterns are the same then, and the columns too."""
+    one, other = plan_queries(text.format("?a", "?b")), plan_queries(text.format("?b", "?a"))
+    assert told(one, other) is not None
+
+
+def test_queries_that_change_places_make_another_subscription() -> None:
+    """By name, by the patterns that are theirs, and by their filters."""
+    path = "SELECT ?a ?c { ?a <urn:p> ?b . ?b <urn:q> ?c }"
+    filtered = path.replace("?c }", "?c FILTER(?a != ?c) }")
+    count, counts = (
+        f"SELECT (COUNT(*) AS ?n) {{ {' . '.join(patterns)} }}"
+        for patterns in (["?a <urn:p> ?b"], ["?c <urn:p> ?d", "?a <urn:p> ?b"])
+    )
+    for first, second in ((path, filtered), (count, counts)):
+        one = plan_queries({"first": first, "second": second})
+        for other in ({"first": second, "second": first}, {"second": first, "first": second}):
+            assert told(one, plan_queries(other)) is not None
+        assert told(one, plan_queries({"first": first, "second": second})) is None
+
+
 def test_other_prefixes_make_another_query() -> None:
     """The same text with another meaning does not go on with the state."""
     one, other = (plan_queries("SELECT * { ?x e:p ?y }", {"e": f"urn:{name}:"}) for name in ("one", "other"))
@@ -173,6 +203,8 @@ def test_the_state_of_earlier_versions_is_refused_with_the_way_out(tmp_path: Pat
     """`written/` holds what a version of rdflive has written; its quads can be read, for a new state."""
     folder = tmp_path / "query"
     shutil.copytree(Path(__file__).parent / "written" / "state-1", folder)
+    (folder / "reached").mkdir()
+    (folder / "reached" / "0").write_text("2")
     home = Folder.local(str(folder))
     assert generation_of(home) == ""
     with pytest.raises(StateError, match=r"is of format 1, .* make it anew with rdflive spark rebuild"):

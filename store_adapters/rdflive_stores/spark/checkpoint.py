@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from rdflive.errors import RdfliveError
 from rdflive_stores.spark.dataflow.files import Folder
-from rdflive_stores.spark.dataflow.identity import FIRST, generation_of, known
+from rdflive_stores.spark.dataflow.identity import BEGUN, FIRST, generation_of, known
 from rdflive_stores.spark.dataflow.state import Home, StateError
 
 __all__ = ["Checkpoint", "LocationError"]
@@ -81,6 +81,13 @@ class Checkpoint:
         """What the present state belongs to; None where there is none."""
         state = self.state
         return None if state is None else known(state / generation_of(state))
+
+    @property
+    def is_half_begun(self) -> bool:
+        """Whether a start from a snapshot was interrupted before its state was whole."""
+        state = self.state
+        is_made = state is not None and (generation_of(state) != FIRST or (state / FIRST).is_there())
+        return state is not None and not is_made and (state / BEGUN).is_there()
 
     def begin(self) -> Folder:
         """Give the query its id, as its first start would; gives the folder for its state."""

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
+from rdflive_stores.spark.dataflow.matching import LIVE
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, StateError
 
@@ -46,7 +47,7 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
     """Read what the state of a subscription holds after the last micro-batch that was committed.
 
     A session is needed for locations that it has the settings of. Raises `StateError` where there is none, or
-    one of an earlier version.
+    where a part of it is lost.
     """
     place = Checkpoint(checkpoint, spark)
     state, held, last = place.state, place.held, place.committed
@@ -56,8 +57,10 @@ def inspect(checkpoint: str | os.PathLike[str], spark: SparkSession | None = Non
     parts = []
     if held["format"] == tasks.FORMAT:
         folder = state / generation
-        for name in sorted(set(folder.names()) - {tasks.PLAN, tasks.REACHED}):
+        for name in sorted({*folder.names(), LIVE} - {tasks.PLAN, tasks.REACHED}):
             for partition in range(held["partitions"]):
+                if last is not None:
+                    tasks.check_part(folder, (name,), partition, last + 1)
                 bucket = Bucket(folder / name / str(partition), Layout(0))
                 parts.append(Part(name, partition, bucket.held(-1 if last is None else last + 1)))
     return Inspection(held["query"], held["format"], held["partitions"], generation, last, tuple(parts))

@@ -12,18 +12,19 @@ from pyspark.sql import DataFrame, SparkSession
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import show_pattern
-from rdflive_stores.spark.dataflow.identity import ANEW, missing, succeed
+from rdflive_stores.spark.dataflow.identity import ANEW, BEGUN, missing, succeed
 from rdflive_stores.spark.dataflow.query_plan import TYPE, Given, plan_queries
 from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.stages import Flow, lay_out
 
-__all__ = ["BEGUN", "Sink", "begin", "rebuild"]
+__all__ = ["FILES", "Sink", "begin", "rebuild"]
 
 Sink: TypeAlias = "str | Callable[[DataFrame, int], None]"
 """The name of one of Spark's formats, or a function of each micro-batch's deltas and its number."""
-BEGUN: Final = "1"
-"""The generation that a snapshot makes of a checkpoint that had none."""
+FILES: Final = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
+"""Spark's formats of files. A stream into a folder lists its files there, and readers pass over others."""
+_LISTED: Final = "_spark_metadata"
 _QUADS: Final = "op string, s string, p string, o string, g string"
 
 
@@ -34,6 +35,11 @@ def begin(
 
     Until all of that is done nothing of it counts; interrupted, it is done again.
     """
+    if sink in (*FILES, "memory"):
+        raise ValueError(
+            f"with initial= the format {sink!r} would hide the answer of the snapshot, which no stream has "
+            "written: give a function, which gets it as number -1, or a table format such as delta"
+        )
     state = checkpoint.begin()
     _make(quads, flow, Moment(state / BEGUN, -1), sink, options)
     succeed(state, BEGUN)
@@ -57,6 +63,8 @@ def rebuild(
     one of this version. The answer goes to `sink`, with `options` for a format of Spark and `types` as in
     `subscribe`: what followed the deltas of another query must begin with it. The subscription goes on with
     the changes that it has not seen yet.
+
+    A folder of files for it must not be there yet, so that no answer is in it twice.
 
     The present state is kept until the new one is whole. A query that runs meanwhile fails at its next
     micro-batch. Raises `StateError` where there is no state, or the query needs quads that it does not hold.
@@ -87,13 +95,19 @@ def rebuild(
 
 def _make(quads: DataFrame, flow: Flow, new: Moment, sink: Sink | None, options: Mapping[str, Any]) -> None:
     """Run all quads as one micro-batch, in a folder of its own."""
+    path = options.get("path")
+    if path is not None and os.path.exists(os.path.join(path, _LISTED)):
+        raise ValueError(
+            f"{path} has the files of a stream, and readers would pass over others: give another"
+        )
     new.folder.delete()
     tasks.claim(flow.plan, new.folder, flow.partitions)
     answer = lay_out(quads, flow, Home(new.folder, "", new))
     if callable(sink):
         sink(answer, new.batch)
     elif sink is not None:
-        answer.write.format(sink).options(**options).mode("append").save()
+        mode = "errorifexists" if sink in FILES else "append"
+        answer.write.format(sink).options(**options).mode(mode).save()
     if not tasks.is_done(new, flow.partitions):
         # runs every task, and writes nothing
         answer.write.format("noop").mode("overwrite").save()

@@ -17,12 +17,12 @@ from rdflive.feeds.writing import write_term
 from rdflive_stores.spark.checkpoint import Checkpoint
 from rdflive_stores.spark.dataflow import tasks
 from rdflive_stores.spark.dataflow.explanation import explain
-from rdflive_stores.spark.dataflow.identity import check, describe
+from rdflive_stores.spark.dataflow.identity import BEGUN, check, describe
 from rdflive_stores.spark.dataflow.query_plan import Given, plan_queries
-from rdflive_stores.spark.dataflow.state import Home, Moment
+from rdflive_stores.spark.dataflow.state import Home, Moment, StateError
 from rdflive_stores.spark.dataflow.types import column_types
 from rdflive_stores.spark.running import readable
-from rdflive_stores.spark.snapshots import BEGUN, Sink, begin
+from rdflive_stores.spark.snapshots import Sink, begin
 from rdflive_stores.spark.stages import Flow, check_columns, lay_out
 
 __all__ = ["Sink", "SparkSubscription", "subscribe"]
@@ -88,6 +88,10 @@ def subscribe(
         partitions = int(held["partitions"] if held else configured or 1)
     if partitions < 1:
         raise ValueError(f"partitions must be 1 or more, got {partitions!r}")
+    if initial is None and place.is_half_begun:
+        raise StateError(
+            f"a start with initial= in {place.folder} was interrupted: give it again, and it is done anew"
+        )
     flow = Flow(plan, partitions, column_types(plan.names, types or {}))
     return SparkSubscription(changes, flow, place, initial if held is None else None)
 
@@ -133,7 +137,9 @@ class SparkSubscription:
         """Run the query; `sink` takes the deltas: `"console"`, or a function of a DataFrame and a number.
 
         A function gets a micro-batch again, with its number, where it failed half-way; it need not read all
-        of it. The answer of `initial` comes first, as number -1, before this returns. `trigger` are the
+        of it. The answer of `initial` comes first, as number -1, before this returns; a format, which gets no
+        number, may get it twice where that was interrupted, and Spark's formats of files cannot take it. To
+        `"rdf_patch"` go queries with SELECT DISTINCT. `trigger` are the
         arguments of Spark's own, such as `{"availableNow": True}`; `options` those of the format. Waiting for
         the query raises `DataflowError` where its changes cannot be read.
 
@@ -146,6 +152,10 @@ class SparkSubscription:
             )
         if self._running is not None and self._running.isActive:
             raise RdfliveError("the subscription runs already; stop it first, or subscribe once more")
+        if sink == "rdf_patch" and not all(query.is_distinct for query in self._flow.plan.queries):
+            raise ValueError(
+                "a graph has a triple once, and without DISTINCT a solution may count twice: SELECT DISTINCT"
+            )
         if self._initial is not None:
             begin(self._initial, self._flow, self._checkpoint, sink, options)
             self._initial = None

@@ -58,11 +58,11 @@ def test_pack_everywhere_reaches_every_bucket() -> None:
 
 
 def test_marks_tell_of_buckets_and_go_no_further() -> None:
-    """What is unmarked has the packets alone, and the buckets of the marks are known."""
+    """What is unmarked has the packets alone; buckets and micro-batches of the marks are known."""
     packets = list(pack(pa.table({"n": [4, 5]}), 0, np.array([1, 1])))
-    buckets: list[int] = []
-    passed = list(unmark([mark(3), *packets, mark(0)], buckets))
-    assert buckets == [3, 0]
+    marks: dict[int, int] = {}
+    passed = list(unmark([mark(3, 17), *packets, mark(0, 18)], marks))
+    assert marks == {3: 17, 0: 18}
     assert {bucket: kinds[0]["n"].to_pylist() for bucket, kinds in unpack(passed)} == {1: [4, 5]}
 
 

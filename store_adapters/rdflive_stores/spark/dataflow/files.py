@@ -42,6 +42,11 @@ class Folder:
     def __str__(self) -> str:
         return self.path
 
+    @property
+    def parent(self) -> Folder:
+        """The folder that it is in."""
+        return Folder(self.system, posixpath.dirname(self.path))
+
     def names(self) -> list[str]:
         """List the files and folders in it, drafts of killed tasks too; none where it is not there."""
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))

@@ -4,7 +4,7 @@ pattern.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, singledispatch
 from typing import NamedTuple, TypeAlias
 
@@ -33,7 +33,7 @@ def finish(
     buckets: int,
     number: int,
     batches: Iterable[pa.RecordBatch],
-    begun: Sequence[int] = (),
+    begun: Collection[int] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Net the rows that meet here and run the operations of stage `number` on them.
 

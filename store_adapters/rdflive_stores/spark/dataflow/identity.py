@@ -18,6 +18,7 @@ from rdflive_stores.spark.dataflow.state import StateError
 
 __all__ = [
     "ANEW",
+    "BEGUN",
     "FIRST",
     "FORMAT",
     "PLAN",
@@ -36,6 +37,8 @@ FORMAT: Final = 2
 ANEW: Final = "start anew with another checkpoint"
 FIRST: Final = "0"
 """The generation that begins with the first micro-batch."""
+BEGUN: Final = "1"
+"""The generation that a snapshot makes of a checkpoint that had none."""
 _PRESENT: Final = "generation"
 _PLACES: Final = ("subject", "predicate", "object", "graph")
 _NOT_COMPARED: Final = ("query", "prefixes", "salted")
@@ -45,7 +48,11 @@ _NOT_COMPARED: Final = ("query", "prefixes", "salted")
 def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
     """Describe what state depends on: two plans with one description can read each other's state."""
     matching = plan.matching
-    conditions = [c.text for way in matching.ways for visit in way.visits for c in visit.conditions]
+    conditions: list[set[str]] = [set() for _ in plan.queries]
+    for way in matching.ways:
+        conditions[matching.queries[way.seed]].update(
+            c.text for visit in way.visits for c in visit.conditions
+        )
     stages = [[[*map(_operation, stage.operations)] for stage in query.stages] for query in plan.queries]
     columns = [list(query.names) for query in plan.queries]
     texts = [query.plan.query.text for query in plan.queries]
@@ -54,9 +61,11 @@ def describe(plan: JointPlan, partitions: int) -> dict[str, Any]:
         "partitions": partitions,
         "patterns": [[*map(str, p.places), *(c.text for c in p.filters)] for p in matching.patterns],
         "arrangements": [[*shape.match, shape.key, shape.salt] for shape in matching.arrangements],
-        "conditions": sorted(set(conditions)),
+        "conditions": [*map(sorted, conditions)] if plan.labels else sorted(conditions[0]),
         "stages": stages if plan.labels else stages[0],
-        "columns": dict(zip(plan.labels, columns, strict=True)) if plan.labels else columns[0],
+        "columns": [*map(list, zip(plan.labels, columns, strict=True))] if plan.labels else columns[0],
+        "variables": ["_" if name.startswith("_:") else name for name in matching.names],
+        "queries": list(matching.queries),
         "query": dict(zip(plan.labels, texts, strict=True)) if plan.labels else texts[0],
         "prefixes": plan.queries[0].prefixes,
         "salted": plan.salted,
@@ -85,7 +94,9 @@ def check(folder: Folder, mine: Mapping[str, Any]) -> None:
 def known(folder: Folder) -> dict[str, Any] | None:
     """Read the description of a state; None if there is none."""
     try:
-        read: dict[str, Any] = json.loads(folder.text(PLAN))
+        read = json.loads(folder.text(PLAN))
+        if not isinstance(read, dict) or not {"format", "partitions", "query"} <= read.keys():
+            raise ValueError("it does not say what the state belongs to")
     except FileNotFoundError:
         return None
     except ValueError as error:

@@ -40,16 +40,19 @@ def mix(hashes: Iterable[Numbers], length: int) -> Numbers:
     return mixed.view(np.int64)
 
 
-def mark(bucket: int) -> pa.RecordBatch:
-    """Tell the next stages that a bucket exists, even if no rows go there."""
-    return _batch([bucket], _MARK, [b""])
+def mark(bucket: int, number: int) -> pa.RecordBatch:
+    """Tell the next stages that a bucket exists, even if no rows go there, and the number of the
+    micro-batch.
+    """
+    return _batch([bucket], _MARK, [str(number).encode()])
 
 
-def unmark(batches: Iterable[pa.RecordBatch], buckets: list[int]) -> Iterator[pa.RecordBatch]:
-    """Pass packets on, and collect the buckets of the marks among them."""
+def unmark(batches: Iterable[pa.RecordBatch], marks: dict[int, int]) -> Iterator[pa.RecordBatch]:
+    """Pass packets on, and collect the buckets of the marks among them, with their numbers."""
     for batch in batches:
         is_mark = pc.equal(batch.column(1), _MARK)
-        buckets += batch.column(0).filter(is_mark).to_pylist()
+        buckets, numbers = (batch.column(place).filter(is_mark).to_pylist() for place in (0, 2))
+        marks.update(zip(buckets, map(int, numbers), strict=True))
         yield batch.filter(pc.invert(is_mark))
 
 

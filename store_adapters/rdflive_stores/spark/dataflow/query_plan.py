@@ -119,6 +119,12 @@ class QueryPlan:
     """The prefixes that the text of the query had besides its own."""
 
     @property
+    def is_distinct(self) -> bool:
+        """Whether it is SELECT DISTINCT."""
+        operations = [operation for stage in self.stages for operation in stage.operations]
+        return bool(operations) and isinstance(operations[-1].node, planning.Distinct)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The variables of the solutions."""
         return self.plan.query.names

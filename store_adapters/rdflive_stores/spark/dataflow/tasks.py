@@ -12,7 +12,15 @@ from pyspark import TaskContext
 from rdflive_stores.spark.dataflow import finishing, matching, walking
 from rdflive_stores.spark.dataflow.files import Folder
 from rdflive_stores.spark.dataflow.first_format import runs_after
-from rdflive_stores.spark.dataflow.identity import ANEW, FIRST, FORMAT, PLAN, check, describe
+from rdflive_stores.spark.dataflow.identity import (
+    ANEW,
+    FIRST,
+    FORMAT,
+    PLAN,
+    check,
+    describe,
+    generation_of,
+)
 from rdflive_stores.spark.dataflow.packing import mark, unmark
 from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
@@ -26,6 +34,7 @@ __all__ = [
     "REACHED",
     "StateError",
     "check",
+    "check_part",
     "claim",
     "compact",
     "finish",
@@ -50,9 +59,13 @@ def match(
         # the first micro-batch makes the state; later ones, and one behind a snapshot, must find it
         if not now.batch and home.generation == FIRST:
             claim(plan, now.folder, buckets)
-        check(now.folder, describe(plan, buckets))
-        _check_part(plan, now, part)
-    yield mark(part)
+        try:
+            check(now.folder, describe(plan, buckets))
+        except StateError:
+            _check_generation(home, now)
+            raise
+        check_part(now.folder, _kept(plan), part, now.batch)
+    yield mark(part, now.batch)
     yield from matching.match(plan.matching, now, buckets, batches)
 
 
@@ -60,9 +73,9 @@ def walk(
     plan: JointPlan, home: Home, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run `walking.walk`."""
-    parts: list[int] = []
-    yield from walking.walk(plan.matching, moment(home), buckets, number, unmark(batches, parts))
-    yield from map(mark, parts)
+    now, marks = moment(home), dict[int, int]()
+    yield from walking.walk(plan.matching, now, buckets, number, _unmarked(now, batches, marks))
+    yield from (mark(part, now.batch) for part in marks)
 
 
 def finish(
@@ -78,13 +91,13 @@ def finish(
     It gives a row more for each of them, without a weight: how much the part holds.
     """
     now = moment(home)
-    parts: list[int] = []
+    parts: dict[int, int] = {}
     is_first = home.snapshot is not None or (now.batch == 0 and home.generation == FIRST)
-    marked = unmark(batches, parts)
-    rows = finishing.finish(plan, now, buckets, number, marked, parts if is_first else ())
+    marked = _unmarked(now, batches, parts)
+    rows = finishing.finish(plan, now, buckets, number, marked, parts if is_first else {})
     if number < plan.stages - 1:
         yield from rows
-        yield from map(mark, parts)
+        yield from (mark(part, now.batch) for part in parts)
     else:
         for batch in rows:
             columns = [typed(name, batch.column(name), types) for name in batch.schema.names]
@@ -93,6 +106,22 @@ def finish(
         for part in parts:
             _note(now, part)
             yield _measured(plan, now, part, types)
+
+
+def _unmarked(
+    now: Moment, batches: Iterable[pa.RecordBatch], marks: dict[int, int]
+) -> Iterator[pa.RecordBatch]:
+    """Take the marks out; refuses rows of another micro-batch, which are not the changes of this one.
+
+    Nothing is written before all batches have been read.
+    """
+    yield from unmark(batches, marks)
+    for number in marks.values():
+        if number != now.batch:
+            raise StateError(
+                f"the deltas of micro-batch {number} are read again in micro-batch {now.batch}: keep their "
+                "rows, as by collect() or cache(), not the DataFrame"
+            )
 
 
 def _measured(plan: JointPlan, now: Moment, part: int, types: ColumnTypes) -> pa.RecordBatch:
@@ -128,6 +157,7 @@ def live_quads(now: Moment, format_: int, batches: Iterable[pa.RecordBatch]) -> 
     """
     for batch in batches:
         for bucket in batch.column(0).to_pylist():
+            check_part(now.folder, (matching.LIVE,), bucket, now.batch + 1)
             live = Bucket.of(now, matching.LIVE, bucket, matching.LAYOUT)
             runs = live.before(now.batch + 1) if format_ > 1 else runs_after(live.folder, now.batch)
             for rows in merged(runs, live.layout):
@@ -147,19 +177,31 @@ def claim(plan: JointPlan, folder: Folder, buckets: int) -> None:
     folder.write_text(PLAN, json.dumps(describe(plan, buckets), ensure_ascii=False, indent=1))
 
 
-def _check_part(plan: JointPlan, now: Moment, part: int) -> None:
-    """Refuse a part of the state that is neither just before nor just after the micro-batch."""
-    for name in _kept(plan):
-        if not (now.folder / name / str(part)).is_there():
-            raise StateError(f"{now.folder} has lost its folder {name}/{part}; {ANEW}")
-    reached = _noted(now.folder, part)
-    # `now.batch` itself where Spark runs again what was done but not committed
-    if reached not in (now.batch - 1, now.batch) and (now.batch or reached is not None):
+def check_part(folder: Folder, names: Iterable[str], part: int, batch: int) -> None:
+    """Refuse a part of the state that is neither just before nor just after a micro-batch, or lacks one of
+    its folders.
+    """
+    for name in names:
+        if not (folder / name / str(part)).is_there():
+            raise StateError(f"{folder} has lost its folder {name}/{part}; {ANEW}")
+    reached = _noted(folder, part)
+    # the micro-batch itself where Spark runs again what was done but not committed
+    if reached not in (batch - 1, batch) and (batch or reached is not None):
         stands = "has run no micro-batch" if reached is None else f"stands at micro-batch {reached}"
         raise StateError(
-            f"part {part} of the state in {now.folder} {stands}, and Spark is at {now.batch}: files were "
+            f"part {part} of the state in {folder} {stands}, and Spark is at {batch}: files were "
             "lost or put back, or a function of foreachBatch did not read the deltas to the end (start() "
             f"does); {ANEW}"
+        )
+
+
+def _check_generation(home: Home, now: Moment) -> None:
+    """Refuse to go on with state that was made anew since the subscription was started."""
+    present = generation_of(now.folder.parent)
+    if present != home.generation:
+        raise StateError(
+            f"the state in {now.folder.parent} was made anew while the query ran, by rebuild or "
+            "repartition: subscribe again, to go on with it"
         )
 
 

@@ -1,5 +1,8 @@
 """The format `rdf_patch` as a sink: each micro-batch, or each write of a DataFrame, is a file of a log.
 
+A micro-batch has the file of its number, such as 000000000007.rdfp. A write that is no stream follows all
+that are there, in front of the next micro-batch: 000000000008-000.rdfp.
+
 A task writes its rows to a hidden file. When all have, these become one file with one transaction, under its
 final name in one step, so whoever follows the folder sees all of a micro-batch or nothing.
 """
@@ -12,6 +15,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -25,7 +29,7 @@ from rdflive.feeds.terms import RowError, RowReader
 
 __all__ = ["PatchStreamWriter", "PatchWriter"]
 
-_FILE: Final = re.compile(r"(\d+)\.rdfp")
+_FILE: Final = re.compile(r"(\d+)(-\d+)?\.rdfp")
 _PLACES: Final = ("s", "p", "o", "g")
 _SIGNS: Final = {"A": "A", "+": "A", "D": "D", "-": "D"}
 
@@ -64,9 +68,19 @@ class _Pieces:
         return _Piece(path, rows)
 
     def join(self, pieces: Sequence[_Piece], name: str) -> None:
-        """Make one file of pieces; nothing where they are empty, or an earlier attempt has made it."""
+        """Make one file of pieces; nothing where they are empty, or an earlier attempt has made it.
+
+        Raises `RdfliveError` where there is another file of the name.
+        """
         path, draft = os.path.join(self._folder, name), os.path.join(self._folder, f"_{uuid4().hex}.tmp")
-        if any(piece.rows for piece in pieces) and not os.path.exists(path):
+        is_there = os.path.exists(path)
+        if is_there and not self._is_same(path, pieces):
+            self.drop(pieces)
+            raise RdfliveError(
+                f"{path} has other changes than this micro-batch, so it was written by another query, or "
+                "from another checkpoint: give each a folder of its own"
+            )
+        if any(piece.rows for piece in pieces) and not is_there:
             with open(draft, "wb") as file:
                 file.write(b"TX .\n")
                 for piece in pieces:
@@ -85,13 +99,22 @@ class _Pieces:
                 with suppress(FileNotFoundError):
                     os.remove(piece.path)
 
-    def next_number(self) -> int:
-        """Find a number for a file behind all that are there."""
-        found = (_FILE.fullmatch(name) for name in os.listdir(self._folder))
-        return max((int(match[1]) + 1 for match in found if match is not None), default=0)
+    def next_name(self) -> str:
+        """Find a name for a file behind all that are there, and in front of the next micro-batch."""
+        found = [match for name in os.listdir(self._folder) if (match := _FILE.fullmatch(name)) is not None]
+        number = max((int(match[1]) + (match[2] is None) for match in found), default=0)
+        others = sum(int(match[1]) == number for match in found)
+        return f"{number:012}-{others:03}.rdfp"
+
+    def _is_same(self, path: str, pieces: Sequence[_Piece]) -> bool:
+        """Tell whether a file has the rows of pieces, in any order."""
+        mine = sorted(line for piece in pieces for line in Path(piece.path).read_bytes().splitlines())
+        return sorted(Path(path).read_bytes().splitlines()) == sorted([b"TX .", *mine, b"TC ."])
 
     def _lines(self, batch: pa.RecordBatch) -> Iterator[str]:
         if self._by_weight:
+            if pc.any(pc.greater(pc.abs(batch.column("weight")), 1)).as_py():
+                raise RdfliveError("a solution counts twice, but a graph has a triple once: SELECT DISTINCT")
             signs = pc.if_else(pc.greater(batch.column("weight"), 0), "A", "D").to_pylist()
         else:
             signs = batch.column("op").to_pylist()
@@ -145,8 +168,8 @@ class PatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Put together what the tasks have written."""
-        name = f"{self._pieces.next_number():012}.rdfp"
-        self._pieces.join([piece for piece in messages if isinstance(piece, _Piece)], name)
+        pieces = [piece for piece in messages if isinstance(piece, _Piece)]
+        self._pieces.join(pieces, self._pieces.next_name())
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove what was written."""
