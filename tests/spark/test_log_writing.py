@@ -69,11 +69,12 @@ def test_deltas_of_a_subscription_become_a_log(spark: SparkSession, tmp_path: Pa
     assert sorted(os.listdir(log)) == ["000000000000.rdfp", "000000000002.rdfp"]
     assert [str(s) for s in mirrored(log).subjects()] == ["urn:1"]
     # another checkpoint begins with number 0 again, and would overwrite what is there
+    others = ChangeFiles(tmp_path / "others")
+    others.add([Operation("A", node(1), node("p"), node(5))])
+    other = subscribe(others.stream(spark), query, checkpoint=tmp_path / "other")
+    running = other.start("rdf_patch", trigger=AT_ONCE, path=str(log))
     with pytest.raises(Exception, match=r"000000000000.rdfp has other changes than this micro-batch"):
-        copy = ChangeFiles(tmp_path / "others")
-        copy.add([Operation("A", node(1), node("p"), node(5))])
-        other = subscribe(copy.stream(spark), query, checkpoint=tmp_path / "other")
-        other.start("rdf_patch", trigger=AT_ONCE, path=str(log)).awaitTermination()
+        running.awaitTermination()
     assert [str(s) for s in mirrored(log).subjects()] == ["urn:1"]
 
 

@@ -61,7 +61,7 @@ def test_a_snapshot_that_was_interrupted_comes_again(spark: SparkSession, tmp_pa
     initial = spark.createDataFrame(rows, "s string, p string, o string")
     with pytest.raises(OSError, match="the disk is full"):
         world.subscribe(initial=initial).start(Fails(world.found, -1), trigger=AT_ONCE)
-    with pytest.raises(StateError, match="a start with initial= in .* was interrupted: give it again"):
+    with pytest.raises(StateError, match=r"a start with initial= in .* was interrupted: give it again"):
         world.subscribe()
     world.write([Operation("D", *rows[1])])
     subscription = world.subscribe(initial=initial)

@@ -153,15 +153,15 @@ def test_queries_that_change_places_make_another_subscription() -> None:
     """By name, by the patterns that are theirs, and by their filters."""
     path = "SELECT ?a ?c { ?a <urn:p> ?b . ?b <urn:q> ?c }"
     filtered = path.replace("?c }", "?c FILTER(?a != ?c) }")
-    count, counts = (
-        f"SELECT (COUNT(*) AS ?n) {{ {' . '.join(patterns)} }}"
-        for patterns in (["?a <urn:p> ?b"], ["?c <urn:p> ?d", "?a <urn:p> ?b"])
-    )
-    for first, second in ((path, filtered), (count, counts)):
-        one = plan_queries({"first": first, "second": second})
-        for other in ({"first": second, "second": first}, {"second": first, "first": second}):
-            assert told(one, plan_queries(other)) is not None
-        assert told(one, plan_queries({"first": first, "second": second})) is None
+    one = plan_queries({"first": path, "second": filtered})
+    assert told(one, plan_queries({"first": path, "second": filtered})) is None
+    for other in ({"first": filtered, "second": path}, {"second": filtered, "first": path}):
+        assert told(one, plan_queries(other)) is not None
+    # the same three patterns, of which the one in the middle is that of the other query
+    count = "SELECT (COUNT(*) AS ?n) {{ {} }}".format
+    one = plan_queries({"first": count("?a <urn:p> ?b . ?c <urn:p> ?d"), "second": count("?a <urn:p> ?b")})
+    other = {"first": count("?a <urn:p> ?b"), "second": count("?c <urn:p> ?d . ?a <urn:p> ?b")}
+    assert "its queries are" in str(told(one, plan_queries(other)))
 
 
 def test_other_prefixes_make_another_query() -> None:
