@@ -159,8 +159,8 @@ def test_queries_that_change_places_make_another_subscription() -> None:
         assert told(one, plan_queries(other)) is not None
     # the same three patterns, of which the one in the middle is that of the other query
     count = "SELECT (COUNT(*) AS ?n) {{ {} }}".format
-    one = plan_queries({"first": count("?a <urn:p> ?b . ?c <urn:p> ?d"), "second": count("?a <urn:p> ?b")})
-    other = {"first": count("?a <urn:p> ?b"), "second": count("?c <urn:p> ?d . ?a <urn:p> ?b")}
+    one = plan_queries({"first": count("?a <urn:p> ?b . ?c <urn:p> ?d"), "second": count("?e <urn:p> ?f")})
+    other = {"first": count("?a <urn:p> ?b"), "second": count("?c <urn:p> ?d . ?e <urn:p> ?f")}
     assert "its queries are" in str(told(one, plan_queries(other)))
 
 
