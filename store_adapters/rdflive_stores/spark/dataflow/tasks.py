@@ -198,7 +198,7 @@ def check_part(folder: Folder, names: Iterable[str], part: int, batch: int) -> N
 def _check_generation(home: Home, now: Moment) -> None:
     """Refuse to go on with state that was made anew since the subscription was started."""
     present = generation_of(now.folder.parent)
-    if present != home.generation:
+    if present != home.generation and (now.folder.parent / present / PLAN).is_there():
         raise StateError(
             f"the state in {now.folder.parent} was made anew while the query ran, by rebuild or "
             "repartition: subscribe again, to go on with it"
