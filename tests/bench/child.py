@@ -12,11 +12,11 @@ from typing import Any
 __all__ = ["call_module"]
 
 
-def call_module(module: str, task: object) -> dict[str, Any]:
+def call_module(module: str, task: object, *, python: str = sys.executable) -> dict[str, Any]:
     """Give the task to the module's standard input, and read the last line that it prints."""
     path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     result = subprocess.run(
-        [sys.executable, "-m", module],
+        [python, "-m", module],
         input=json.dumps(task),
         capture_output=True,
         text=True,
