@@ -48,9 +48,9 @@ def main() -> None:
     for job in task["jobs"]:
         runs = [_run(job, job["answer"])]  # also compiles, so that it warms up the others
         runs += [_run(job, None) for _ in range(task["repeat"])]
-        rate = median(run["rate"] for run in runs[1:])
-        state = max(run["state"] for run in runs)
-        answers.append({**job, "rate": rate, "state": state, "rss": _rss()})
+        rates = [run["rate"] for run in runs[1:]]
+        figures = {"rate": median(rates), "rates": rates, "state": runs[-1]["state"], "rss": _rss()}
+        answers.append({**job, **figures})
     print(json.dumps({"answers": answers}))
 
 
@@ -81,7 +81,7 @@ def _run(job: dict[str, Any], answer: str | None) -> dict[str, float]:
         seen = _wait(Path(scratch, "marks"), 2 * job["files"], url, client)
         state = _wait_checkpoint(url, client)
         client.cancel().result()
-    seconds = max(seen["end"]) - min(seen["begin"])
+    seconds = max(max(seen["end"]) - min(seen["begin"]), 1e-3)
     return {"rate": (job["updates"] - job["load"]) / seconds, "state": state}
 
 
@@ -136,14 +136,14 @@ def _wait(folder: Path, count: int, url: str, client: Any) -> dict[str, list[flo
 
 
 def _wait_checkpoint(url: str, client: Any) -> int:
-    """Wait for one more checkpoint, which is of all changes; gives the bytes of its state."""
+    """Wait for a checkpoint that began after this call, so of all changes; gives its bytes."""
     first = None
     end = monotonic() + _DEADLINE
     while monotonic() < end:
         with urllib.request.urlopen(url) as response:
-            latest = json.load(response)["latest"]["completed"]
-        first = first or latest["id"]
-        if latest["id"] > first:
+            latest = json.load(response)["latest"]["completed"] or {"id": 0}
+        first = latest["id"] if first is None else first
+        if latest["id"] > first + 1:  # the next one may have begun already
             size: int = latest["state_size"]
             return size
         _alive(client)
