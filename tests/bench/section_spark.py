@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from time import perf_counter
 from typing import Any, Final
 
 import rdflib
 
 import rdflive
+from bench import peer_flink
 from bench.child import call_module
 from bench.report import Section
 from bench.sizes import Sizes
@@ -19,6 +21,7 @@ __all__ = ["run"]
 STORES: Final = ("Memory", "Oxigraph in memory", "Oxigraph on disk")
 SUBSCRIPTIONS: Final = (0, 1, 100)
 _MB: Final = 1e6
+_NO_FLINK: Final = f"No Flink: {peer_flink.PYTHON} names no interpreter with apache-flink."
 
 
 def run(sizes: Sizes) -> Section:
@@ -54,12 +57,14 @@ def run(sizes: Sizes) -> Section:
         {"what": f"{name}, batches of 10,000", "way": "rdflive in one process, rdflib graph", "rate": rate}
         for name, rate in alone.items()
     ]
+    section.rows += _flink(sizes, rates)
     section.notes += [
         "Rates and seconds are of whole micro-batches (Spark's `triggerExecution`), without the first two. "
         "Memory is the peak of the JVM and all Python processes in that session so far or in that job.",
         "The joins are stream-stream joins of Spark, of signed rows, netted per micro-batch, given a stream "
         "that needs no normaliser; rdflive normalises.",
         "A hub: micro-batches of two changes at a node of so many neighbours.",
+        peer_flink.NOTE if os.environ.get(peer_flink.PYTHON) else _NO_FLINK,
     ]
     return section
 
@@ -120,6 +125,26 @@ def _row(figures: dict[str, Any], rates: dict[Any, float], alone: dict[str, floa
         ratios = [(peer, "joins"), (single, "one core"), (alone[query], "one process")]
         row["ratio"] = ", ".join(f"{figures['rate'] / base:.2f} {name}" for base, name in ratios if base)
     return row
+
+
+def _flink(sizes: Sizes, rates: dict[Any, float]) -> list[dict[str, Any]]:
+    """Give the rows of Flink, which joins what micro-batches of a quarter have, without their first two."""
+    if not os.environ.get(peer_flink.PYTHON):
+        print(_NO_FLINK)
+        return []
+    batch = sizes.spark // 4
+    rows = []
+    for figures in peer_flink.measure(6 * batch, 2 * batch):
+        rate, ours = figures["rate"], rates["continuous", figures["query"], batch, 2]
+        rows.append({
+            "what": f"{figures['query']}, a stream of {figures['updates']:,}",
+            "way": f"Flink SQL, {figures['way']}",
+            "rate": rate,
+            "ratio": f"{rate / ours:.2f} subscribe with batches of {batch:,}",
+            "state": figures["state"] / _MB,
+            "rss": figures["rss"] / _MB,
+        })  # fmt: skip
+    return rows
 
 
 def _one_process(sizes: Sizes, query: str) -> float:
