@@ -11,12 +11,14 @@ import socket
 import sys
 import tempfile
 import urllib.request
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyflink.common import Configuration
 from pyflink.java_gateway import get_gateway
 from pyflink.table import EnvironmentSettings, TableEnvironment
@@ -60,7 +62,7 @@ def _run(job: dict[str, Any], answer: str | None) -> dict[str, float]:
     The changes hold rows that mark where the measured ones begin and end in each file. The time at which
     they are read is written; as Flink reads no faster than it joins, that is the time of the joins too.
     """
-    with tempfile.TemporaryDirectory() as scratch, socket.socket() as probe:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
@@ -81,6 +83,8 @@ def _run(job: dict[str, Any], answer: str | None) -> dict[str, float]:
         seen = _wait(Path(scratch, "marks"), 2 * job["files"], url, client)
         state = _wait_checkpoint(url, client)
         client.cancel().result()
+        with suppress(Py4JJavaError):  # which tells that it was cancelled
+            client.get_job_execution_result().result()
     seconds = max(max(seen["end"]) - min(seen["begin"]), 1e-3)
     return {"rate": (job["updates"] - job["load"]) / seconds, "state": state}
 
