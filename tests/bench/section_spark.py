@@ -39,6 +39,7 @@ def run(sizes: Sizes) -> Section:
             "latency": "s per micro-batch",
             "worst": "longest",
             "ratio": "times the rate of",
+            "written": "MB written",
             "state": "state, MB",
             "checkpoint": "checkpoint, MB",
             "rss": "memory, MB",
@@ -93,13 +94,21 @@ def _jobs(sizes: Sizes, *, few: bool) -> list[dict[str, Any]]:
         jobs += [{**each, "subscriptions": subscriptions} for subscriptions in SUBSCRIPTIONS]
     jobs += [{"kind": "hub", "query": query, "batch": 2, "updates": 5 * sizes.spark} for query in QUERIES]
     jobs.append({"kind": "churn", "query": "star", "batch": 0, "updates": sizes.spark})
+    for size in (sizes.spark // 2, 10 * sizes.spark):
+        for batch in (sizes.spark // 200, sizes.spark // 4):
+            jobs.append({"kind": "growth", "query": "path", "batch": batch, "updates": size, "batches": 14})
+    for batch in (sizes.spark // 200, sizes.spark // 20):
+        few_triples = {"batch": batch, "updates": 3 * sizes.spark // 10, "batches": 5}
+        jobs += [{"kind": kind, "query": "path", **few_triples} for kind in ("growth", "processor")]
+    classes = {"kind": "classes", "batch": sizes.spark // 4, "updates": 5 * sizes.spark, "batches": 8}
+    jobs += [{**classes, "plain": plain} for plain in (False, True)]
     return jobs
 
 
 def _row(figures: dict[str, Any], rates: dict[Any, float], alone: dict[str, float]) -> dict[str, Any]:
     kind, cores = figures["kind"], figures["cores"]
     row: dict[str, Any] = {key: figures.get(key) for key in ("rate", "latency", "worst")}
-    for key in ("state", "checkpoint", "rss"):
+    for key in ("written", "state", "checkpoint", "rss"):
         if figures.get(key):
             row[key] = figures[key] / _MB
     if kind == "mirror":
@@ -108,6 +117,15 @@ def _row(figures: dict[str, Any], rates: dict[Any, float], alone: dict[str, floa
         row["way"] = (
             f"{figures['store']}, {count} subscriptions" if figures["store"] in STORES else "driver only"
         )
+        return row
+    if kind == "classes":
+        row["what"] = f"a class of most of {figures['updates']:,} instances, batches of {figures['batch']:,}"
+        row["way"] = f"{'not salted' if figures['plain'] else 'salted'}, local[{cores}]"
+        row["ratio"] = f"the largest of 8 partitions has {figures['largest']:.0%} of the rows"
+        return row
+    if kind in ("growth", "processor"):
+        row["what"] = f"path over {figures['updates']:,} triples, batches of {figures['batch']:,}"
+        row["way"] = f"{'transformWithState' if kind == 'processor' else 'subscribe'}, local[{cores}]"
         return row
     if kind == "churn":
         row["what"] = f"star, {figures['changes']:,} changes of {figures['live']:,} live triples"
