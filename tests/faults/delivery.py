@@ -25,6 +25,7 @@ STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
 SALTING = ("spark/dataflow/test_salting.py",)
 TOGETHER = ("spark/dataflow/test_together.py",)
+TYPES = ("spark/dataflow/test_types.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -451,9 +452,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "numbers that a column cannot hold are taken",
         "rdflive_stores/spark/dataflow/types.py",
-        "if value != round(value, 18) or abs(value) >= Decimal(10) ** 20:",
+        "if len(whole) > _DIGITS - _SCALE or len(fraction) > _SCALE:",
+        "if len(whole) > _DIGITS - _SCALE:",
+        TYPES,
+    ),
+    Fault(
+        "a number counts as one of a type whose range it is out of",
+        "rdflive_stores/spark/dataflow/types.py",
+        "if not least <= int(lexical) <= most:",
         "if False:",
-        ("spark/dataflow/test_types.py",),
+        TYPES,
+    ),
+    Fault(
+        "a value is spelt as Python has it, not as XSD",
+        "rdflive_stores/spark/dataflow/types.py",
+        "if not _SPELLINGS[kind].fullmatch(lexical):",
+        "if not _SPELLINGS[kind].match(lexical):",
+        TYPES,
     ),
     Fault(
         "a shard begins before those that it came of are read",

@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from math import inf
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -17,14 +18,42 @@ from rdflive.feeds.terms import RowReader
 
 __all__ = ["TEXT", "ColumnType", "ColumnTypes", "ValueTypeError", "column_types", "typed"]
 
-_INTEGERS: Final = {
-    XSD.integer, XSD.nonNegativeInteger, XSD.positiveInteger, XSD.nonPositiveInteger, XSD.negativeInteger,
-    XSD.long, XSD.int, XSD.short, XSD.byte,
-    XSD.unsignedLong, XSD.unsignedInt, XSD.unsignedShort, XSD.unsignedByte,
-}  # fmt: skip
-_TRUTHS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
+_INTEGERS: Final[Mapping[URIRef, tuple[float, float]]] = {
+    XSD.integer: (-inf, inf),
+    XSD.nonNegativeInteger: (0, inf),
+    XSD.positiveInteger: (1, inf),
+    XSD.nonPositiveInteger: (-inf, 0),
+    XSD.negativeInteger: (-inf, -1),
+    XSD.long: (-(1 << 63), (1 << 63) - 1),
+    XSD.int: (-(1 << 31), (1 << 31) - 1),
+    XSD.short: (-(1 << 15), (1 << 15) - 1),
+    XSD.byte: (-(1 << 7), (1 << 7) - 1),
+    XSD.unsignedLong: (0, (1 << 64) - 1),
+    XSD.unsignedInt: (0, (1 << 32) - 1),
+    XSD.unsignedShort: (0, (1 << 16) - 1),
+    XSD.unsignedByte: (0, (1 << 8) - 1),
+}
+"""The least and the greatest value of each type of integers."""
+_INTEGER: Final = re.compile("[+-]?[0-9]+")
+_DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[Ee][+-]?[0-9]+)?|[+-]?INF|NaN")
+_DATE: Final = r"-?(?:[1-9][0-9]{3,}|0[0-9]{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_CLOCK: Final = r"(?:(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\.[0-9]+)?|24:00:00(?:\.0+)?)"
+_ZONE: Final = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
+_SPELLINGS: Final[Mapping[URIRef, re.Pattern[str]]] = {
+    **dict.fromkeys(_INTEGERS, _INTEGER),
+    XSD.decimal: re.compile(_DECIMAL),
+    XSD.double: _DOUBLE,
+    XSD.float: _DOUBLE,
+    XSD.boolean: re.compile("true|false|1|0"),
+    XSD.date: re.compile(f"{_DATE}{_ZONE}?"),
+    XSD.dateTime: re.compile(f"{_DATE}T{_CLOCK}{_ZONE}?"),
+    XSD.dateTimeStamp: re.compile(f"{_DATE}T{_CLOCK}{_ZONE}"),
+}
+"""The lexical forms of each type, as XSD 1.1 has them."""
 _NANOSECONDS: Final = re.compile(r"\.\d{6}\d*[1-9]")
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_LEAST, _MOST = _INTEGERS[XSD.long]
+_DIGITS, _SCALE = 38, 18
 
 
 class ValueTypeError(RdfliveError, ValueError):
@@ -75,39 +104,50 @@ def typed(name: str, texts: pa.Array, types: ColumnTypes) -> pa.Array:
             values.append(kind.read(text))
         except (ValueError, LookupError, ArithmeticError) as error:
             raise ValueTypeError(
-                f"?{name} is {text}, which is no value for a column of type {kind.sql}: leave ?{name} out of "
-                "types=, or have the query give values of that type only"
+                f"?{name} is {text}, which is no value for a column of type {kind.sql} ({error}): leave "
+                f"?{name} out of types=, or have the query give values of that type only"
             ) from error
     return pa.array(values, kind.arrow).take(encoded.indices)
 
 
-def _literal(text: str, *datatypes: URIRef) -> Literal:
+def _lexical(text: str, *datatypes: URIRef) -> str:
+    """Give the lexical form of a literal of one of these types; raises ValueError for any other term."""
     term = RowReader(text).term("term")
     if not isinstance(term, Literal) or term.datatype not in datatypes:
-        raise ValueError(text)
-    return term
+        raise ValueError("it is of another type")
+    lexical, kind = str(term), term.datatype
+    if not _SPELLINGS[kind].fullmatch(lexical):
+        raise ValueError(f"XSD 1.1 has no such {kind.rpartition('#')[2]}")
+    if kind in _INTEGERS:
+        least, most = _INTEGERS[kind]
+        if not least <= int(lexical) <= most:
+            raise ValueError(f"it is out of the range of {kind.rpartition('#')[2]}")
+    return lexical
 
 
 def _integer(text: str) -> int:
-    value = int(_literal(text, *_INTEGERS))
+    value = int(_lexical(text, *_INTEGERS))
     if not _LEAST <= value <= _MOST:
-        raise ValueError(text)
+        raise ValueError("the column has 64 bits")
     return value
 
 
 def _decimal(text: str) -> Decimal:
-    value = Decimal(_literal(text, XSD.decimal, *_INTEGERS))
-    if value != round(value, 18) or abs(value) >= Decimal(10) ** 20:
-        raise ValueError(text)  # the column would round it
-    return value
+    lexical = _lexical(text, XSD.decimal, *_INTEGERS)
+    sign = "-" if lexical.startswith("-") else ""
+    whole, _, fraction = lexical.lstrip("+-").partition(".")
+    whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+    if len(whole) > _DIGITS - _SCALE or len(fraction) > _SCALE:
+        raise ValueError("the column would round it")
+    return Decimal(f"{sign}{whole or 0}.{fraction or 0}")
 
 
 def _double(text: str) -> float:
-    return float(_literal(text, XSD.double, XSD.float, XSD.decimal, *_INTEGERS))
+    return float(_lexical(text, XSD.double, XSD.float, XSD.decimal, *_INTEGERS))
 
 
 def _boolean(text: str) -> bool:
-    return _TRUTHS[str(_literal(text, XSD.boolean))]
+    return _lexical(text, XSD.boolean) in ("true", "1")
 
 
 def _string(text: str) -> str:
@@ -118,15 +158,25 @@ def _string(text: str) -> str:
 
 
 def _date(text: str) -> datetime.date:
-    return datetime.date.fromisoformat(_literal(text, XSD.date))
+    lexical = _lexical(text, XSD.date)
+    _check_year(lexical)
+    return datetime.date.fromisoformat(lexical[:10])  # the day in its own zone, for a column has none
 
 
 def _time(text: str) -> datetime.datetime:
-    lexical = _literal(text, XSD.dateTime, XSD.dateTimeStamp)
+    lexical = _lexical(text, XSD.dateTime, XSD.dateTimeStamp)
     if _NANOSECONDS.search(lexical):
-        raise ValueError(text)  # the column would cut them off
-    value = datetime.datetime.fromisoformat(lexical)
-    return value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        raise ValueError("the column would cut off the nanoseconds")
+    _check_year(lexical)
+    value = datetime.datetime.fromisoformat(lexical.replace("T24", "T00"))
+    if "T24" in lexical:  # the end of a day is the beginning of the next
+        value += datetime.timedelta(days=1)
+    return value.astimezone(datetime.UTC) if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+
+
+def _check_year(lexical: str) -> None:
+    if lexical[4] != "-" or lexical.startswith(("-", "0000")):
+        raise ValueError("the column has the years 0001 to 9999")
 
 
 def _node(text: str) -> str:
@@ -140,7 +190,7 @@ TEXT: Final = ColumnType("string", pa.string(), None)
 """Terms in N-Triples."""
 _TYPES: Final = {
     **dict.fromkeys(_INTEGERS, ColumnType("bigint", pa.int64(), _integer)),
-    XSD.decimal: ColumnType("decimal(38,18)", pa.decimal128(38, 18), _decimal),
+    XSD.decimal: ColumnType(f"decimal({_DIGITS},{_SCALE})", pa.decimal128(_DIGITS, _SCALE), _decimal),
     XSD.double: ColumnType("double", pa.float64(), _double),
     XSD.float: ColumnType("double", pa.float64(), _double),
     XSD.boolean: ColumnType("boolean", pa.bool_(), _boolean),
