@@ -25,6 +25,7 @@ STATE = ("spark/dataflow/test_state.py",)
 RUNS = ("spark/dataflow/test_runs.py",)
 SALTING = ("spark/dataflow/test_salting.py",)
 TOGETHER = ("spark/dataflow/test_together.py",)
+AWS = ("spark/test_aws.py",)
 TYPES = ("spark/dataflow/test_types.py",)
 FINISHING = ("spark/dataflow/test_finishing.py",)
 
@@ -473,9 +474,72 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a shard begins before those that it came of are read",
         "rdflive_stores/spark/aws/kinesis.py",
-        "if shard not in found and all(found.get(parent) == _DONE for parent in held):",
-        "if shard not in found:",
-        ("spark/test_aws.py",),
+        "if all(parent in known and known[parent].at == _DONE for parent in held):",
+        "if True:",
+        AWS,
+    ),
+    Fault(
+        "a shard that expired before it was read is passed over",
+        "rdflive_stores/spark/aws/kinesis.py",
+        "missing |= {shard for shard, place in known.items() if shard not in shards and place.at != _DONE}",
+        "pass",
+        AWS,
+    ),
+    Fault(
+        "shards that came and went unseen are passed over",
+        "rdflive_stores/spark/aws/kinesis.py",
+        "missing = waited_for - shards.keys() - known.keys() if known else set()",
+        "missing: set[str] = set()",
+        AWS,
+    ),
+    Fault(
+        "a record that has expired is not missed",
+        "rdflive_stores/spark/aws/kinesis.py",
+        'if record is None or record["SequenceNumber"] != place.at:',
+        "if record is None:",
+        AWS,
+    ),
+    Fault(
+        "a quiet shard counts as one that nobody looked at",
+        "rdflive_stores/spark/aws/kinesis.py",
+        "elif now - seen >= _HOUR:",
+        "elif False:",
+        AWS,
+    ),
+    Fault(
+        "shards behind the first thousand are not listed",
+        "rdflive_stores/spark/aws/kinesis.py",
+        'asked = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}',
+        "asked = {}",
+        AWS,
+    ),
+    Fault(
+        "a record is missed where clocks differ",
+        "rdflive_stores/spark/aws/kinesis.py",
+        'at, seen = f"{_AT}{now - _HOUR / 2}", now',
+        'at, seen = f"{_AT}{now}", now',
+        AWS,
+    ),
+    Fault(
+        "sequence numbers are compared as texts",
+        "rdflive_stores/spark/aws/kinesis.py",
+        'if last != _DONE and int(record["SequenceNumber"]) > int(last):',
+        'if last != _DONE and record["SequenceNumber"] > last:',
+        AWS,
+    ),
+    Fault(
+        "a page that is shorter than the limit counts as the last",
+        "rdflive_stores/spark/aws/neptune.py",
+        'if not answer["records"]:',
+        'if len(answer["records"]) < _PAGE:',
+        AWS,
+    ),
+    Fault(
+        "an idle source is asked without a pause",
+        "rdflive_stores/spark/aws/client.py",
+        "self._until = 0.0 if found else monotonic() + _SECONDS",
+        "pass",
+        AWS,
     ),
     Fault(
         "equal rows that add up to nothing stay",

@@ -1,14 +1,33 @@
-"""Clients of boto3, and the options that both sources share."""
+"""Clients of boto3, and what both sources share: options, the pause between looks, what expired."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, Final
 
-from rdflive.errors import RdfliveError
+from rdflive.errors import RdfliveError, ResyncNeeded
 from rdflive.extras import install_command
 
-__all__ = ["check_options", "client", "number"]
+__all__ = ["Pause", "check_options", "client", "number", "resync"]
+
+_SECONDS: Final = 1.0
+
+
+class Pause:
+    """Has a source look once a second while nothing new comes; Spark asks again at once."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def wait(self) -> None:
+        """Wait, in front of a look, until a second after one that found nothing."""
+        # in front, so that what was there when Spark asked is found
+        sleep(max(self._until - monotonic(), 0))
+
+    def looked(self, *, found: bool) -> None:
+        """Note whether a look has found something."""
+        self._until = 0.0 if found else monotonic() + _SECONDS
 
 
 def client(service: str, options: Mapping[str, str]) -> Any:
@@ -18,6 +37,17 @@ def client(service: str, options: Mapping[str, str]) -> Any:
     except ImportError as error:
         raise RdfliveError(f"sources of AWS need boto3: {install_command('spark-aws')}") from error
     return boto3.client(service, region_name=options.get("region"), endpoint_url=options.get("endpointUrl"))
+
+
+def resync(source: str, reason: str) -> ResyncNeeded:
+    """Make the error that explains how to start reading a stream anew."""
+    error = ResyncNeeded(source, reason)
+    # instead of the advice to give a snapshot, which `spark.mirror` does not take
+    error.args = (
+        f"{source}: {reason}; resync: load the whole state anew, and read the stream with a new checkpoint; "
+        "a mirror needs another name as well",
+    )
+    return error
 
 
 def check_options(name: str, options: Mapping[str, str], known: Sequence[str], needed: str) -> dict[str, str]:

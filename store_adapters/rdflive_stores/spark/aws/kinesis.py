@@ -9,22 +9,31 @@ merge begins when those that it came of have been read to their end; so rows of 
 Options: `streamName`; `region`; `endpointUrl`; `startingPosition` (`TRIM_HORIZON`, which is the oldest record
 that Kinesis keeps, or `LATEST`); `maxRecordsPerTrigger` (10,000, of all shards together).
 
+Records expire, a day after they came unless the stream is told otherwise. Where any may have expired unread,
+the query ends with `ResyncNeeded`. Per shard the offset says which record was read last, and perhaps a time
+up to which all that had arrived was read. Nothing is missing while that time is younger than the retention
+period. Behind an older one, or none, the record that was read last must still be there. In a shard where
+nothing came for an hour a time takes the place of the record, and is renewed each hour, by a micro-batch
+without rows. So a quiet shard whose last record has expired is told from one that lost records, unless nobody
+looked for as long as the retention period: then it is refused. The first look at `TRIM_HORIZON` takes what
+there is.
+
 It is read in the driver, some ten thousand records a second. A stream that brings more needs a connector in
 Java, such as AWS's own.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from time import time
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from rdflive.errors import RdfliveError
-from rdflive_stores.spark.aws.client import check_options, client, number
+from rdflive.errors import RdfliveError, ResyncNeeded
+from rdflive_stores.spark.aws.client import Pause, check_options, client, number, resync
 
 __all__ = ["KinesisDataSource"]
 
@@ -41,6 +50,11 @@ _FIRST: Final = "first"
 """Stands for the beginning of a shard."""
 _AT: Final = "at "
 """Begins a place that is a time, in seconds of Unix."""
+_SEEN: Final = " seen "
+"""Stands between a place and a time of the same kind."""
+_HOUR: Final = 3600
+_SHORTEST: Final = 24
+"""The fewest hours for which Kinesis keeps records."""
 _SCHEMA: Final = StructType(
     [
         *(StructField(name, StringType()) for name in ("value", "key", "shard", "sequence")),
@@ -48,7 +62,24 @@ _SCHEMA: Final = StructType(
     ]
 )
 _Offset: TypeAlias = dict[str, str]
-"""Per shard, the sequence number of the last record that was read, or one of these words."""
+"""The place in each shard, as text."""
+
+
+class _Place(NamedTuple):
+    """How far a shard was read."""
+
+    at: str
+    """The sequence number of the last record that was read, or one of the words above."""
+    seen: float | None = None
+    """All records that arrived up to this time were read, where one is known."""
+
+    @classmethod
+    def of(cls, text: str) -> _Place:
+        at, _, seen = text.partition(_SEEN)
+        return cls(at, float(seen) if seen else None)
+
+    def __str__(self) -> str:
+        return self.at if self.seen is None else f"{self.at}{_SEEN}{self.seen}"
 
 
 class KinesisDataSource(DataSource):
@@ -81,75 +112,161 @@ class _Reader(SimpleDataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._most = number(options, "maxRecordsPerTrigger", _MOST)
+        self._pause = Pause()
 
     def initialOffset(self) -> _Offset:  # noqa: N802 - Spark's name
         if self._options.get("startingPosition") != _LATEST:
             return {}  # `_with_children` adds the oldest shards
-        return dict.fromkeys(self._shards(client("kinesis", self._options)), f"{_AT}{time.time()}")
+        now = time()
+        return dict.fromkeys(
+            self._shards(client("kinesis", self._options)), str(_Place(f"{_AT}{now}", seen=now))
+        )
 
     def read(self, start: _Offset) -> tuple[Iterator[tuple[Any, ...]], _Offset]:
+        self._pause.wait()
         kinesis = client("kinesis", self._options)
-        end = self._with_children(kinesis, start)
-        open_shards = [shard for shard, place in end.items() if place != _DONE]
+        now = time()
+        places = self._with_children(kinesis, start)
+        kept = self._kept_since(kinesis, places.values())
+        open_shards = [shard for shard, place in places.items() if place.at != _DONE]
         # each has its share, so that none waits for the others to be read to their end
         share = max(self._most // max(len(open_shards), 1), 1)
         rows: list[tuple[Any, ...]] = []
         for shard in open_shards:
-            for record in islice(self._records(kinesis, shard, end[shard]), share):
-                end[shard] = _DONE if record is None else record["SequenceNumber"]
-                rows += [] if record is None else [_row(shard, record)]
+            found = list(islice(self._records(kinesis, shard, places[shard], kept), share))
+            at, seen = places[shard]
+            if found:
+                at = _DONE if found[-1] is None else found[-1]["SequenceNumber"]
+                seen = now if len(found) < share or at == _DONE else None
+            elif seen is None:
+                seen = now
+            elif now - seen >= _HOUR:
+                # a time goes on where the number would expire; nothing came in that hour, whatever the clocks
+                at, seen = f"{_AT}{now - _HOUR / 2}", now
+            places[shard] = _Place(at, seen)
+            rows += [_row(shard, record) for record in found if record is not None]
+        end = {shard: str(place) for shard, place in places.items()}
+        self._pause.looked(found=end != start)
         return iter(rows), end
 
     def readBetweenOffsets(  # noqa: N802 - Spark's name
         self, start: _Offset, end: _Offset
     ) -> Iterator[tuple[Any, ...]]:
         kinesis = client("kinesis", self._options)
-        for shard, last in end.items():
-            place = start.get(shard, _FIRST)
-            if last in (place, _FIRST) or last.startswith(_AT):
-                continue
-            for record in self._records(kinesis, shard, place):
-                if record is None:
-                    break
-                yield _row(shard, record)
-                if record["SequenceNumber"] == last:
-                    break
+        places = {shard: _Place.of(text) for shard, text in start.items()}
+        kept = self._kept_since(kinesis, places.values())
+        for shard, text in end.items():
+            place, last = places.get(shard, _Place(_FIRST)), _Place.of(text).at
+            if last != place.at and not last.startswith(_AT):
+                records = self._records(kinesis, shard, place, kept, is_replay=True)
+                yield from self._up_to(last, shard, records)
+
+    def _up_to(
+        self, last: str, shard: str, records: Iterator[dict[str, Any] | None]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Give rows up to a record, or to the end of a closed shard; raises `ResyncNeeded` if it is gone."""
+        for record in records:
+            if record is None:
+                if last == _DONE:
+                    return
+                break
+            if last != _DONE and int(record["SequenceNumber"]) > int(last):
+                break
+            yield _row(shard, record)
+            if record["SequenceNumber"] == last:
+                return
+        raise self._resync(f"the records of {shard} up to {last}, which a micro-batch had, have expired")
+
+    def _resync(self, reason: str) -> ResyncNeeded:
+        return resync(f"the stream {self._options['streamName']!r}", reason)
 
     def _shards(self, kinesis: Any) -> dict[str, set[str]]:
         """List the shards, each with those that it came of."""
-        pages = kinesis.get_paginator("list_shards").paginate(StreamName=self._options["streamName"])
-        return {
-            shard["ShardId"]: {
-                shard[name] for name in ("ParentShardId", "AdjacentParentShardId") if shard.get(name)
-            }
-            for page in pages
-            for shard in page["Shards"]
-        }
-
-    def _with_children(self, kinesis: Any, offset: _Offset) -> _Offset:
-        """Add the shards that may be read now; those that Kinesis has forgotten go."""
-        shards = self._shards(kinesis)
-        found = {shard: place for shard, place in offset.items() if shard in shards}
-        for shard, parents in shards.items():
-            held = parents & shards.keys()
-            if shard not in found and all(found.get(parent) == _DONE for parent in held):
-                found[shard] = _FIRST
+        found = {}
+        asked = {"StreamName": self._options["streamName"]}
+        while asked:
+            page = kinesis.list_shards(**asked)
+            for shard in page["Shards"]:
+                parents = (shard.get(name) for name in ("ParentShardId", "AdjacentParentShardId"))
+                found[shard["ShardId"]] = {parent for parent in parents if parent}
+            # not by boto3's paginator, which names the stream again; Kinesis refuses that
+            asked = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}
         return found
 
-    def _records(self, kinesis: Any, shard: str, place: str) -> Iterator[dict[str, Any] | None]:
-        """Give the records of a shard behind a place, up to now; None at the end of a closed shard."""
+    def _with_children(self, kinesis: Any, offset: _Offset) -> dict[str, _Place]:
+        """Add the shards that may be read now; those that were read and have expired go.
+
+        Raises `ResyncNeeded` if a shard has expired before it was read.
+        """
+        shards = self._shards(kinesis)
+        known = {shard: _Place.of(text) for shard, text in offset.items()}
+        new = {shard: parents for shard, parents in shards.items() if shard not in known}
+        waited_for = {parent for parents in new.values() for parent in parents}
+        # at the first look nothing was read yet that could be missed
+        missing = waited_for - shards.keys() - known.keys() if known else set()
+        missing |= {shard for shard, place in known.items() if shard not in shards and place.at != _DONE}
+        if missing:
+            raise self._resync(f"{min(missing)} has expired, and was not read to its end")
+        found = {shard: place for shard, place in known.items() if shard in shards or shard in waited_for}
+        for shard, parents in new.items():
+            held = parents & (shards.keys() | known.keys())
+            if all(parent in known and known[parent].at == _DONE for parent in held):
+                seen = [known[parent].seen for parent in held]
+                found[shard] = _Place(_FIRST, min((each for each in seen if each is not None), default=None))
+        return found
+
+    def _kept_since(self, kinesis: Any, places: Iterable[_Place]) -> float:
+        """Give a time since which no record has expired."""
+        hours, now = _SHORTEST, time()
+        seen = [place.seen for place in places if place.seen is not None and place.at != _DONE]
+        if min(seen, default=now) < now - (hours - 1) * _HOUR:
+            found = kinesis.describe_stream_summary(StreamName=self._options["streamName"])
+            hours = found["StreamDescriptionSummary"]["RetentionPeriodHours"]
+        return now - (hours - 1) * _HOUR  # an hour less, for clocks that differ
+
+    def _records(
+        self, kinesis: Any, shard: str, place: _Place, kept: float, *, is_replay: bool = False
+    ) -> Iterator[dict[str, Any] | None]:
+        """Give the records of a shard behind a place, up to now; None at the end of a closed shard.
+
+        Raises `ResyncNeeded` if some may have expired.
+        """
         asked: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
-        if place.startswith(_AT):
-            asked = {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": float(place.removeprefix(_AT))}
-        elif place != _FIRST:
-            asked = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": place}
-        found = kinesis.get_shard_iterator(StreamName=self._options["streamName"], ShardId=shard, **asked)
+        is_kept = place.seen is not None and place.seen >= kept
+        is_number = place.at != _FIRST and not place.at.startswith(_AT)
+        if is_number:
+            kind = "AFTER_SEQUENCE_NUMBER" if is_kept else "AT_SEQUENCE_NUMBER"
+            asked = {"ShardIteratorType": kind, "StartingSequenceNumber": place.at}
+        elif place.seen is not None and not is_kept:
+            raise self._resync(f"records of {shard} may have expired before they were read")
+        elif place.at != _FIRST:
+            asked = {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": float(place.at.removeprefix(_AT))}
+        records = self._behind(kinesis, shard, asked, is_replay=is_replay)
+        if is_number and not is_kept:
+            record = next(records, None)
+            if record is None or record["SequenceNumber"] != place.at:
+                raise self._resync(
+                    f"{place.at}, the record of {shard} that was read last, has expired, and others may have"
+                )
+        yield from records
+
+    def _behind(
+        self, kinesis: Any, shard: str, asked: dict[str, Any], *, is_replay: bool
+    ) -> Iterator[dict[str, Any] | None]:
+        try:
+            found = kinesis.get_shard_iterator(StreamName=self._options["streamName"], ShardId=shard, **asked)
+        except (
+            kinesis.exceptions.ResourceNotFoundException,
+            kinesis.exceptions.InvalidArgumentException,
+        ) as error:
+            raise self._resync(f"{shard} cannot be read from where it was read before: {error}") from error
         iterator: str | None = found["ShardIterator"]
         while iterator is not None:
             answer = kinesis.get_records(ShardIterator=iterator, Limit=_PAGE)
             yield from answer["Records"]
             iterator = answer.get("NextShardIterator")
-            if iterator is not None and not answer["Records"] and not answer["MillisBehindLatest"]:
+            is_at_end = not answer["MillisBehindLatest"] and not (is_replay and answer["Records"])
+            if iterator is not None and is_at_end:
                 return
         yield None
 

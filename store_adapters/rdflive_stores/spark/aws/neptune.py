@@ -20,7 +20,8 @@ from typing import Any, Final
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from rdflive_stores.spark.aws.client import check_options, client, number
+from rdflive.errors import ResyncNeeded
+from rdflive_stores.spark.aws.client import Pause, check_options, client, number, resync
 
 __all__ = ["NeptuneDataSource"]
 
@@ -28,7 +29,7 @@ _NAME: Final = "neptune_stream"
 _OPTIONS: Final = ("endpointUrl", "region", "maxRecordsPerTrigger")
 _MOST: Final = 10_000
 _PAGE: Final = 10_000
-"""The most records that Neptune gives at once."""
+"""The most records that are asked for at once; Neptune gives fewer where they have more than 10 MB."""
 _BEGINNING: Final = {"commit": 0, "operation": 0}
 _SCHEMA: Final = StructType(
     [
@@ -68,11 +69,13 @@ class _Reader(SimpleDataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._most = number(options, "maxRecordsPerTrigger", _MOST)
+        self._pause = Pause()
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return dict(_BEGINNING)
 
     def read(self, start: dict[str, int]) -> tuple[Iterator[tuple[Any, ...]], dict[str, int]]:
+        self._pause.wait()
         rows: list[tuple[Any, ...]] = []
         end, whole = start, 0
         for record in self._records(start):
@@ -81,20 +84,24 @@ class _Reader(SimpleDataSourceStreamReader):
                 end, whole = {"commit": rows[-1][2], "operation": rows[-1][3]}, len(rows)
                 if whole >= self._most:
                     break
+        self._pause.looked(found=whole > 0)
         # what follows belongs to a commit whose end has not been read yet
         return iter(rows[:whole]), end
 
     def readBetweenOffsets(  # noqa: N802
         self, start: dict[str, int], end: dict[str, int]
     ) -> Iterator[tuple[Any, ...]]:
+        if start == end:
+            return
         last = end["commit"], end["operation"]
         for record in self._records(start):
             row = self._row(record)
             if row[2:] > last:
-                return
+                break
             yield row
             if row[2:] == last:
                 return
+        raise self._resync(f"the end of a micro-batch, {end}, is not there any more")
 
     def _row(self, record: dict[str, Any]) -> tuple[Any, ...]:
         place = record["eventId"]
@@ -105,8 +112,11 @@ class _Reader(SimpleDataSourceStreamReader):
             int(place["opNum"]),
         )
 
+    def _resync(self, reason: str) -> ResyncNeeded:
+        return resync(f"the stream of {self._options['endpointUrl']}", reason)
+
     def _records(self, start: dict[str, int]) -> Iterator[dict[str, Any]]:
-        """Give all records behind a place, page by page."""
+        """Give all records behind a place, page by page; raises `ResyncNeeded` where they have expired."""
         neptune = client("neptunedata", self._options)
         commit, operation = start["commit"], start["operation"]
         while True:
@@ -119,8 +129,11 @@ class _Reader(SimpleDataSourceStreamReader):
                 answer = neptune.get_sparql_stream(**asked)
             except neptune.exceptions.StreamRecordsNotFoundException:
                 return  # nothing there yet
-            yield from answer["records"]
-            if len(answer["records"]) < _PAGE:
+            except neptune.exceptions.ExpiredStreamException as error:
+                raise self._resync(f"what follows {start} has expired ({error})") from error
+            if not answer["records"]:
                 return
-            place = answer["lastEventId"]
+            # a page may be shorter than the limit though more follows
+            yield from answer["records"]
+            place = answer["records"][-1]["eventId"]
             commit, operation = int(place["commitNum"]), int(place["opNum"])
