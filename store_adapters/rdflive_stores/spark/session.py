@@ -82,10 +82,13 @@ def settings(master: str) -> dict[str, str]:
 
     >>> settings("local[3]")["spark.sql.shuffle.partitions"]
     '3'
-    >>> settings("spark://board:7077")
-    {'spark.sql.session.timeZone': 'UTC'}
+    >>> settings("spark://board:7077")["spark.sql.session.timeZone"]
+    'UTC'
     """
     common = {"spark.sql.session.timeZone": "UTC"}
+    if os.name == "posix":
+        # A task that a worker of Python takes part in waits some 40 ms for acknowledgements of TCP otherwise.
+        common["spark.python.unix.domain.socket.enabled"] = "true"
     if not master.startswith("local"):
         return common
     return common | {

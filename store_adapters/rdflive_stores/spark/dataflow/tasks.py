@@ -26,6 +26,7 @@ from rdflive_stores.spark.dataflow.query_plan import JointPlan
 from rdflive_stores.spark.dataflow.runs import Layout
 from rdflive_stores.spark.dataflow.state import Bucket, Held, Home, Moment, StateError, merged, moment
 from rdflive_stores.spark.dataflow.types import TEXT, ColumnTypes, typed
+from rdflive_stores.spark.workers import spare_collections
 
 __all__ = [
     "FORMAT",
@@ -54,6 +55,7 @@ def match(
     plan: JointPlan, home: Home, buckets: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run `matching.match`. As the first task of a micro-batch it checks that the state is the right one."""
+    spare_collections()
     now, part = moment(home), _part()
     if home.snapshot is None:
         # the first micro-batch makes the state; later ones, and one behind a snapshot, must find it
@@ -73,6 +75,7 @@ def walk(
     plan: JointPlan, home: Home, buckets: int, number: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run `walking.walk`."""
+    spare_collections()
     now, marks = moment(home), dict[int, int]()
     yield from walking.walk(plan.matching, now, buckets, number, _unmarked(now, batches, marks))
     yield from (mark(part, now.batch) for part in marks)
@@ -90,6 +93,7 @@ def finish(
 
     It gives a row more for each of them, without a weight: how much the part holds.
     """
+    spare_collections()
     now = moment(home)
     parts: dict[int, int] = {}
     is_first = home.snapshot is not None or (now.batch == 0 and home.generation == FIRST)

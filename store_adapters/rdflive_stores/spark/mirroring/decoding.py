@@ -23,6 +23,7 @@ from rdflive.feeds.terms import RdflibTerm
 from rdflive.feeds.writing import write_term
 from rdflive.model import Change
 from rdflive_stores.spark.logs.log_rows import LOG_FORMATS, LogFormat
+from rdflive_stores.spark.workers import spare_collections
 
 __all__ = ["DECODED", "POSITION", "Fault", "Place", "decode_neptune", "decode_texts", "places", "to_bytes"]
 
@@ -71,6 +72,7 @@ class Fault(NamedTuple):
 
 def decode_texts(batches: Iterable[pa.RecordBatch], *, form: FeedFormat) -> Iterator[pa.RecordBatch]:
     """Decode the column `value` of rows that hold whole units of a format: lines or transactions."""
+    spare_collections()
     writer = _Writer()
     log = LOG_FORMATS.get(form.name)
     # not where a format of somebody's own has the name of ours
@@ -93,6 +95,7 @@ def decode_neptune(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     Changes are ordered by the numbers of their commit and operation. A note tells which operations of each
     commit came, and whether its last one was among them.
     """
+    spare_collections()
     writer = _Writer()
     for batch in batches:
         rows = _Rows(writer)

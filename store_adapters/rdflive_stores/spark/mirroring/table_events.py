@@ -23,6 +23,7 @@ from rdflive.feeds.tables.held_rows import TableName
 from rdflive.feeds.tables.row_events import RowEvent
 from rdflive.feeds.tables.templates import QuadColumns
 from rdflive_stores.spark.mirroring.decoding import POSITION, Fault, Place, places, to_bytes
+from rdflive_stores.spark.workers import spare_collections
 
 __all__ = ["EVENTS", "decode_events"]
 
@@ -44,6 +45,7 @@ def decode_events(
     Without `is_net` all events are kept. The last row is a note: what the mapping lacks, the numbers of the
     records in Kafka if they tell them, and whether netting has lost something.
     """
+    spare_collections()
     partition = _Partition(mapping, is_net=is_net)
     for batch in batches:
         values = batch.column("value").to_pylist()
