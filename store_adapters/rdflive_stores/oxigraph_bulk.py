@@ -96,7 +96,7 @@ def load_unseen(
 
 
 def _unseen(native: Store, predicates: set[Term], quads: Iterable[Quad]) -> set[Quad] | None:
-    """Give the quads that the store has not, if none of them all has one of the predicates."""
+    """Give the quads that the store lacks; None where any of them has one of the predicates."""
     absent: set[Quad] = set()
     pieces = iter(quads)
     while piece := list(islice(pieces, _PIECE)):

@@ -130,7 +130,7 @@ class Capture:
     have seen the rest, and whatever they passed to `enqueue` runs after the lock is released, in the thread
     that wrote and in commit order.
 
-    `state` has the flag `WRITING` from before a write looks what the store holds until every listener has
+    `state` has the flag `WRITING` from before a write reads what the store holds until every listener has
     taken the change. If anything interrupts in between (Ctrl-C, no memory, an exception), the flag stays, and
     whoever uses the store next finds it in `settle` and lets the listeners read the store again. So a write
     is marked like this, with the lock held:
