@@ -502,9 +502,9 @@ def test_a_source_waits_a_second_where_nothing_is_new(
         ),
     ):
         _, offset = reader.read(reader.initialOffset())
+        began = monotonic()
         reader.read(offset)
         write()
-        began = monotonic()
         rows, offset = reader.read(offset)
         assert len(list(rows)) == 1  # the wait is in front of the look
         assert monotonic() - began >= 0.25

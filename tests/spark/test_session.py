@@ -108,8 +108,11 @@ def test_settings_have_a_partition_per_thread(master: str, partitions: int) -> N
 
 
 def test_settings_leave_a_cluster_alone() -> None:
-    """What suits one machine is not imposed on many."""
-    assert settings("yarn") == {"spark.sql.session.timeZone": "UTC"}
+    """What suits one machine is not imposed on many, but for how a task talks to its worker."""
+    assert {*settings("yarn")} == {
+        "spark.sql.session.timeZone",
+        "spark.python.unix.domain.socket.enabled",
+    }
 
 
 def test_session_keeps_the_folder_of_the_program_clean(spark: Any, tmp_path_factory: Any) -> None:

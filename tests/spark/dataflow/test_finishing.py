@@ -30,6 +30,7 @@ from rdflive_stores.spark.dataflow.finishing import finish, folders
 from rdflive_stores.spark.dataflow.matching import match
 from rdflive_stores.spark.dataflow.query_plan import plan_query
 from rdflive_stores.spark.dataflow.state import Bucket, Moment
+from rdflive_stores.spark.dataflow.tasks import REACHED
 from rdflive_stores.spark.dataflow.walking import walk
 from spark.dataflow.simulation import Change, Quad, Row, Simulation, in_order
 from support.effort import examples
@@ -98,6 +99,8 @@ class Pipeline(Simulation):
         """Run the next micro-batch, perhaps several times, and commit it."""
         found = [self.solve(changes) for _ in range(attempts)]
         assert all(solved == found[0] for solved in found)
+        for part in range(self.buckets):
+            (Folder.local(self.folder) / REACHED).write_text(str(part), str(self.batch))
         self.batch += 1
         return found[-1]
 
