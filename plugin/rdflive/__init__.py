@@ -17,6 +17,7 @@ from rdflive.api.saturated import SaturatedGraph, saturate
 from rdflive.api.stream import Stream
 from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
+from rdflive.api.validation import validate
 from rdflive.client import ServerError, connect
 from rdflive.delivery.resume import ResumeError
 from rdflive.delivery.stats import Stats
@@ -44,6 +45,7 @@ from rdflive.plugins.manager import register_plugin, unregister_plugin
 from rdflive.query.budget import Budget
 from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
+from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
@@ -67,6 +69,7 @@ __all__ = [
     "LiveDataset",
     "LiveGraph",
     "LiveStore",
+    "LiveValidation",
     "Match",
     "Matcher",
     "Mirrored",
@@ -88,6 +91,7 @@ __all__ = [
     "SaturatedGraph",
     "SchemaError",
     "ServerError",
+    "ShapesError",
     "Sliding",
     "Solution",
     "Stats",
@@ -120,6 +124,7 @@ __all__ = [
     "thresholds",
     "to_feed",
     "unregister_plugin",
+    "validate",
 ]
 
 __version__ = version("rdflive")

@@ -38,7 +38,7 @@ class Member(Use):
         if state is None or one._closed:
             return  # it was not made completely, or its end is queued
         if initial:
-            one._begin(state)
+            one._begin()
         if one._maker is None:
             delta: Delta | None = one._plain(weights, sequence, initial)
         else:
@@ -108,7 +108,7 @@ def start(subscriptions: Sequence[Subscription], budget: Budget | None = None) -
             one._state = state
         for one, answer in zip(subscriptions, answers, strict=True):
             use, maker = one._use, one._maker
-            one._begin(state)
+            one._begin()
             if tells:
                 use.emit(state.answer(use) if answer is None else answer, capture.sequence, True, {})
             elif maker is not None and maker.is_traced:

@@ -17,9 +17,11 @@ from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
+from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Term
+from rdflive.query.algebra import CLASSIFIED
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.budget import Meter
 from rdflive.store import NAMED, Adapter, GraphKey, Listener, value_of
@@ -29,6 +31,7 @@ from rdflive.time.opening import Source, Windowing, open_view
 
 __all__ = ["desaturate", "holds", "join", "leave", "patterns", "reload", "saturate"]
 
+_SUBCLASSES: Final = Rdfs(only_classes=True)
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
 
@@ -213,6 +216,8 @@ def _view(
     adapter: Adapter, target: Any, state: StoreState, regime: Regime | None, windowing: Windowing, graph: Any
 ) -> View:
     """Give the view that a pattern is matched on; the first use makes it and listens to the graph."""
+    if graph is CLASSIFIED:
+        graph, regime = None, regime or _SUBCLASSES
     sources = windowing.default if graph is None else windowing.named.get(graph, ())
     if sources:
         return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)

@@ -22,11 +22,12 @@ from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal, Outbox, ResumeError
 from rdflive.delivery.stats import Stats, size_of
 from rdflive.delivery.unheld import unheld_notes
-from rdflive.engine.query import TermWeights, Use
+from rdflive.engine.query import QueryState, TermWeights, Use
 from rdflive.engine.store_state import StoreState
+from rdflive.engine.view import View
 from rdflive.entail.provenance import Tracer
 from rdflive.errors import BudgetError, ClosedError
-from rdflive.model import Answers, Delta, Glimpse, Header, Solution
+from rdflive.model import Answers, Delta, Glimpse, Header, Solution, Terms
 from rdflive.plugins import manager
 from rdflive.query.explain import Explanation
 from rdflive.store import Adapter, GraphLike
@@ -119,12 +120,24 @@ class Subscription(BaseSubscription):
         It is in the order of ORDER BY. CONSTRUCT gives triples.
         """
         with self._capture.reading():
-            listed = self._live().answers(self._use)
+            listed = self._listed()
         return Answers(self._header, chain.from_iterable(repeat(terms, weight) for terms, weight in listed))
 
     def _glimpse(self) -> Glimpse:
         with self._capture.reading():
-            return Glimpse(self._header, self._live().answers(self._use, Glimpse.most))
+            return Glimpse(self._header, self._listed(Glimpse.most))
+
+    def _listed(self, most: int | None = None) -> list[tuple[Terms, int]]:
+        """List the current answer with weights, or its first rows."""
+        return self._live().answers(self._use, most)
+
+    def _answer(self) -> TermWeights:
+        """Give the whole current answer."""
+        return self._live().answer(self._use)
+
+    def _queries(self) -> list[QueryState]:
+        """List what the engine maintains for it."""
+        return [self._use.query]
 
     def explain(self) -> Explanation:
         """Show the plan: its operators and patterns, what each keeps and what an update costs.
@@ -146,21 +159,29 @@ class Subscription(BaseSubscription):
     def stats(self) -> Stats:
         """Count what the subscription has seen and what it keeps."""
         with self._capture.reading():
-            state, plan = self._live(), self._question.readable(self._terms)
-            containers = self._use.query.containers()
-            for view in state.watched(self._use.query):
+            state, queries = self._live(), self._queries()
+            containers = [container for query in queries for container in query.containers()]
+            for view in self._views():
                 containers += view.containers()
             return Stats(
-                algorithms=tuple(name for basic in plan.basics for name in basic.algorithms),
-                updates=sum(view.seen for view in state.watched(self._use.query)) - self._seen,
-                matched=self._use.query.hits() - self._hits,
+                algorithms=self._algorithms(),
+                updates=sum(view.seen for view in self._views()) - self._seen,
+                matched=sum(query.hits() for query in queries) - self._hits,
                 deltas=self._delivered if self._outbox is None else self._outbox.count,
                 entries=sum(map(len, containers)),
                 size=sum(map(size_of, containers)),
                 seconds=state.seconds + sum(view.seconds for view in state.views.values()),
                 callback_seconds=self._callback_seconds,
-                members=self._use.query.members,
+                members=sum(query.members for query in queries),
             )
+
+    def _algorithms(self) -> tuple[str, ...]:
+        plan = self._question.readable(self._terms)
+        return tuple(name for basic in plan.basics for name in basic.algorithms)
+
+    def _views(self) -> list[View]:
+        """List the views that it looks at, each once."""
+        return list(dict.fromkeys(view for query in self._queries() for view in query.views))
 
     def resync(self) -> None:
         """Read the graph again, after changes that were made behind rdflive's back.
@@ -184,17 +205,21 @@ class Subscription(BaseSubscription):
                 capture.enqueue(Delivering(self.close))
                 return
             if self._state is not None:
-                membership.leave(self._adapter, self._state, self._use)
+                self._leave(self._state)
                 manager.release(self._adapter)
                 self._state = None  # last, so that the next call finishes what an interruption left
         if self._outbox is not None:
             self._outbox.close()
         self._end_delivery()
 
-    def _begin(self, state: StoreState) -> None:
+    def _begin(self) -> None:
         """Count updates and matches from here."""
-        self._seen = sum(view.seen for view in state.watched(self._use.query))
-        self._hits = self._use.query.hits()
+        self._seen = sum(view.seen for view in self._views())
+        self._hits = sum(query.hits() for query in self._queries())
+
+    def _leave(self, state: StoreState) -> None:
+        """Have nothing maintained any more."""
+        membership.leave(self._adapter, state, self._use)
 
     def _live(self) -> StoreState:
         if self._state is None or self._closed or self._exceeded is not None:
@@ -212,8 +237,7 @@ class Subscription(BaseSubscription):
         return self._capture.reading()
 
     def _construct(self) -> ConstructedGraph:
-        state, sequence = self._live(), self._capture.sequence
-        now = self._plain(state.answer(self._use), sequence, True)
+        now = self._plain(self._answer(), self._capture.sequence, True)
         shows_rdflib = self._adapter.from_native() is not None
         return ConstructedGraph(now, None if shows_rdflib else self._adapter.to_rdflib())
 
@@ -224,7 +248,7 @@ class Subscription(BaseSubscription):
     def _whole(self) -> Delta | None:
         state, sequence = self._live(), self._capture.sequence
         if self._maker is None:
-            return self._plain(state.answer(self._use), sequence, True)
+            return self._plain(self._answer(), sequence, True)
         return self._maker.whole(state, self._use, sequence)
 
     def _open_source(self) -> tuple[Source, Callable[[], object]]:

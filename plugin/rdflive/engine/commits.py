@@ -48,6 +48,8 @@ class Commits:
         """
         self._owed_uses: dict[Use, None] = {}
         """Those who are to be told their whole answer, though the query is right."""
+        self._gathering: dict[Callable[[int], object], None] = {}
+        """Who puts the deltas of several queries together, and is to tell of them at the end of a commit."""
         self.is_telling = False
         """True while a commit has terms to tell of that may have no reference any more."""
         self.seconds = 0.0
@@ -56,7 +58,12 @@ class Commits:
     def run(self, sequence: int) -> None:
         """Hand the net delta of each changed query to those who use it. A second call does nothing."""
         if len(self.news) == 1 and not (
-            self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken
+            self.touched
+            or self._unflushed
+            or self._owed
+            or self._owed_uses
+            or self._recovery.broken
+            or self._gathering
         ):  # one triple, and one query that needs no ids: there is nothing to drain, and nothing to sweep
             query, solution, sign = self.news.pop()
             for use in query.uses_of(()):
@@ -83,7 +90,14 @@ class Commits:
                 self.tell(query, sequence, found)
         for use in tuple(self._owed_uses):
             self._tell_whole(use, sequence)
+        for tell in tuple(self._gathering):
+            tell(sequence)
+            del self._gathering[tell]
         self._dictionary.sweep()
+
+    def gather(self, tell: Callable[[int], object]) -> None:
+        """Call a function with the number of the commit when all deltas of the commit have been told."""
+        self._gathering[tell] = None
 
     def await_flush(self, view: View) -> None:
         """Call a view's `flush` at the beginning of the next commit."""

@@ -25,8 +25,8 @@ __all__ = ["Kinds"]
 class Kinds:
     """The schema, the templates that follow from it, and a table for every kind that is kept."""
 
-    def __init__(self, graph: ExplicitGraph, *, paths: bool) -> None:
-        self.words = Vocabulary.of(graph.to_native)
+    def __init__(self, graph: ExplicitGraph, *, paths: bool, only_classes: bool = False) -> None:
+        self.words = Vocabulary.of(graph.to_native, only_classes=only_classes)
         self.schema = Schema(self.words)
         self.sources = Sources(graph, self.words)
         self.is_literal = self.sources.is_literal

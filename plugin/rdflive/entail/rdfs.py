@@ -56,6 +56,8 @@ class Rdfs:
 
     strategy: Strategy = "auto"
     counts: Counts = "support"
+    only_classes: bool = False
+    """Whether nothing but subclasses is reasoned with: an instance of a class is one of its superclasses."""
 
     def start(self, graph: ExplicitGraph) -> Entailment:
         """Make what keeps the triples entailed by a graph."""
@@ -64,7 +66,7 @@ class Rdfs:
     @property
     def identity(self) -> str:
         """Name the regime; how it is kept makes no difference to the answers."""
-        return "rdfs"
+        return "subclasses" if self.only_classes else "rdfs"
 
 
 class RdfsEntailment:
@@ -80,7 +82,8 @@ class RdfsEntailment:
         self._is_schema = frozenset(self._kinds.words.schema).__contains__
 
     def _clear(self) -> None:
-        self._kinds = Kinds(self._graph, paths=self._regime.counts == "paths")
+        regime = self._regime
+        self._kinds = Kinds(self._graph, paths=regime.counts == "paths", only_classes=regime.only_classes)
         self._asked = 0
 
     def want(self, patterns: Iterable[TermPattern]) -> None:

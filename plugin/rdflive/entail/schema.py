@@ -43,13 +43,9 @@ class Schema:
         self.domain: Edges = {}
         self.range: Edges = {}
         self.refused: set[Triple] = set()
-        self._edges = dict(
-            zip(
-                vocabulary.schema,
-                (self.sub_class, self.sub_property, self.domain, self.range),
-                strict=True,
-            )
-        )
+        edges = self.sub_class, self.sub_property, self.domain, self.range
+        # of one that reasons with subclasses only, the others stay empty
+        self._edges = dict(zip(vocabulary.schema, edges, strict=False))
         self._closure: frozenset[Triple] | None = None
         self._below: dict[Any, Edges] = {vocabulary.sub_class: {}, vocabulary.sub_property: {}}
 

@@ -20,14 +20,18 @@ class Vocabulary:
     sub_property: Any = RDFS.subPropertyOf
     domain: Any = RDFS.domain
     range: Any = RDFS.range
+    only_classes: bool = False
+    """Whether only subclasses are reasoned with."""
 
     @classmethod
-    def of(cls, to_native: Callable[[Any], Any]) -> Vocabulary:
+    def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> Vocabulary:
         """Give the words as a store knows them."""
         words = (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
-        return cls(*map(to_native, words))
+        return cls(*map(to_native, words), only_classes)
 
     @property
-    def schema(self) -> tuple[Any, Any, Any, Any]:
+    def schema(self) -> tuple[Any, ...]:
         """The properties of schema triples."""
+        if self.only_classes:
+            return (self.sub_class,)
         return self.sub_class, self.sub_property, self.domain, self.range

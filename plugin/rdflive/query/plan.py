@@ -57,7 +57,7 @@ class Plan:
             if isinstance(node, Basic | algebra.Construct):
                 triples = node.patterns if isinstance(node, Basic) else node.template
                 yield from (term for triple in triples for term in triple if not isinstance(term, Variable))
-            if isinstance(node, Basic) and node.graph is not None and not isinstance(node.graph, Variable):
+            if isinstance(node, Basic) and not isinstance(node.graph, Variable | algebra.Classified | None):
                 yield node.graph
             if isinstance(node, algebra.Values):
                 yield from (term for row in node.rows for term in row if term is not None)

@@ -62,6 +62,8 @@ class Query:
     """
     given: algebra.Node | None = None
     """The rows of another query that the parameters stand for; None where members ask for them."""
+    prebound: bool = False
+    """Whether subqueries see the outer solutions too, as they do in SHACL."""
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))

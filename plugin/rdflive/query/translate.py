@@ -203,7 +203,8 @@ def _multiset(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:
     if is_values(node):
         return _values(node.p, scope)
     # evaluated by itself: a subquery sees neither outer solutions nor the rows beside it
-    return _subquery(node.p, replace(scope.base.mentioning(node.p), bounds=()), offered)
+    inside = scope if scope.query.prebound else scope.base
+    return _subquery(node.p, replace(inside.mentioning(node.p), bounds=()), offered)
 
 
 def _subquery(node: CompValue, scope: Scope, offered: Offered) -> algebra.Node:

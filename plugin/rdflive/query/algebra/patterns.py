@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rdflive.query.algebra.conditions import Condition
 from rdflive.query.algebra.node import Columns, Node, ordered
 from rdflive.query.bgp import BGP, TriplePattern, Variable, VarOrTerm
 
-__all__ = ["Basic", "Closure", "Graph", "Parameters", "Values"]
+__all__ = ["CLASSIFIED", "Basic", "Classified", "Closure", "Graph", "Parameters", "Values"]
 
+
+
+class Classified(Enum):
+    """Where a pattern looks that takes the instances of a class for those of its superclasses too."""
+
+    DEFAULT = "the default graph, with superclasses"
+
+
+CLASSIFIED: Final = Classified.DEFAULT
 Graph: TypeAlias = VarOrTerm
-"""Where a pattern looks: None is the default graph, a constant one named graph, a variable all of them."""
+"""Where a pattern looks: None is the default graph, `CLASSIFIED` the same with more types, a constant one named
+graph, a variable all of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Final
 
 from rdflive.query import algebra
-from rdflive.query.algebra import Columns
+from rdflive.query.algebra import CLASSIFIED, Columns
 from rdflive.query.bgp import Variable
 from rdflive.query.explain.names import Names
 from rdflive.query.plan import Plan, Step
@@ -100,6 +100,8 @@ def _basic(node: algebra.Basic, reading: _Reading) -> Words:
             if isinstance(condition, algebra.OneOf) and condition.name == node.graph.name:
                 among = "each of the graphs " + ", ".join(sorted(map(names.term, condition.terms)))
         where = f"in {among} ({names.variable(node.graph)})"
+    elif node.graph is CLASSIFIED:
+        where = "where classes have the instances of their subclasses"
     else:
         where = f"in the graph {names.term(node.graph)}" if node.graph is not None else ""
     return Words("BGP", where, "", "")

@@ -1,0 +1,130 @@
+"""`rdflive.validate`: SHACL as a subscription."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from functools import partial
+from typing import Final, TypeAlias
+
+from rdflib import Graph
+from rdflib.graph import ReadOnlyGraphAggregate
+
+from rdflive.api.live import subscribe
+from rdflive.api.prepared import check_graph
+from rdflive.delivery.keys import check_key, read_key
+from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.resume import Journal
+from rdflive.delivery.subscription import OnError
+from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
+from rdflive.model import Delta
+from rdflive.plugins import manager
+from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation
+from rdflive.store import GraphLike
+from rdflive.syntax.prefixes import Prefixes
+from rdflive.time.instants import DurationLike
+
+__all__ = ["validate"]
+
+Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph] | None"
+
+_ALL: Final = "SELECT ?s ?p ?o { ?s ?p ?o }"
+_OF_SHAPES: Final = "SELECT ?s ?p ?o {{ {} }}".format(
+    " UNION ".join(f"{{ ?s <{name}> ?o BIND(<{name}> AS ?p) }}" for name in ABOUT_SHAPES)
+)
+"""What may change shapes that lie among other data."""
+
+
+def validate(
+    graph: GraphLike,
+    shapes: Shapes = None,
+    callback: Callable[[Delta], object] | None = None,
+    *,
+    initial: bool = True,
+    name: str | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    on_error: OnError = "log",
+    entailment: str | None = None,
+    rules: Rules | None = None,
+    strategy: Strategy = "auto",
+    counts: Counts | None = None,
+    throttle: DurationLike | None = None,
+    executor: Executor | None = None,
+    key: Iterable[str] | None = None,
+) -> LiveValidation:
+    """Validate a graph by SHACL, and go on: every change calls back with the results that came and went.
+
+    `shapes` is a graph of rdflib, several of them, the path of a file or Turtle text; without any, `graph`
+    itself has the shapes. Where the shapes change, they are planned again and what that changes is told.
+    The rest is as for `rdflive.subscribe`. A delta's rows are results, each with `focus`, `path`, `value`,
+    `component`, `shape`, `severity` and `message`, as sh:ValidationResult has them.
+
+    Raises `ShapesError` for shapes that are ill-formed, recursive, or cannot be maintained.
+
+    >>> shapes = '''@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
+    ... :T a sh:NodeShape ; sh:targetClass :Train ; sh:property [ sh:path :line ; sh:minCount 1 ] .'''
+    >>> graph = Graph()
+    >>> validation = validate(graph, shapes)
+    >>> _ = graph.update("PREFIX : <http://e/> INSERT DATA { :IC5 a :Train }")
+    >>> validation.conforms, [str(row.message) for row in validation.answers()]
+    (False, ['1 value at least'])
+    >>> validation.close()
+    """
+    check_graph(graph)
+    if resume is not None and not (name and isinstance(name, str)):
+        raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got name={name!r}")
+    regime = regime_of(entailment, rules, strategy, counts)
+    receiver = Receiver.checked(
+        callback, initial=initial, name=name, on_error=on_error, throttle=throttle, executor=executor
+    )
+    keyed = read_key(key)
+    check_key(keyed, "SELECT", COLUMNS)
+    given = _graphs(graph, shapes)
+    read = given[0] if len(given) == 1 else ReadOnlyGraphAggregate(list(given))
+    bound = [Prefixes("", None, each) for each in (*given, graph)]
+    with ExitStack() as undo:
+        journal = None
+        if resume is not None:
+            journal = Journal(resume, str(name), "# SHACL validation")
+            undo.callback(journal.close)
+        with manager.locked(manager.store_of(graph)) as adapter:
+            validation = LiveValidation(
+                adapter, graph, read, regime, receiver, partial(_merged, bound), keyed, journal
+            )
+            undo.callback(validation.close)
+            validation.start()
+        for each in given:
+            query = _OF_SHAPES if each is graph else _ALL
+            validation.watch(subscribe(each, query, validation.follow, initial=False))
+        adapter.capture.deliver()
+        undo.pop_all()
+    return validation
+
+
+def _graphs(graph: GraphLike, shapes: Shapes) -> list[Graph]:
+    """Give the graphs with shapes: those that were given, or what was read."""
+    if shapes is None:
+        shapes = graph  # type: ignore[assignment]  # tested below
+    if isinstance(shapes, Graph):
+        return [shapes]
+    if isinstance(shapes, str | os.PathLike):
+        read = Graph()
+        if isinstance(shapes, str):
+            read.parse(data=shapes, format="turtle")
+        else:
+            read.parse(os.fsdecode(shapes))
+        return [read]
+    given = list(shapes) if isinstance(shapes, Iterable) else []
+    if not given or not all(isinstance(each, Graph) for each in given):
+        raise TypeError(
+            "shapes must be a graph of rdflib, several of them, the pathlib.Path of a file or Turtle text, got "
+            f"{shapes!r:.100}"
+        )
+    return given
+
+
+def _merged(bound: list[Prefixes]) -> dict[str, str]:
+    """Give the prefixes of all graphs; of equal ones that of the last."""
+    return {prefix: name for each in bound for prefix, name in each().items()}

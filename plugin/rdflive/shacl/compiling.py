@@ -1,0 +1,393 @@
+"""Compiles a shape to the algebra that is maintained: a query whose rows are its validation results.
+
+Say a shape has the instances of :Train as its focus nodes, and asks for one :delay at least and for integers.
+Its plan is, in SPARQL's words, the union of
+
+    SELECT ?f    { ?f a :Train  FILTER NOT EXISTS { ?f :delay ?v } }         # counted in fact, see `_counts`
+    SELECT ?f ?v { ?f a :Train . ?f :delay ?v  FILTER(!integer(?v)) }
+
+The focus nodes, and the value nodes of a path, are one node of the algebra each, which all constraints read.
+A shape within a shape is compiled for the value nodes that it is asked of, to the set of those that do not
+conform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import count
+from typing import Any, Final
+
+from rdflib import RDF, RDFS, Literal, URIRef
+from rdflib import Variable as RdflibVariable
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
+from rdflib.term import Node
+
+from rdflive.query import algebra
+from rdflive.query.algebra import (
+    CLASSIFIED,
+    Basic,
+    Distinct,
+    Exists,
+    Filter,
+    Group,
+    Join,
+    Project,
+    Union,
+    Values,
+)
+from rdflive.query.bgp import TriplePattern, Variable
+from rdflive.query.expressions.values import compare
+from rdflive.query.joins import join
+from rdflive.query.paths import path_parts
+from rdflive.query.refusals import refused
+from rdflive.query.scope import Dataset, Query, Scope
+from rdflive.query.translate import translate
+from rdflive.shacl.conditions import Breaks, Constant, Fails, Function
+from rdflive.shacl.found import Found, Pairs, Rows, Source
+from rdflive.shacl.messages import message_of
+from rdflive.shacl.shapes import (
+    Closed,
+    Comparison,
+    Constraint,
+    Members,
+    Nested,
+    PathLike,
+    Qualified,
+    Shape,
+    ShapesError,
+    SparqlConstraint,
+    Target,
+    ValueConstraint,
+)
+from rdflive.shacl.sparql import broken, select_target
+from rdflive.shacl.value_tests import VALUE_TESTS
+from rdflive.shacl.vocabulary import SH
+
+__all__ = ["NAMES", "compile_shape", "nothing"]
+
+NAMES: Final = ("focus", "value", "path", "message", "source")
+"""The columns of a compiled shape: the last is the place of a `Source`."""
+
+
+def compile_shape(shape: Shape) -> tuple[algebra.Node, tuple[Source, ...]]:
+    """Compile a shape with its targets to a node with the columns `NAMES`, and what the last of them names.
+
+    Raises `ShapesError` for what cannot be maintained.
+    """
+    compiler = Compiler()
+    branches, sources = [], []
+    for found in compiler.results(shape, compiler.targets(shape)):
+        number = Literal(len(sources))
+        told = (found.focus, found.value, found.path, found.message)
+        renamed = tuple((Variable(name), column) for name, column in zip(NAMES, told, strict=False) if column)
+        branch = Project(found.node, (), renamed)
+        branches.append(algebra.Extend(branch, Variable(NAMES[-1]), Constant(number)))
+        sources.append(found.source)
+    columns = tuple(map(Variable, NAMES))
+    return (Union(tuple(branches)) if branches else Values(columns, ())), tuple(sources)
+
+
+def nothing() -> algebra.Node:
+    """Give a query without rows that looks at the graph: a validation has it when no shape has targets."""
+    never = Basic((TriplePattern(*[SH.ValidationReport] * 3),))
+    return Join(never, Values(tuple(map(Variable, NAMES)), ()))
+
+
+class Compiler:
+    """Compiles one shape with those within it; nodes that several constraints read are made once."""
+
+    def __init__(self) -> None:
+        self.numbers = count(1)
+        self._pairs: dict[tuple[Shape, algebra.Node], Pairs] = {}
+        self._values: dict[algebra.Node, algebra.Node] = {}
+        self._failing: dict[tuple[Shape, algebra.Node], algebra.Node] = {}
+
+    def fresh(self) -> Variable:
+        """Make a variable that occurs nowhere else."""
+        return Variable(f"·{next(self.numbers)}", distinguished=False)
+
+    def scope(self, rows: Rows | None = None, graph: Any = None) -> Scope:
+        """Give where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of no
+        steps is there also for a node that is in no triple.
+        """
+        asked = {} if rows is None else {RdflibVariable("this"): rows.column}
+        given = None if rows is None else rows.node
+        query = Query(
+            translate, partial(refused, tokens=[]), {}, Dataset(), None, asked, given, _numbers=self.numbers
+        )
+        return Scope(query, graph)
+
+    def targets(self, shape: Shape) -> Rows:
+        """Give the focus nodes of a shape (2.1.3)."""
+        focus = self.fresh()
+        parts = [self._target(target, focus) for target in shape.targets if target.kind != "node"]
+        nodes = tuple((target.value,) for target in shape.targets if target.kind == "node")
+        if nodes:
+            parts.append(Values((focus,), nodes))
+        return Rows(parts[0] if len(parts) == 1 else Distinct(Union(tuple(parts))), focus)
+
+    def _target(self, target: Target, focus: Variable) -> algebra.Node:
+        if target.kind == "class":
+            return self.instances(focus, target.value)
+        if target.kind == "select":
+            return select_target(self, target.value, focus)
+        ends = (focus, self.fresh()) if target.kind == "subjects" else (self.fresh(), focus)
+        found = Basic((TriplePattern(ends[0], target.value, ends[1]),))
+        return Distinct(Project(found, (focus,)))
+
+    def instances(self, column: Variable, name: Node) -> algebra.Node:
+        """Give the SHACL instances of a class, those of its subclasses among them (1.1)."""
+        return Basic((TriplePattern(column, RDF.type, name),), CLASSIFIED)
+
+    def pairs(self, shape: Shape, rows: Rows) -> Pairs:
+        """Give nodes with their value nodes."""
+        if shape.path is None:
+            return Pairs(rows.node, rows.column, rows.column)
+        known = self._pairs.get((shape, rows.node))
+        if known is None:
+            known = self._pairs[shape, rows.node] = self.along(shape.path, rows, self.fresh())
+        return known
+
+    def along(self, path: PathLike, rows: Rows, value: Variable) -> Pairs:
+        """Give nodes with the ends of a path."""
+        graph = CLASSIFIED if isinstance(rows.node, Basic) and rows.node.graph and _is_plain(path) else None
+        scope = self.scope(rows, graph)
+        node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
+        kept = Project(node, (rows.column, value))
+        return Pairs(kept if _is_one_step(path) else Distinct(kept), rows.column, value)
+
+    def values(self, pairs: Pairs) -> Rows:
+        """Give the value nodes, each once."""
+        if pairs.value == pairs.focus:
+            return Rows(pairs.node, pairs.value)
+        node = self._values.get(pairs.node)
+        if node is None:
+            node = self._values[pairs.node] = Distinct(Project(pairs.node, (pairs.value,)))
+        return Rows(node, pairs.value)
+
+    def results(self, shape: Shape, rows: Rows) -> Iterator[Found]:
+        """Give the results of a shape at some nodes, and those of its property shapes at their focus nodes."""
+        for constraint in shape.constraints:
+            if not isinstance(constraint, Nested) or constraint.component != SH.PropertyConstraintComponent:
+                yield from self.breaks(shape, constraint, rows)
+                continue
+            pairs = self.pairs(shape, rows)
+            for found in self.results(constraint.shape, self.values(pairs)):
+                if shape.path is None:
+                    yield found
+                else:  # a result for each way to its focus node
+                    ways = Project(pairs.node, (pairs.value,))
+                    yield found._replace(node=Join(ways, found.node))
+
+    def failing(self, shape: Shape, rows: Rows) -> algebra.Node:
+        """Give those of some nodes that do not conform to a shape (3.4.3), each once, in the same column."""
+        known = self._failing.get((shape, rows.node))
+        if known is None:
+            parts = [
+                Project(found.node, (rows.column,))
+                for constraint in shape.constraints
+                for found in self.breaks(shape, constraint, rows)
+            ]
+            known = Distinct(Union(tuple(parts))) if parts else Values((rows.column,), ())
+            self._failing[shape, rows.node] = known
+        return known
+
+    def breaks(self, shape: Shape, constraint: Constraint, rows: Rows) -> Iterator[Found]:
+        """Give what breaks one constraint of a shape; the column of focus nodes is that of `rows`."""
+        pairs = self.pairs(shape, rows)
+        if isinstance(constraint, SparqlConstraint):
+            yield from broken(self, shape, constraint, rows, pairs)
+            return
+        component = SH.QualifiedValueShapeConstraintComponent
+        if isinstance(constraint, Closed):
+            component = SH.ClosedConstraintComponent
+        elif not isinstance(constraint, Qualified):
+            component = constraint.component
+        source = self.source(shape, component, message_of(constraint))
+        if isinstance(constraint, ValueConstraint):
+            yield from self._by_value(constraint, shape, rows, pairs, source)
+        elif isinstance(constraint, Comparison):
+            yield from self._compared(constraint, rows, pairs, source)
+        elif isinstance(constraint, Closed):
+            predicate, other = self.fresh(), self.fresh()
+            allowed = algebra.OneOf(predicate.name, constraint.allowed, negated=True)
+            triples = Basic((TriplePattern(pairs.value, predicate, other),), None, (allowed,))
+            yield Found(Join(pairs.node, triples), pairs.focus, source, other, predicate)
+        elif isinstance(constraint, Qualified):
+            yield from self._qualified(constraint, rows, pairs, shape)
+        else:
+            node = self._nested(constraint, pairs)
+            yield Found(node, pairs.focus, source, pairs.value)
+
+    def source(
+        self,
+        shape: Shape,
+        component: URIRef,
+        message: str,
+        *,
+        constraint: Node | None = None,
+        messages: tuple[Literal, ...] = (),
+    ) -> Source:
+        """Say what the results of a constraint have in common."""
+        messages = messages or shape.messages or (Literal(message),)
+        return Source(component, shape.node, shape.severity, shape.path_node, messages, constraint)
+
+    def _by_value(
+        self, constraint: ValueConstraint, shape: Shape, rows: Rows, pairs: Pairs, source: Source
+    ) -> Iterator[Found]:
+        component, value = constraint.component, constraint.value
+        make = VALUE_TESTS.get(component)
+        if make is not None:
+            try:
+                test = make(value)
+            except ValueError as error:
+                raise ShapesError(f"{message_of(constraint)}: {error}", shape.node) from error
+            text = f"!{component.rpartition('#')[2].removesuffix('ConstraintComponent')}(?{pairs.value.name})"
+            broken = Breaks(pairs.value.name, f"{text} {value}", test)
+            yield Found(Filter(pairs.node, broken), pairs.focus, source, pairs.value)
+        elif component == SH.ClassConstraintComponent:
+            instances = self.instances(pairs.value, value)
+            yield Found(Exists(pairs.node, instances, negated=True), pairs.focus, source, pairs.value)
+        elif component in (SH.MinCountConstraintComponent, SH.MaxCountConstraintComponent):
+            is_least = component == SH.MinCountConstraintComponent
+            if value > 0 or not is_least:
+                limits = (value, None) if is_least else (None, value)
+                counted = self._counted(pairs, rows, seeded=is_least)
+                yield Found(self._outside(*counted, *limits), pairs.focus, source)
+        elif component == SH.UniqueLangConstraintComponent:
+            if value:
+                yield Found(self._same_language(pairs), pairs.focus, source)
+        elif component == SH.HasValueConstraintComponent:
+            wanted = Breaks(pairs.value.name, f"?{pairs.value.name} = {value.n3()}", partial(_differs, value))
+            having = Project(Filter(pairs.node, wanted), (pairs.focus,))
+            yield Found(Exists(rows.node, having, negated=True), pairs.focus, source)
+        else:
+            raise ShapesError(f"{component} is not known", shape.node)
+
+    def _counted(self, pairs: Pairs, rows: Rows, *, seeded: bool) -> tuple[algebra.Node, Variable]:
+        """Count the value nodes of each focus node; with `seeded` 0 where there are none."""
+        number = self.fresh()
+        counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
+        return Group(pairs.node, (pairs.focus,), counts, rows.node if seeded else None), number
+
+    def _outside(
+        self, counted: algebra.Node, number: Variable, least: int | None, most: int | None
+    ) -> algebra.Node:
+        """Keep what is counted and outside of limits."""
+        text = f"?{number.name} < {least}" if most is None else f"?{number.name} > {most}"
+        return Filter(counted, Breaks(number.name, text, partial(_between, least or 0, most)))
+
+    def _same_language(self, pairs: Pairs) -> algebra.Node:
+        """Give a row for each language that several value nodes have (4.4.5)."""
+        tag = self.fresh()
+        tagged = algebra.Extend(
+            pairs.node, tag, Function((pairs.value.name,), f"LANG(?{pairs.value.name})", _language)
+        )
+        bound = Filter(tagged, Breaks(tag.name, f"BOUND(?{tag.name})", lambda _: lambda term: term is None))
+        number = self.fresh()
+        counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
+        return self._outside(Group(bound, (pairs.focus, tag), counts), number, None, 1)
+
+    def _compared(self, constraint: Comparison, rows: Rows, pairs: Pairs, source: Source) -> Iterator[Found]:
+        component, value = constraint.component, pairs.value
+        if value == pairs.focus:  # of a node shape: a column of its own, to compare the node with its values
+            value = self.fresh()
+            pairs = Pairs(Project(pairs.node, (pairs.focus,), ((value, pairs.focus),)), pairs.focus, value)
+        if component in (SH.LessThanConstraintComponent, SH.LessThanOrEqualsConstraintComponent):
+            operator = "<" if component == SH.LessThanConstraintComponent else "<="
+            other = self.along(constraint.other, rows, self.fresh())
+            text = f"!(?{value.name} {operator} ?{other.value.name})"
+            failed = Fails(value.name, other.value.name, text, partial(compare, operator))
+            yield Found(Filter(Join(pairs.node, other.node), failed), pairs.focus, source, value)
+            return
+        other = self.along(constraint.other, rows, value)
+        if component == SH.DisjointConstraintComponent:
+            yield Found(Join(pairs.node, other.node), pairs.focus, source, value)
+        else:
+            for one, two in ((pairs, other), (other, pairs)):
+                yield Found(Exists(one.node, two.node, negated=True), pairs.focus, source, value)
+
+    def _nested(self, constraint: Nested | Members, pairs: Pairs) -> algebra.Node:
+        """Give the pairs whose value nodes break a constraint of shapes (4.6, 4.7.1 and 4.7.2)."""
+        rows = self.values(pairs)
+        if isinstance(constraint, Nested):
+            failing = self.failing(constraint.shape, rows)
+            if constraint.component == SH.NotConstraintComponent:
+                return Exists(pairs.node, failing, negated=True)
+            return self._those(pairs, failing)
+        sets = [self.failing(shape, rows) for shape in constraint.shapes]
+        if constraint.component == SH.AndConstraintComponent:
+            return self._those(pairs, Distinct(Union(tuple(sets)))) if sets else Values((pairs.focus,), ())
+        if constraint.component == SH.OrConstraintComponent:
+            return self._those(pairs, reduce(Join, sets)) if sets else pairs.node
+        if not sets:
+            return pairs.node
+        number = self.fresh()
+        counts = (algebra.Aggregate("COUNT", number, None, distinct=False),)
+        counted = Group(Union(tuple(sets)), (pairs.value,), counts, rows.node)
+        but_one = len(sets) - 1
+        text = f"?{number.name} != {but_one}"
+        other = Filter(counted, Breaks(number.name, text, partial(_between, but_one, but_one)))
+        return self._those(pairs, Project(other, (pairs.value,)))
+
+    def _those(self, pairs: Pairs, values: algebra.Node) -> algebra.Node:
+        return values if pairs.value == pairs.focus else Join(pairs.node, values)
+
+    def _qualified(self, constraint: Qualified, rows: Rows, pairs: Pairs, shape: Shape) -> Iterator[Found]:
+        """Count the value nodes that conform, and where they are disjoint to no shape of a sibling (4.7.3)."""
+        values = self.values(pairs)
+        node: algebra.Node = Exists(pairs.node, self.failing(constraint.shape, values), negated=True)
+        for sibling in constraint.siblings:
+            node = Join(node, self.failing(sibling, values))
+        counted = self._counted(
+            Pairs(node, pairs.focus, pairs.value), rows, seeded=constraint.least is not None
+        )
+        for least, most, name in ((constraint.least, None, "Min"), (None, constraint.most, "Max")):
+            if least is not None or most is not None:
+                component = SH[f"Qualified{name}CountConstraintComponent"]
+                limited = replace_limits(constraint, least, most)
+                source = self.source(shape, component, message_of(limited))
+                yield Found(self._outside(*counted, least, most), pairs.focus, source)
+
+
+def replace_limits(constraint: Qualified, least: int | None, most: int | None) -> Qualified:
+    """Give a qualified constraint with one of its limits."""
+    return replace(constraint, least=least, most=most)
+
+
+def _differs(value: Node, constant: Any) -> Any:
+    spelled = constant(value)
+    return lambda term: term != spelled
+
+
+def _between(least: int, most: int | None, _: Any) -> Any:
+    return lambda number: least <= number.value and (most is None or number.value <= most)
+
+
+def _language(term: Any) -> Literal | None:
+    language = getattr(term, "language", None)
+    return Literal(language.lower()) if language else None
+
+
+def _is_one_step(path: PathLike) -> bool:
+    """Tell whether a path gives no pair twice."""
+    return isinstance(path, URIRef) or (isinstance(path, InvPath) and isinstance(path.arg, URIRef))
+
+
+def _is_plain(path: Any) -> bool:
+    """Tell whether a path sees the same where instances of a class are those of its superclasses too."""
+    if isinstance(path, URIRef):
+        return path not in (RDF.type, RDFS.subClassOf)
+    if isinstance(path, InvPath):
+        return _is_plain(path.arg)
+    if isinstance(path, SequencePath | AlternativePath):
+        return all(map(_is_plain, path.args))
+    # no steps: nodes of the graph, among which may be classes that are only inferred
+    return (
+        isinstance(path, MulPath)
+        and path.mod == "+"
+        and _is_plain(path.path)
+        and not isinstance(path, NegatedPath)
+    )

@@ -1,0 +1,110 @@
+"""What filters ask of value nodes, and the constants that results carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rdflib.term import Node
+
+from rdflive.query.expressions.values import no_value
+
+__all__ = ["Breaks", "Constant", "Fails", "Function", "Test"]
+
+Test: TypeAlias = Callable[[Any], bool]
+"""Tells whether a term meets a constraint."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Breaks:
+    """The condition that a column does not meet a constraint; whatever cannot be compared does not."""
+
+    name: str
+    text: str
+    make: Callable[[Callable[[Any], Any]], Test]
+    """Makes the test; it is given what spells a constant as the store does."""
+    is_plain = True
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
+    def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], bool]:
+        """Test the term of a row."""
+        place, value, meets = columns[self.name], terms.value, self.make(terms.constant)
+
+        def breaks(row: tuple[int, ...]) -> bool:
+            try:
+                return not meets(value(row[place]))
+            except Exception as error:  # noqa: BLE001 - a term that a constraint cannot be asked of
+                return no_value(error, True)
+
+        return breaks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fails:
+    """The condition that a comparison of two columns does not hold, or cannot be made."""
+
+    one: str
+    other: str
+    text: str
+    holds: Callable[[Any, Any], bool | None]
+    is_plain = True
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The two columns."""
+        return (self.one, self.other)
+
+    def condition(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], bool]:
+        """Compare the terms of a row."""
+        one, other, value, holds = columns[self.one], columns[self.other], terms.value, self.holds
+
+        def fails(row: tuple[int, ...]) -> bool:
+            try:
+                return holds(value(row[one]), value(row[other])) is not True
+            except Exception as error:  # noqa: BLE001 - terms that cannot be compared
+                return no_value(error, True)
+
+        return fails
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """The expression of a new column: a function of other columns' terms, unbound where it gives None."""
+
+    names: tuple[str, ...]
+    text: str
+    function: Callable[..., Node | None]
+    is_plain = True
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return self.names
+
+    def value(self, columns: Mapping[str, int], terms: Any) -> Callable[[tuple[int, ...]], int]:
+        """Compile to the id of its value."""
+        places, value, intern, function = (
+            [columns[n] for n in self.names],
+            terms.value,
+            terms.intern,
+            self.function,
+        )
+
+        def computed(row: tuple[int, ...]) -> int:
+            try:
+                term = function(*[value(row[place]) for place in places])
+            except Exception as error:  # noqa: BLE001 - as for any expression
+                return no_value(error, 0)
+            return 0 if term is None else intern(term)
+
+        return computed
+
+
+def Constant(term: Node) -> Function:  # noqa: N802 - used as the class that it stands for
+    """Make the expression of a constant."""
+    return Function((), term.n3(), lambda: term)

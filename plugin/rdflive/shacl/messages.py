@@ -1,0 +1,89 @@
+"""What results say where a shape has no sh:message of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rdflib import URIRef
+from rdflib.namespace import XSD
+
+from rdflive.shacl.shapes import Closed, Comparison, Constraint, Members, Nested, Qualified, SparqlConstraint
+from rdflive.shacl.vocabulary import SH
+
+__all__ = ["message_of"]
+
+
+def message_of(constraint: Constraint) -> str:
+    """Say in one sentence what a constraint asks for."""
+    if isinstance(constraint, Closed):
+        return "the shape is closed, and does not allow this predicate"
+    if isinstance(constraint, Qualified):
+        what = f"conforming to {_term(constraint.shape.node)}"
+        if constraint.least is not None:
+            return f"{_values(constraint.least)} {what} at least"
+        return f"{_values(constraint.most or 0)} {what} at most"
+    if isinstance(constraint, SparqlConstraint):
+        return "the query of the constraint finds it"
+    name = constraint.component.removeprefix(str(SH)).removesuffix("ConstraintComponent")
+    if isinstance(constraint, Comparison):
+        return _COMPARISONS[name].format(_term(constraint.other))
+    if isinstance(constraint, Nested):
+        return ("must not conform to {}" if name == "Not" else "must conform to {}").format(
+            _term(constraint.shape.node)
+        )
+    if isinstance(constraint, Members):
+        return _MEMBERS[name].format(", ".join(_term(shape.node) for shape in constraint.shapes))
+    return _VALUES[name](constraint.value)
+
+
+_COMPARISONS: Final = {
+    "Equals": "must be the same values as those of {}",
+    "Disjoint": "must be no value of {}",
+    "LessThan": "must be less than each value of {}",
+    "LessThanOrEquals": "must be at most each value of {}",
+}
+_MEMBERS: Final = {
+    "And": "must conform to all of {}",
+    "Or": "must conform to one of {} at least",
+    "Xone": "must conform to exactly one of {}",
+}
+_VALUES: Final[dict[str, Callable[[Any], str]]] = {
+    "Class": lambda value: f"must be an instance of {_term(value)}",
+    "Datatype": lambda value: f"must be a well-formed {_term(value)}",
+    "NodeKind": lambda value: f"must be {_KINDS[value]}",
+    "MinCount": lambda value: f"{_values(value)} at least",
+    "MaxCount": lambda value: f"{_values(value)} at most",
+    "MinExclusive": lambda value: f"must be greater than {_term(value)}",
+    "MinInclusive": lambda value: f"must be {_term(value)} or greater",
+    "MaxExclusive": lambda value: f"must be less than {_term(value)}",
+    "MaxInclusive": lambda value: f"must be {_term(value)} or less",
+    "MinLength": lambda value: f"must have {value} characters at least",
+    "MaxLength": lambda value: f"must have {value} characters at most",
+    "Pattern": lambda value: f"must match {value[0]!r}" + (f" with flags {value[1]!r}" if value[1] else ""),
+    "LanguageIn": lambda value: f"must be in one of the languages {', '.join(value)}",
+    "UniqueLang": lambda _: "must have one value in each language",
+    "HasValue": lambda value: f"must have the value {_term(value)}",
+    "In": lambda value: f"must be one of {', '.join(map(_term, value))}",
+}
+_KINDS: Final = {
+    SH.IRI: "an IRI",
+    SH.BlankNode: "a blank node",
+    SH.Literal: "a literal",
+    SH.BlankNodeOrIRI: "an IRI or a blank node",
+    SH.BlankNodeOrLiteral: "a blank node or a literal",
+    SH.IRIOrLiteral: "an IRI or a literal",
+}
+_PREFIXES: Final = {str(XSD): "xsd", str(SH): "sh"}
+
+
+def _values(number: int) -> str:
+    return f"{number:,} value{'s' * (number != 1)}"
+
+
+def _term(term: Any) -> str:
+    if isinstance(term, URIRef):
+        for namespace, prefix in _PREFIXES.items():
+            if term.startswith(namespace):
+                return f"{prefix}:{term.removeprefix(namespace)}"
+    return str(term.n3())

@@ -1,0 +1,83 @@
+"""One shape as the engine maintains it, and its results as they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rdflib import Literal
+
+from rdflive.delivery.question import Question
+from rdflive.engine.query import TermWeights, Use
+from rdflive.entail.entailment import Regime
+from rdflive.model import Term, Terms
+from rdflive.query.parse import ParsedQuery
+from rdflive.query.plan import make_plan
+from rdflive.shacl.compiling import NAMES, compile_shape, nothing
+from rdflive.shacl.found import Source
+from rdflive.shacl.shapes import Shape
+
+__all__ = ["COLUMNS", "Part"]
+
+COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "message", "constraint")
+"""What a result is told as; each is called as in sh:ValidationResult."""
+
+
+class Part(Use):
+    """The results of one shape with targets, kept up to date."""
+
+    __slots__ = ("_static", "_tell", "question", "results", "shape", "sources", "terms")
+
+    terms: tuple[Any, ...]
+
+    def __init__(
+        self,
+        shape: Shape | None,
+        regime: Regime | None,
+        to_native: Callable[[Any], Term],
+        tell: Callable[[TermWeights], object],
+    ) -> None:
+        """Compile a shape; `tell` is called with what comes and goes. Without a shape nothing does.
+
+        Raises `ShapesError`.
+        """
+        root, self.sources = (nothing(), ()) if shape is None else compile_shape(shape)
+        text = "# no shape" if shape is None else f"# the shape {shape.node.n3()}"
+        self.shape = shape
+        self.terms = ()
+        self.question = Question(text, make_plan(ParsedQuery(text, "SELECT", root, NAMES, {})), regime)
+        self.results: TermWeights = {}
+        """What was told last: each result, in the terms of the store, with how often it is there."""
+        self._tell = tell
+        self._static: dict[Term, tuple[Source, Terms]] = {
+            to_native(Literal(number)): (source, _static(source, to_native))
+            for number, source in enumerate(self.sources)
+        }
+
+    def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:  # noqa: ARG002
+        """Take what came and went; of a whole answer, what is different from what was told."""
+        told: TermWeights = {}
+        for row, weight in weights.items():
+            result = self._result(row)
+            told[result] = told.get(result, 0) + weight
+        if initial:
+            for result, weight in self.results.items():
+                told[result] = told.get(result, 0) - weight
+        told = {result: weight for result, weight in told.items() if weight}
+        for result, weight in told.items():
+            left = self.results.get(result, 0) + weight
+            if left:
+                self.results[result] = left
+            else:
+                del self.results[result]
+        self._tell(told)
+
+    def _result(self, row: Terms) -> Terms:
+        focus, value, path, message, number = row
+        _, static = self._static[number]
+        return (focus, path or static[0], value, *static[1:4], message or static[4], static[5])
+
+
+def _static(source: Source, to_native: Callable[[Any], Term]) -> Terms:
+    told = (source.path, source.component, source.shape, source.severity, source.messages[0], source.constraint)
+    return tuple(None if term is None else to_native(term) for term in told)

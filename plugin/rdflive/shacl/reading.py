@@ -1,0 +1,504 @@
+"""Reads shapes out of a shapes graph, and refuses ill-formed ones (SHACL, Sections 2 to 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from typing import Any, Final
+
+from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
+from rdflib.namespace import OWL, XSD
+from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
+from rdflib.term import Node
+
+from rdflive.shacl.shapes import (
+    Closed,
+    Comparison,
+    Component,
+    Constraint,
+    Members,
+    Nested,
+    Parameter,
+    PathLike,
+    Qualified,
+    Shape,
+    ShapesError,
+    SparqlConstraint,
+    Target,
+    Validator,
+    ValueConstraint,
+)
+from rdflive.shacl.vocabulary import SH
+
+__all__ = ["ABOUT_ALL", "ABOUT_SHAPES", "PATHS", "Reader"]
+
+TARGETS: Final = {
+    SH.targetNode: "node",
+    SH.targetClass: "class",
+    SH.targetSubjectsOf: "subjects",
+    SH.targetObjectsOf: "objects",
+}
+ABOUT_ALL: Final = frozenset({
+    RDFS.subClassOf, SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional,
+    SH.prefixes, SH.declare, SH.prefix, SH.namespace, OWL.imports,
+})  # fmt: skip
+"""What may change any shape: which classes are of shapes, components, and prefixes of queries."""
+_NODE_KINDS: Final = {
+    SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
+}  # fmt: skip
+_REPEATED: Final = {SH.zeroOrMorePath: "*", SH.oneOrMorePath: "+", SH.zeroOrOnePath: "?"}
+PATHS: Final = (SH.inversePath, SH.alternativePath, *_REPEATED)
+"""What a node says that is a path and no list."""
+_MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
+_COMPARISONS: Final = (SH.equals, SH.disjoint, SH.lessThan, SH.lessThanOrEquals)
+_OF_PROPERTIES: Final = frozenset({
+    SH.minCount, SH.maxCount, SH.lessThan, SH.lessThanOrEquals, SH.uniqueLang, SH.qualifiedValueShape,
+})  # fmt: skip
+"""Parameters that a node shape must not have."""
+_SHAPES: Final = (SH.node, SH.property, SH["not"], SH.qualifiedValueShape)
+"""Parameters whose values are shapes."""
+
+
+class Reader:
+    """Reads the shapes of a graph. A shape that several others refer to is read once.
+
+    Raises `ShapesError` for what is ill-formed, refers to itself, or cannot be maintained.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[Node, Shape] = {}
+        self._open: list[Node] = []
+        """The shapes that are being read, outermost first."""
+        self._classes = self._below(RDFS.Class) | self._below(OWL.Class)
+        self.components = tuple(self._components())
+
+    def roots(self) -> Iterator[Node]:
+        """List the nodes with targets, each once."""
+        found: dict[Node, None] = {}
+        for predicate in (*TARGETS, SH.target):
+            found |= dict.fromkeys(self._graph.subjects(predicate))
+        for kind in (*self._below(SH.NodeShape), *self._below(SH.PropertyShape)):
+            found |= dict.fromkeys(
+                node for node in self._graph.subjects(RDF.type, kind) if self._is_class(node)
+            )
+        yield from found
+
+    def shape(self, node: Node) -> Shape:
+        """Read a shape with all that it refers to."""
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if node in self._open:
+            cycle = [*self._open[self._open.index(node) :], node]
+            raise ShapesError(
+                f"the shapes {' -> '.join(map(_shown, cycle))} refer to themselves, and SHACL leaves open what "
+                "recursive shapes mean",
+                node,
+            )
+        self._open.append(node)
+        try:
+            shape = self._read(node)
+        finally:
+            self._open.pop()
+        self._known[node] = shape
+        return shape
+
+    def forget(self, changed: Set[Node]) -> None:
+        """Read again, when they are asked for, the shapes of which some subjects say what they are."""
+        self._known = {node: shape for node, shape in self._known.items() if not shape.read_from & changed}
+
+    def _read(self, node: Node) -> Shape:
+        shape = Shape(node)
+        shape.read_from.add(node)
+        path = self._one(node, SH.path)
+        if path is not None:
+            shape.path, shape.path_node = self._path(node, path, shape.read_from), path
+        elif (node, RDF.type, SH.PropertyShape) in self._graph:
+            raise ShapesError(f"{_shown(node)} is a property shape without sh:path", node)
+        severity = self._one(node, SH.severity)
+        if isinstance(severity, Literal | BNode):
+            raise ShapesError(f"sh:severity of {_shown(node)} must be an IRI, got {_shown(severity)}", node)
+        shape.severity = severity or SH.Violation
+        shape.messages = self._messages(node)
+        shape.deactivated = self._flag(node, SH.deactivated)
+        shape.targets = tuple(self._targets(node))
+        shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
+        for constraint in shape.constraints:
+            for within in _within(constraint):
+                shape.read_from |= within.read_from
+        return shape
+
+    def _targets(self, node: Node) -> Iterator[Target]:
+        for predicate, kind in TARGETS.items():
+            for value in self._graph.objects(node, predicate):
+                if kind != "node" and not isinstance(value, URIRef):
+                    raise self._expected(node, predicate, "an IRI", value)
+                if isinstance(value, BNode):
+                    raise self._expected(node, predicate, "an IRI or a literal", value)
+                yield Target(kind, value)
+        for value in self._graph.objects(node, SH.target):
+            select = self._one(value, SH.select)
+            if select is None:
+                raise ShapesError(
+                    f"sh:target of {_shown(node)} needs sh:select: of the targets beyond SHACL Core those of "
+                    "SPARQL are supported",
+                    node,
+                )
+            yield Target("select", self._query(value, select))
+        if self._is_class(node) and self._is_shape(node):
+            yield Target("class", node)  # 2.1.3.3, implicit class targets
+
+    def _is_class(self, node: Node) -> bool:
+        return any(kind in self._classes for kind in self._graph.objects(node, RDF.type))
+
+    def _is_shape(self, node: Node) -> bool:
+        kinds = {*self._below(SH.NodeShape), *self._below(SH.PropertyShape)}
+        return any(kind in kinds for kind in self._graph.objects(node, RDF.type))
+
+    def _below(self, name: Node) -> set[Node]:
+        return set(self._graph.transitive_subjects(RDFS.subClassOf, name))
+
+    def _constraints(self, shape: Shape) -> Iterator[Constraint]:
+        node = shape.node
+        if shape.path is None:
+            for predicate in _OF_PROPERTIES:
+                if self._graph.value(node, predicate, any=True) is not None:
+                    raise ShapesError(
+                        f"{_name(predicate)} needs a property shape: {_shown(node)} has no sh:path", node
+                    )
+        for predicate, read in _READERS.items():
+            values = list(self._graph.objects(node, predicate))
+            if len(values) > 1 and predicate not in _SEVERAL:
+                raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
+            for value in sorted(values):
+                yield ValueConstraint(
+                    _component(predicate), read(self, node, predicate, value, shape.read_from)
+                )
+        pattern = self._one(node, SH.pattern)
+        if pattern is not None:
+            flags = self._one(node, SH.flags)
+            for predicate, value in ((SH.pattern, pattern), (SH.flags, flags)):
+                if value is not None and not (
+                    isinstance(value, Literal) and value.datatype in (None, XSD.string)
+                ):
+                    raise self._expected(node, predicate, "a string", value)
+            yield ValueConstraint(_component(SH.pattern), (str(pattern), str(flags or "")))
+        for predicate in _COMPARISONS:
+            for value in sorted(self._graph.objects(node, predicate)):
+                if not isinstance(value, URIRef):
+                    raise self._expected(node, predicate, "an IRI", value)
+                yield Comparison(_component(predicate), value)
+        yield from self._nested(shape)
+        if self._flag(node, SH.closed):
+            yield self._closed(shape)
+        for value in sorted(self._graph.objects(node, SH.sparql)):
+            shape.read_from.add(value)
+            if not self._flag(value, SH.deactivated):
+                select = self._one(value, SH.select)
+                if select is None:
+                    raise ShapesError(f"sh:sparql of {_shown(node)} needs one sh:select", node)
+                yield SparqlConstraint(SH.SPARQLConstraintComponent, self._query(value, select), {}, value)
+        for component in self.components:
+            yield from self._of_component(shape, component)
+
+    def _nested(self, shape: Shape) -> Iterator[Constraint]:
+        node = shape.node
+        for predicate, name in ((SH.node, "Node"), (SH["not"], "Not"), (SH.property, "Property")):
+            for value in sorted(self._graph.objects(node, predicate)):
+                inner = self._inner(node, predicate, value)
+                if predicate == SH.property and inner.path is None:
+                    raise ShapesError(
+                        f"sh:property of {_shown(node)} is {_shown(value)}, which has no sh:path", node
+                    )
+                yield Nested(SH[f"{name}ConstraintComponent"], inner)
+        for predicate, name in _MEMBERS.items():
+            for value in sorted(self._graph.objects(node, predicate)):
+                members = self._list(node, predicate, value, shape.read_from)
+                inners = tuple(self._inner(node, predicate, member) for member in members)
+                yield Members(SH[f"{name}ConstraintComponent"], inners)
+        for value in sorted(self._graph.objects(node, SH.qualifiedValueShape)):
+            inner = self._inner(node, SH.qualifiedValueShape, value)
+            least, most = (self._count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
+            siblings: tuple[Shape, ...] = ()
+            if self._flag(node, SH.qualifiedValueShapesDisjoint):
+                siblings = tuple(self._siblings(node, value, shape.read_from))
+            yield Qualified(inner, least, most, siblings)
+
+    def _siblings(self, node: Node, value: Node, read_from: set[Node]) -> Iterator[Shape]:
+        """Read the sibling shapes of a qualified value shape (4.7.3)."""
+        found: dict[Node, None] = {}
+        for parent in self._graph.subjects(SH.property, node):
+            read_from.add(parent)
+            for sibling in self._graph.objects(parent, SH.property):
+                read_from.add(sibling)
+                found |= dict.fromkeys(self._graph.objects(sibling, SH.qualifiedValueShape))
+        found.pop(value, None)
+        for each in sorted(found):
+            yield self._inner(node, SH.qualifiedValueShape, each)
+
+    def _inner(self, node: Node, predicate: URIRef, value: Node) -> Shape:
+        if isinstance(value, Literal):
+            raise self._expected(node, predicate, "a shape", value)
+        return self.shape(value)
+
+    def _closed(self, shape: Shape) -> Closed:
+        allowed = set()
+        for value in self._graph.objects(shape.node, SH.property):
+            path = self._one(value, SH.path)
+            if isinstance(path, URIRef):
+                allowed.add(path)
+        ignored = self._one(shape.node, SH.ignoredProperties)
+        if ignored is not None:
+            members = self._list(shape.node, SH.ignoredProperties, ignored, shape.read_from)
+            for member in members:
+                if not isinstance(member, URIRef):
+                    raise self._expected(shape.node, SH.ignoredProperties, "a list of IRIs", member)
+            allowed.update(members)
+        return Closed(frozenset(allowed))
+
+    def _path(self, node: Node, path: Node, read_from: set[Node]) -> PathLike:
+        """Read a property path (2.3.1)."""
+        if isinstance(path, URIRef):
+            return path
+        if isinstance(path, Literal) or path in self._open:
+            raise self._expected(node, SH.path, "a property path", path)
+        read_from.add(path)
+        self._open.append(path)  # a path that contains itself is refused
+        try:
+            if self._graph.value(path, RDF.first, any=True) is not None:
+                steps = [
+                    self._path(node, step, read_from) for step in self._list(node, SH.path, path, read_from)
+                ]
+                if len(steps) < 2:
+                    raise self._expected(node, SH.path, "a list of two steps at least", path)
+                return SequencePath(*steps)
+            inverse = self._one(path, SH.inversePath)
+            if inverse is not None:
+                return InvPath(self._path(node, inverse, read_from))
+            alternative = self._one(path, SH.alternativePath)
+            if alternative is not None:
+                members = self._list(node, SH.alternativePath, alternative, read_from)
+                if len(members) < 2:
+                    raise self._expected(
+                        node, SH.alternativePath, "a list of two paths at least", alternative
+                    )
+                return AlternativePath(*(self._path(node, member, read_from) for member in members))
+            for predicate, mark in _REPEATED.items():
+                repeated = self._one(path, predicate)
+                if repeated is not None:
+                    return MulPath(self._path(node, repeated, read_from), mark)
+        finally:
+            self._open.pop()
+        raise self._expected(node, SH.path, "a property path", path)
+
+    # SHACL-SPARQL
+
+    def _components(self) -> Iterator[Component]:
+        """Read the SPARQL-based constraint components."""
+        for kind in self._below(SH.ConstraintComponent):
+            for node in sorted(self._graph.subjects(RDF.type, kind)):
+                validators = [
+                    self._validator(node, predicate)
+                    for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
+                ]
+                parameters = tuple(self._parameters(node))
+                if any(validators) and parameters and isinstance(node, URIRef):
+                    yield Component(node, parameters, *validators)
+
+    def _parameters(self, node: Node) -> Iterator[Parameter]:
+        for parameter in self._graph.objects(node, SH.parameter):
+            path = self._one(parameter, SH.path)
+            if not isinstance(path, URIRef):
+                raise ShapesError(f"a parameter of {_shown(node)} needs an IRI as sh:path", node)
+            name = str(path).rpartition("#")[2].rpartition("/")[2]
+            yield Parameter(path, name, self._flag(parameter, SH.optional))
+
+    def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
+        for value in sorted(self._graph.objects(node, predicate)):
+            for form in (SH.select, SH.ask):
+                text = self._one(value, form)
+                if text is not None:
+                    return self._query(value, text, asks=form == SH.ask)
+        return None
+
+    def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
+        """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
+        required = [p for p in component.parameters if not p.optional]
+        values = {p: sorted(self._graph.objects(shape.node, p.path)) for p in component.parameters}
+        if not required or not all(values[p] for p in required):
+            return
+        validator = (
+            component.of_nodes if shape.path is None else component.of_properties
+        ) or component.of_both
+        if validator is None:
+            return
+        several = [p for p, found in values.items() if len(found) > 1]
+        if several and len(component.parameters) > 1:
+            raise ShapesError(
+                f"{_shown(shape.node)} has several values of {_shown(several[0].path)}, a parameter beside others",
+                shape.node,
+            )
+        rows: list[dict[str, Node]] = [{}]
+        for parameter, found in values.items():
+            if found:
+                rows = [{**row, parameter.name: value} for row in rows for value in found]
+        for arguments in rows:
+            yield SparqlConstraint(component.node, validator, arguments, None)
+
+    def _query(self, node: Node, text: Node, *, asks: bool = False) -> Validator:
+        """Read a query with its prefixes (5.2.1)."""
+        if not isinstance(text, Literal):
+            raise ShapesError(f"the query of {_shown(node)} must be a string, got {_shown(text)}", node)
+        declared = {}
+        for holder in self._graph.objects(node, SH.prefixes):
+            for source in self._graph.transitive_objects(holder, OWL.imports):
+                for declaration in self._graph.objects(source, SH.declare):
+                    prefix, name = (self._one(declaration, p) for p in (SH.prefix, SH.namespace))
+                    if prefix is None or name is None:
+                        raise ShapesError(
+                            f"sh:declare of {_shown(source)} needs sh:prefix and sh:namespace", node
+                        )
+                    if declared.setdefault(str(prefix), str(name)) != str(name):
+                        raise ShapesError(f"the prefix {prefix} of {_shown(node)} has two namespaces", node)
+        prologue = "".join(f"PREFIX {prefix}: <{name}>\n" for prefix, name in sorted(declared.items()))
+        return Validator(node, prologue + str(text), asks, self._messages(node))
+
+    # values
+
+    def _one(self, node: Node, predicate: URIRef) -> Node | None:
+        values = list(self._graph.objects(node, predicate))
+        if len(values) > 1:
+            raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
+        return values[0] if values else None
+
+    def _messages(self, node: Node) -> tuple[Literal, ...]:
+        found = []
+        for message in self._graph.objects(node, SH.message):
+            if not isinstance(message, Literal):
+                raise self._expected(node, SH.message, "a string", message)
+            found.append(message)
+        return tuple(sorted(found, key=lambda m: (m.language or "", str(m))))
+
+    def _flag(self, node: Node, predicate: URIRef) -> bool:
+        value = self._one(node, predicate)
+        if value is None:
+            return False
+        if not (isinstance(value, Literal) and isinstance(value.value, bool)):
+            raise self._expected(node, predicate, "true or false", value)
+        return str(value) == "true"  # "1" is another literal, of which the recommendation says nothing
+
+    def _count(self, node: Node, predicate: URIRef) -> int | None:
+        value = self._one(node, predicate)
+        return None if value is None else self._integer(node, predicate, value)
+
+    def _integer(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> int:
+        if not (isinstance(value, Literal) and type(value.value) is int):
+            raise self._expected(node, predicate, "an integer", value)
+        return int(value.value)
+
+    def _iri(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if not isinstance(value, URIRef):
+            raise self._expected(node, predicate, "an IRI", value)
+        return value
+
+    def _class(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if isinstance(value, Literal):
+            raise self._expected(node, predicate, "an IRI", value)
+        return value
+
+    def _node_kind(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if value not in _NODE_KINDS:
+            raise self._expected(node, predicate, "one of the six node kinds", value)
+        return value
+
+    def _limit(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:
+        if not isinstance(value, Literal):
+            raise self._expected(node, predicate, "a literal", value)
+        return value
+
+    def _bool(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> bool:
+        return self._flag(node, predicate)
+
+    def _any(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:  # noqa: ARG002
+        return value
+
+    def _languages(self, node: Node, predicate: URIRef, value: Node, read_from: set[Node]) -> tuple[str, ...]:
+        found = self._list(node, predicate, value, read_from)
+        for tag in found:
+            if not isinstance(tag, Literal):
+                raise self._expected(node, predicate, "a list of strings", tag)
+        return tuple(map(str, found))
+
+    def _list(
+        self, node: Node, predicate: URIRef, head: Node, read_from: set[Node], *_: Any
+    ) -> tuple[Node, ...]:
+        """Read an RDF list; raises for one that is ill-formed or without an end."""
+        items: list[Node] = []
+        seen: set[Node] = set()
+        while head != RDF.nil:
+            firsts, rests = (list(self._graph.objects(head, p)) for p in (RDF.first, RDF.rest))
+            if isinstance(head, Literal) or head in seen or len(firsts) != 1 or len(rests) != 1:
+                raise self._expected(node, predicate, "a list", head)
+            seen.add(head)
+            items.append(firsts[0])
+            head = rests[0]
+        read_from |= seen
+        return tuple(items)
+
+    def _expected(self, node: Node, predicate: URIRef, what: str, got: Node) -> ShapesError:
+        return ShapesError(f"{_name(predicate)} of {_shown(node)} must be {what}, got {_shown(got)}", node)
+
+
+_READERS: Final[dict[URIRef, Callable[..., Any]]] = {
+    SH["class"]: Reader._class,
+    SH.datatype: Reader._iri,
+    SH.nodeKind: Reader._node_kind,
+    SH.minCount: Reader._integer,
+    SH.maxCount: Reader._integer,
+    SH.minExclusive: Reader._limit,
+    SH.minInclusive: Reader._limit,
+    SH.maxExclusive: Reader._limit,
+    SH.maxInclusive: Reader._limit,
+    SH.minLength: Reader._integer,
+    SH.maxLength: Reader._integer,
+    SH.languageIn: Reader._languages,
+    SH.uniqueLang: Reader._bool,
+    SH.hasValue: Reader._any,
+    SH["in"]: Reader._list,
+}
+_SEVERAL: Final = frozenset({SH["class"], SH.hasValue})
+"""Parameters with a constraint for each of their values."""
+
+
+def _component(predicate: URIRef) -> URIRef:
+    """Name the constraint component of a parameter."""
+    name = str(predicate).removeprefix(str(SH))
+    return SH[f"{name[0].upper()}{name[1:]}ConstraintComponent"]
+
+
+def _within(constraint: Constraint) -> tuple[Shape, ...]:
+    """Give the shapes that a constraint refers to."""
+    if isinstance(constraint, Nested):
+        return (constraint.shape,)
+    if isinstance(constraint, Members):
+        return constraint.shapes
+    if isinstance(constraint, Qualified):
+        return (constraint.shape, *constraint.siblings)
+    return ()
+
+
+def _name(predicate: URIRef) -> str:
+    return f"sh:{str(predicate).removeprefix(str(SH))}"
+
+
+def _shown(node: Node) -> str:
+    return node.n3()
+
+
+ABOUT_SHAPES: Final = tuple(sorted({
+    *TARGETS, *ABOUT_ALL, *_READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *_REPEATED,
+    SH.target, SH.path, SH.inversePath, SH.alternativePath, SH.severity, SH.message, SH.deactivated, SH.closed,
+    SH.ignoredProperties, SH.pattern, SH.flags, SH.qualifiedMinCount, SH.qualifiedMaxCount,
+    SH.qualifiedValueShapesDisjoint, SH.sparql, SH.select, RDF.type, RDF.first, RDF.rest,
+}))  # fmt: skip
+"""The predicates of triples that may change what shapes say, but for parameters of components."""

@@ -1,0 +1,166 @@
+"""What a shapes graph says, as values: shapes, their targets and their constraints (SHACL, Section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rdflib import Literal, URIRef
+from rdflib.paths import Path
+from rdflib.term import Node
+
+from rdflive.errors import RdfliveError
+
+__all__ = [
+    "Closed",
+    "Comparison",
+    "Component",
+    "Constraint",
+    "Members",
+    "Nested",
+    "Parameter",
+    "Qualified",
+    "Shape",
+    "ShapesError",
+    "SparqlConstraint",
+    "Target",
+    "Validator",
+    "ValueConstraint",
+]
+
+
+class ShapesError(RdfliveError, ValueError):
+    """The shapes graph is ill-formed, recursive, or asks for what cannot be maintained; `shape` is where."""
+
+    def __init__(self, message: str, shape: Node | None = None) -> None:
+        super().__init__(message)
+        self.shape = shape
+
+
+PathLike: TypeAlias = URIRef | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which focus nodes a shape has (Section 2.1.3): `kind` is "node", "class", "subjects", "objects" or
+    "select", and `value` the term, or the query.
+    """
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueConstraint:
+    """One that looks at each value node, or all of them, with a parameter that is no shape: class, datatype,
+    nodeKind, counts, ranges, lengths, pattern, languages, hasValue, in.
+    """
+
+    component: URIRef
+    value: Any
+    """What the parameter says; of sh:pattern a pair with the flags, of lists a tuple."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """One that compares value nodes with those of another property: equals, disjoint, lessThan(OrEquals)."""
+
+    component: URIRef
+    other: URIRef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """sh:node, sh:not or sh:property: one shape that value nodes are validated against."""
+
+    component: URIRef
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """sh:and, sh:or or sh:xone: several shapes that value nodes are validated against."""
+
+    component: URIRef
+    shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Qualified:
+    """sh:qualifiedValueShape with its counts, and the shapes of its siblings where it is disjoint."""
+
+    shape: Shape
+    least: int | None
+    most: int | None
+    siblings: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closed:
+    """sh:closed: the predicates that are allowed."""
+
+    allowed: frozenset[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A query of SHACL-SPARQL, with its prefixes written out."""
+
+    node: Node
+    text: str
+    asks: bool
+    messages: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparqlConstraint:
+    """sh:sparql, or a constraint of a component with a validator in SPARQL (Sections 5 and 6)."""
+
+    component: URIRef
+    validator: Validator
+    arguments: dict[str, Node]
+    """The terms of the component's parameters, by the names of variables."""
+    source: Node | None
+    """What is told as sh:sourceConstraint; None for a component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a constraint component."""
+
+    path: URIRef
+    name: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A SPARQL-based constraint component (Section 6)."""
+
+    node: URIRef
+    parameters: tuple[Parameter, ...]
+    of_nodes: Validator | None
+    of_properties: Validator | None
+    of_both: Validator | None
+
+
+Constraint: TypeAlias = (
+    ValueConstraint | Comparison | Nested | Members | Qualified | Closed | SparqlConstraint
+)
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """A node shape, or with a path a property shape."""
+
+    node: Node
+    path: PathLike | None = None
+    path_node: Node | None = None
+    """The term that is told as sh:resultPath."""
+    targets: tuple[Target, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    severity: Node | None = None
+    messages: tuple[Literal, ...] = ()
+    deactivated: bool = False
+    read_from: set[Node] = field(default_factory=set)
+    """The subjects of the shapes graph that say what it is, with those of the shapes within it."""

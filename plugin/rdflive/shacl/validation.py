@@ -1,0 +1,232 @@
+"""A live validation: the results of shapes on a graph, as a subscription."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflib import Graph
+from rdflib.term import Node
+
+from rdflive.delivery import membership
+from rdflive.delivery.members import Member
+from rdflive.delivery.question import Question
+from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.resume import Journal
+from rdflive.delivery.subscription import Subscription
+from rdflive.engine.query import QueryState, TermWeights
+from rdflive.engine.store_state import StoreState
+from rdflive.entail.entailment import Regime
+from rdflive.model import Header, Terms
+from rdflive.query.explain import Explanation
+from rdflive.shacl.parts import COLUMNS, Part
+from rdflive.shacl.reading import ABOUT_ALL, Reader
+from rdflive.shacl.report import Report, report_text
+from rdflive.shacl.shapes import Shape, ShapesError
+from rdflive.store import Adapter, GraphLike
+
+__all__ = ["LiveValidation"]
+
+
+class LiveValidation(Subscription):
+    """The validation results of shapes on a graph, kept up to date. Made by `rdflive.validate`.
+
+    It has the manners of a `Subscription`. Its rows are results, with `focus`, `path`, `value`, `component`,
+    `shape`, `severity` and `message` as sh:ValidationResult has them; a delta's `added` are new results, its
+    `removed` those that are resolved.
+    """
+
+    __slots__ = ("_anchor", "_net", "_owes", "_parts", "_reader", "_regime", "_shapes", "_watches", "errors")
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        graph: GraphLike,
+        shapes: Graph,
+        regime: Regime | None,
+        receiver: Receiver,
+        prefixes: Any,
+        key: tuple[str, ...],
+        journal: Journal | None = None,
+    ) -> None:
+        self._shapes = shapes
+        self._regime = regime
+        self._parts: dict[Node, Part] = {}
+        self._net: TermWeights = {}
+        self._owes = False
+        self._watches: list[Subscription] = []
+        """Of the graphs with shapes."""
+        self.errors: dict[Node, ShapesError] = {}
+        """The shapes that cannot be validated, because a change made them ill-formed. They have no results."""
+        question = Question("# SHACL validation", None, regime, prefixes=prefixes, key=key)  # type: ignore[arg-type]  # each shape has a plan of its own
+        header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
+        super().__init__(adapter, graph, question, (), header, receiver, journal)
+        self._use = Member(self)
+        self._reader = Reader(shapes)
+        self._anchor = Part(None, regime, adapter.to_native, self._gather)
+        """Keeps the engine of the store while no shape has targets."""
+
+    @property
+    def conforms(self) -> bool:
+        """Whether there is no result. Raises `ShapesError` where a shape is ill-formed now."""
+        with self._capture.reading():
+            self._live()
+            for error in self.errors.values():
+                raise error
+            return not any(part.results for part in self._parts.values())
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes with targets."""
+        return tuple(part.shape for part in self._parts.values())
+
+    @property
+    def graph(self) -> Graph:
+        """The results as a live sh:ValidationReport, which can be subscribed to. Do not write to it."""
+        with self._reading():
+            if self._made is None:
+                self._made = self._construct()
+            return self._made.graph
+
+    def report(self) -> str:
+        """Write the results for people, focus nodes first."""
+        return report_text(self.answers(), self._question.prefixes())
+
+    def as_pyshacl(self) -> tuple[bool, Graph, str]:
+        """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
+        return self.conforms, self.graph, self.report()
+
+    def explain(self, shape: Node | None = None) -> Explanation:  # type: ignore[override]
+        """Show the plan of a shape; without one, of the first."""
+        with self._capture.reading():
+            part = next(iter(self._parts.values())) if shape is None else self._parts[shape]
+            lines = [line for view in part.query.views for line in view.describe()]
+            return Explanation(part.question.plan, lines)
+
+    def start(self) -> None:
+        """Have all shapes maintained, and queue the first delta. Called under the store's lock."""
+        try:
+            self._join(self._anchor)
+            for node in self._reader.roots():
+                self._add(node)
+            self._begin()
+            if self._receiver.initial or self._outbox is not None:
+                self._use.emit(self._answer(), self._capture.sequence, True, {})
+            self._net = {}
+        except BaseException:
+            self.close()
+            raise
+
+    def watch(self, shapes: Subscription) -> None:
+        """Take what is subscribed to a graph with shapes, to be closed with this."""
+        self._watches.append(shapes)
+
+    def follow(self, delta: Any) -> None:
+        """Take what changed in the shapes graph: the shapes that it concerns are planned again."""
+        changed = {row.s for row in (*delta.added, *delta.removed)}
+        with self._capture.lock:
+            if self._closed or self._state is None:
+                return
+            if self._concerns_all(delta):
+                self._reader = Reader(self._shapes)
+                stale = {*self._parts, *self.errors}
+            else:
+                stale = {node for node, part in self._parts.items() if part.shape.read_from & changed}
+                stale |= set(self.errors)
+                self._reader.forget(changed)
+            roots = set(self._reader.roots())
+            for node in sorted(stale | (roots - {*self._parts, *self.errors})):
+                self._replace(node, is_root=node in roots)
+            self._tell(self._capture.sequence)
+        self._capture.deliver()
+
+    def _concerns_all(self, delta: Any) -> bool:
+        return bool(self._reader.components) or any(
+            row.p in ABOUT_ALL for row in (*delta.added, *delta.removed)
+        )
+
+    def _replace(self, node: Node, *, is_root: bool) -> None:
+        self._remove(node)
+        self.errors.pop(node, None)
+        if is_root:
+            try:
+                self._add(node)
+            except ShapesError as error:
+                self.errors[node] = error
+
+    def _add(self, node: Node) -> None:
+        shape = self._reader.shape(node)
+        if shape.deactivated or not shape.targets:
+            return
+        part = Part(shape, self._regime, self._adapter.to_native, self._gather)
+        self._join(part)
+        self._parts[node] = part
+
+    def _join(self, part: Part) -> None:
+        """Have a part maintained, and take its results."""
+        state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
+        self._state = state
+        part.emit(state.answer(part) if answer is None else answer, self._capture.sequence, True, {})
+
+    def _remove(self, node: Node) -> None:
+        part = self._parts.pop(node, None)
+        if part is not None and self._state is not None:
+            part.emit({}, self._capture.sequence, True, {})
+            membership.leave(self._adapter, self._state, part)
+
+    def _gather(self, told: TermWeights) -> None:
+        for result, weight in told.items():
+            left = self._net.get(result, 0) + weight
+            if left:
+                self._net[result] = left
+            else:
+                del self._net[result]
+        if self._state is not None:
+            self._state.commits.gather(self._tell)
+
+    def _tell(self, sequence: int) -> None:
+        net, self._net = self._net, {}
+        whole, self._owes = self._owes, False
+        if whole:
+            self._use.emit(self._answer(), sequence, True, {})
+        elif net:
+            self._use.emit(net, sequence, False, {})
+
+    def _owe(self) -> None:
+        with self._capture.lock:
+            if self._state is not None and not self._closed:
+                self._owes = True
+                self._state.commits.gather(self._tell)
+                self._capture.owe()
+
+    def _answer(self) -> TermWeights:
+        self._live()
+        found: TermWeights = {}
+        for part in self._parts.values():
+            for result, weight in part.results.items():
+                found[result] = found.get(result, 0) + weight
+        return found
+
+    def _listed(self, most: int | None = None) -> list[tuple[Terms, int]]:
+        return list(self._answer().items())[:most]
+
+    def _queries(self) -> list[QueryState]:
+        return [part.query for part in self._parts.values()]
+
+    def _algorithms(self) -> tuple[str, ...]:
+        plans = (part.question.plan for part in self._parts.values())
+        return tuple(name for plan in plans for basic in plan.basics for name in basic.algorithms)
+
+    def _leave(self, state: StoreState) -> None:
+        for node in tuple(self._parts):
+            membership.leave(self._adapter, state, self._parts[node])
+            del self._parts[node]
+        membership.leave(self._adapter, state, self._anchor)
+
+    def close(self) -> None:
+        """Stop, and let its iterators end. May be repeated."""
+        super().close()
+        for watch in self._watches:
+            watch.close()
+
+    def _construct(self) -> Any:
+        return Report(self._plain(self._answer(), self._capture.sequence, True), self._shapes)

@@ -1,0 +1,103 @@
+"""The constraints that one value node meets or breaks by itself (SHACL, Sections 4.1 to 4.4 and 4.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rdflib import BNode, Literal, URIRef
+from rdflib.namespace import RDF, XSD
+
+from rdflive.query.expressions.functions import python_pattern
+from rdflive.query.expressions.values import compare
+from rdflive.shacl.conditions import Test
+from rdflive.shacl.datatypes import is_well_formed
+from rdflive.shacl.vocabulary import SH
+
+__all__ = ["VALUE_TESTS"]
+
+Make = Callable[[Any], Test]
+
+
+def _datatype(datatype: Any) -> Make:
+    def meets(term: Any) -> bool:
+        if not isinstance(term, Literal):
+            return False
+        found = term.datatype or (RDF.langString if term.language else XSD.string)
+        return found == datatype and is_well_formed(term)
+
+    return lambda _: meets
+
+
+_KINDS: Final[dict[URIRef, tuple[type, ...]]] = {
+    SH.IRI: (URIRef,),
+    SH.BlankNode: (BNode,),
+    SH.Literal: (Literal,),
+    SH.BlankNodeOrIRI: (BNode, URIRef),
+    SH.BlankNodeOrLiteral: (BNode, Literal),
+    SH.IRIOrLiteral: (URIRef, Literal),
+}
+
+
+def _node_kind(kind: Any) -> Make:
+    kinds = _KINDS[kind]
+    return lambda _: lambda term: isinstance(term, kinds)
+
+
+def _limit(operator: str) -> Callable[[Any], Make]:
+    def made(limit: Any) -> Make:
+        def make(constant: Callable[[Any], Any]) -> Test:
+            spelled = constant(limit)
+            return lambda term: compare(operator, term, spelled) is True
+
+        return make
+
+    return made
+
+
+def _min_length(least: int) -> Make:
+    return lambda _: lambda term: not isinstance(term, BNode) and len(term) >= least
+
+
+def _max_length(most: int) -> Make:
+    return lambda _: lambda term: not isinstance(term, BNode) and len(term) <= most
+
+
+def _pattern(given: tuple[str, str]) -> Make:
+    pattern = python_pattern(*given)
+    return lambda _: lambda term: not isinstance(term, BNode) and pattern.search(str(term)) is not None
+
+
+def _language_in(tags: tuple[str, ...]) -> Make:
+    ranges = [tag.lower() for tag in tags]
+
+    def meets(term: Any) -> bool:
+        language = (getattr(term, "language", None) or "").lower()
+        return bool(language) and any(
+            wanted == "*" or language == wanted or language.startswith(f"{wanted}-") for wanted in ranges
+        )
+
+    return lambda _: meets
+
+
+def _in(terms: tuple[Any, ...]) -> Make:
+    def make(constant: Callable[[Any], Any]) -> Test:
+        return frozenset(map(constant, terms)).__contains__
+
+    return make
+
+
+VALUE_TESTS: Final[dict[URIRef, Callable[[Any], Make]]] = {
+    SH.DatatypeConstraintComponent: _datatype,
+    SH.NodeKindConstraintComponent: _node_kind,
+    SH.MinExclusiveConstraintComponent: _limit(">"),
+    SH.MinInclusiveConstraintComponent: _limit(">="),
+    SH.MaxExclusiveConstraintComponent: _limit("<"),
+    SH.MaxInclusiveConstraintComponent: _limit("<="),
+    SH.MinLengthConstraintComponent: _min_length,
+    SH.MaxLengthConstraintComponent: _max_length,
+    SH.PatternConstraintComponent: _pattern,
+    SH.LanguageInConstraintComponent: _language_in,
+    SH.InConstraintComponent: _in,
+}
+"""By the component: makes, of what the parameter says, what makes the test of a value node."""
