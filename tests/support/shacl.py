@@ -117,7 +117,8 @@ class Validator:
                           SH.qualifiedValueShape):  # fmt: skip
                     if (shape, p, None) in self.shapes:
                         raise IllFormedError(p)
-            for p in (SH["in"], SH.languageIn, SH.ignoredProperties):
+            closing = (SH.ignoredProperties,) if self.true(shape, SH.closed) else ()
+            for p in (SH["in"], SH.languageIn, *closing):
                 for head in self.shapes.objects(shape, p):
                     self.list(head)
             for p in (SH["and"], SH["or"], SH.xone):

@@ -38,7 +38,6 @@ from rdflive.query.algebra import (
     Values,
 )
 from rdflive.query.bgp import TriplePattern, Variable
-from rdflive.query.expressions.values import compare
 from rdflive.query.joins import join
 from rdflive.query.paths import path_parts
 from rdflive.query.refusals import refused
@@ -62,7 +61,7 @@ from rdflive.shacl.shapes import (
     ValueConstraint,
 )
 from rdflive.shacl.sparql import broken, select_target
-from rdflive.shacl.value_tests import VALUE_TESTS
+from rdflive.shacl.value_tests import VALUE_TESTS, comparable
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["NAMES", "compile_shape", "nothing"]
@@ -178,8 +177,7 @@ class Compiler:
                 if shape.path is None:
                     yield found
                 else:  # a result for each way to its focus node
-                    ways = Project(pairs.node, (pairs.value,))
-                    yield found._replace(node=Join(ways, found.node))
+                    yield found._replace(node=Join(pairs.node, found.node))
 
     def failing(self, shape: Shape, rows: Rows) -> algebra.Node:
         """Give those of some nodes that do not conform to a shape (3.4.3), each once, in the same column."""
@@ -299,7 +297,7 @@ class Compiler:
             operator = "<" if component == SH.LessThanConstraintComponent else "<="
             other = self.along(constraint.other, rows, self.fresh())
             text = f"!(?{value.name} {operator} ?{other.value.name})"
-            failed = Fails(value.name, other.value.name, text, partial(compare, operator))
+            failed = Fails(value.name, other.value.name, text, partial(comparable, operator))
             yield Found(Filter(Join(pairs.node, other.node), failed), pairs.focus, source, value)
             return
         other = self.along(constraint.other, rows, value)

@@ -14,7 +14,7 @@ from rdflive.shacl.conditions import Test
 from rdflive.shacl.datatypes import is_well_formed
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["VALUE_TESTS"]
+__all__ = ["VALUE_TESTS", "comparable"]
 
 Make = Callable[[Any], Test]
 
@@ -44,11 +44,20 @@ def _node_kind(kind: Any) -> Make:
     return lambda _: lambda term: isinstance(term, kinds)
 
 
+def comparable(operator: str, one: Any, other: Any) -> bool | None:
+    """Compare by `<`, `<=`, `>` or `>=` as SPARQL 1.1 does (17.3), which has no order of language-tagged strings;
+    None where there is none.
+    """
+    if getattr(one, "language", None) or getattr(other, "language", None):
+        return None
+    return compare(operator, one, other)
+
+
 def _limit(operator: str) -> Callable[[Any], Make]:
     def made(limit: Any) -> Make:
         def make(constant: Callable[[Any], Any]) -> Test:
             spelled = constant(limit)
-            return lambda term: compare(operator, term, spelled) is True
+            return lambda term: comparable(operator, term, spelled) is True
 
         return make
 
