@@ -104,14 +104,14 @@ class Validator:
                 self.path_check(path)
             elif (shape, RDF.type, SH.PropertyShape) in self.shapes:
                 raise IllFormedError(shape)
-            for p in (SH.severity, SH.deactivated, SH.closed, SH.datatype, SH.nodeKind, SH.pattern, SH.flags,
+            if self.true(shape, SH.deactivated):
+                return
+            for p in (SH.severity, SH.closed, SH.datatype, SH.nodeKind, SH.pattern, SH.flags,
                       SH.minCount, SH.maxCount, SH.minLength, SH.maxLength, SH.languageIn, SH.uniqueLang,
                       SH.minExclusive, SH.minInclusive, SH.maxExclusive, SH.maxInclusive, SH["in"],
                       SH.qualifiedMinCount, SH.qualifiedMaxCount, SH.qualifiedValueShapesDisjoint,
                       SH.ignoredProperties):  # fmt: skip
                 self.one(shape, p)
-            if self.true(shape, SH.deactivated):
-                return
             if path is None:
                 for p in (SH.minCount, SH.maxCount, SH.lessThan, SH.lessThanOrEquals, SH.uniqueLang,
                           SH.qualifiedValueShape):  # fmt: skip

@@ -156,8 +156,8 @@ class Commits:
     ) -> None:
         """Hand on deltas of which some were caused by time alone."""
         reported, self._reported = self._reported, set()
-        every = {q for q in self._state.queries if q.every and not reported.isdisjoint(q.views)}
-        queries = dict.fromkeys((*untimed, *timed, *(q for q in self._state.queries if q in every)))
+        every = {q: None for q in self._state.every if not reported.isdisjoint(q.views)}
+        queries = dict.fromkeys((*untimed, *timed, *every))
         for query in queries:
             (changed, began), (passed, begins) = untimed.get(query, _NOTHING), timed.get(query, _NOTHING)
             if began or begins:
@@ -216,7 +216,10 @@ class Commits:
             for state in view.kernel.dirty:
                 owner = self._owners.get(state)
                 if owner is not None:
-                    changed.setdefault(owner[0], [])
+                    query, _, leaf = owner
+                    changed.setdefault(query, [])
+                    if query.is_large:
+                        query.changed.add(leaf)
         # Noted before anything is taken: whatever interrupts from here on, the whole answer is told.
         self._owed.update(dict.fromkeys(changed))
         self.news.clear()
@@ -247,7 +250,7 @@ class Commits:
 
         interrupt = self._recovery.each(waiting, flush)
         moved = [view for view in steps if view not in self._recovery.broken]
-        if any(query.every for query in self._state.queries):
+        if self._state.every:
             self._reported.update(view for view in waiting if view.reports)
         # What the writes changed is taken before the rest, so that the two can be told apart.
         if moved:

@@ -45,6 +45,7 @@ class MeteredQuery(QueryState):
         steps = tuple(_metered(step, meter) for step in plan.steps)
         super().__init__(replace(plan, steps=steps), dictionary.metered(meter), terms, to_native)
         self.meter: Meter = meter
+        self.is_large = False  # each step is counted
         self._lengths = [_length(step, terms) for step in steps]
 
     def open(self, fill: Callable[[], Answers]) -> Answers:

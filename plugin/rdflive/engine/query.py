@@ -10,10 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from heapq import nsmallest
+from heapq import heappop, heappush, nsmallest
 from itertools import islice, product
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rdflive.engine.build import Sorter, make_operator, make_sorter
 from rdflive.engine.dictionary import Dictionary
@@ -31,6 +31,8 @@ from rdflive.query.plan import Plan, Step
 
 __all__ = ["Answers", "Found", "QueryState", "TermWeights", "Use", "add_up", "common_losses"]
 
+_MANY: Final = 16
+"""A plan of more steps is large: to ask each whether its inputs changed would take longer than the rest."""
 TermWeights: TypeAlias = dict[Terms, int]
 """Solutions and their weights."""
 Answers: TypeAlias = dict[Row, TermWeights] | None
@@ -88,8 +90,9 @@ class QueryState:
     """The leaves and operators of one query, one per step of its plan, and who uses it."""
 
     __slots__ = (
-        "_dictionary", "_leaf", "_pick", "_preset", "_relations", "_sorter", "_terms", "_uses", "every",
-        "family", "leaves", "lone", "meter", "operators", "plan", "view_of", "views",
+        "_dictionary", "_leaf", "_pick", "_preset", "_readers", "_relations", "_sorter", "_terms",
+        "_uses", "changed", "every", "family", "is_large", "leaves", "lone", "meter", "operators", "plan",
+        "view_of", "views",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +116,16 @@ class QueryState:
         preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._preset = tuple(preset.get(name) for name in plan.query.names)
         self._pick = _picker(plan)
+        self.is_large = len(plan.steps) > _MANY and not plan.parameters
+        """Whether a commit looks at the steps that it reaches, and at no others."""
+        self._readers: list[list[int]] = [[] for _ in plan.steps] if self.is_large else []
+        """Of a large plan, per step those that read it."""
+        if self.is_large:
+            for number, step in enumerate(plan.steps):
+                for below in dict.fromkeys(step.inputs):
+                    self._readers[below].append(number)
+        self.changed: set[int] = set()
+        """The leaves of a large plan that have something to be drained."""
         self.renew()
         self._sorter: Sorter | None = make_sorter(plan, terms)
         self.lone = None if self._leaf is None or self._sorter else _lone(plan, self._leaf)
@@ -277,6 +290,8 @@ class QueryState:
         """Take the solutions that the segments found since the last commit; gives deltas by who asks."""
         if self._leaf is not None:
             rows = self._leaf.drain()
+        elif self.is_large:
+            rows = self._run_changed()
         else:
             deltas = [None if leaf is None else leaf.drain() for leaf in self.leaves]
             rows = self._run(self.operators, deltas, first=False)
@@ -386,6 +401,31 @@ class QueryState:
             # the first time also without a row: VALUES gives its rows, COUNT(*) a 0
             results.append(operator.update(*inputs) if first or any(inputs) else {})
         return results[-1]
+
+    def _run_changed(self) -> Weights:
+        """Run the steps that the leaves which changed reach, inputs first."""
+        results: dict[int, Weights] = {}
+        for number in self.changed:
+            leaf = self.leaves[number]
+            rows = leaf.drain() if leaf is not None else None
+            if rows:
+                results[number] = rows
+        self.changed.clear()
+        queued = {reader for number in results for reader in self._readers[number]}
+        waiting = sorted(queued)
+        steps, nothing = self.plan.steps, dict[Row, int]()
+        while waiting:
+            number = heappop(waiting)
+            operator = self.operators[number]
+            assert operator is not None  # noqa: S101 - it reads others
+            rows = operator.update(*[results.get(below, nothing) for below in steps[number].inputs])
+            if rows:
+                results[number] = rows
+                for reader in self._readers[number]:
+                    if reader not in queued:
+                        queued.add(reader)
+                        heappush(waiting, reader)
+        return results.get(len(steps) - 1, {})
 
     def _name(self, weights: Weights) -> TermWeights:
         """Turn rows into solutions; rows that differ only in columns that are not shown become one."""

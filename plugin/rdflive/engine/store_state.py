@@ -48,8 +48,11 @@ class StoreState:
         self.views: dict[Any, View] = {}
         """The views in use, by whatever key the caller chose."""
         self.queries: dict[QueryState, None] = {}
+        self.every: dict[QueryState, None] = {}
+        """Those that are told every report of their windows."""
         self._families: dict[Hashable, QueryState] = {}
-        self.owners: dict[SegmentState, tuple[QueryState, View]] = {}
+        self.owners: dict[SegmentState, tuple[QueryState, View, int]] = {}
+        """Per segment its query, its view, and the number of its leaf."""
         self.recovery = Recovery(self)
         self.commits = Commits(self, self.recovery)
         # what views and the capture call
@@ -92,6 +95,8 @@ class StoreState:
             try:
                 whole = self.start(query)
                 self.queries[query] = None
+                if query.every:
+                    self.every[query] = None
             except BaseException:
                 self._end(query)
                 raise
@@ -192,6 +197,7 @@ class StoreState:
         finally:
             query.views = []  # an interruption before had them counted anew, without this query
             self.queries.pop(query, None)
+            self.every.pop(query, None)
             if self._families.get(query.family) is query:
                 del self._families[query.family]
             self.commits.forget_query(query)
@@ -229,7 +235,7 @@ class StoreState:
 
     def _fill(self, query: QueryState) -> Answers:
         query.views = []
-        for leaf in query.leaves:
+        for number, leaf in enumerate(query.leaves):
             if not isinstance(leaf, Leaf):
                 continue
             assert query.view_of is not None  # noqa: S101 - somebody uses it
@@ -242,7 +248,7 @@ class StoreState:
                 leaf.states.append(state)
                 if query.lone is not None:
                     view.lone[state] = query, query.lone
-                self.owners[state] = query, view
+                self.owners[state] = query, view, number
                 if leaf.answers:
                     # as if all solutions were inserted now; the answers take them, and the delta is not told
                     state.added.extend(view.solutions(state))

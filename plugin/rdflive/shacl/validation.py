@@ -158,7 +158,8 @@ class LiveValidation(Subscription):
         if shape.deactivated or not shape.targets:
             return
         part = Part(shape, self._regime, self._adapter.to_native, self._gather)
-        self._join(part)
+        if part.sources:  # most classes of an ontology are shapes without a constraint
+            self._join(part)
         self._parts[node] = part
 
     def _join(self, part: Part) -> None:
@@ -169,7 +170,7 @@ class LiveValidation(Subscription):
 
     def _remove(self, node: Node) -> None:
         part = self._parts.pop(node, None)
-        if part is not None and self._state is not None:
+        if part is not None and part.sources and self._state is not None:
             part.emit({}, self._capture.sequence, True, {})
             membership.leave(self._adapter, self._state, part)
 
@@ -210,15 +211,16 @@ class LiveValidation(Subscription):
         return list(self._answer().items())[:most]
 
     def _queries(self) -> list[QueryState]:
-        return [part.query for part in self._parts.values()]
+        return [part.query for part in self._parts.values() if part.sources]
 
     def _algorithms(self) -> tuple[str, ...]:
         plans = (part.question.plan for part in self._parts.values())
         return tuple(name for plan in plans for basic in plan.basics for name in basic.algorithms)
 
     def _leave(self, state: StoreState) -> None:
-        for node in tuple(self._parts):
-            membership.leave(self._adapter, state, self._parts[node])
+        for node, part in tuple(self._parts.items()):
+            if part.sources:
+                membership.leave(self._adapter, state, part)
             del self._parts[node]
         membership.leave(self._adapter, state, self._anchor)
 
