@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from rdflib import RDF, RDFS, XSD, BNode, Graph, Literal, Namespace, URIRef
-from rdflib.collection import Collection
 from rdflib.term import Node
 
 from support.shacl import SH, Result
@@ -177,7 +176,7 @@ def triple(chance: Random) -> tuple[Node, Node, Node]:
 
 
 def result(row: Any) -> Result:
-    """Give what of a row the Recommendation says; strings are told as plain literals, as rdflib writes them."""
+    """Give what of a row the Recommendation says; strings as plain literals, as rdflib writes them."""
     plain = [
         Literal(str(term)) if isinstance(term, Literal) and term.datatype == XSD.string else term
         for term in row[:6]

@@ -280,7 +280,9 @@ class Validator:
             allowed |= set() if ignored is None else set(self.list(ignored))
             for v in values:
                 if not isinstance(v, Literal):
-                    yield from (("Closed", o, p) for p, o in self.data.predicate_objects(v) if p not in allowed)
+                    yield from (
+                        ("Closed", o, p) for p, o in self.data.predicate_objects(v) if p not in allowed
+                    )
         for inner in get(SH.qualifiedValueShape):
             siblings = []
             if self.true(shape, SH.qualifiedValueShapesDisjoint):

@@ -169,7 +169,7 @@ def open_subscriptions(
                 ]
                 start(began, budget)
                 opened += began
-            notes = unsaid_notes(adapter, graph, question, rows)
+            notes = [] if question.is_own else unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:
                 stream.opened(adapter)
             # set only then, because each write has to make a `Batch` for it

@@ -12,15 +12,17 @@ from typing import Final, TypeAlias
 from rdflib import Graph
 from rdflib.graph import ReadOnlyGraphAggregate
 
-from rdflive.api.live import subscribe
+from rdflive.api.opening import open_subscriptions
 from rdflive.api.prepared import check_graph
 from rdflive.delivery.keys import check_key, read_key
+from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal
 from rdflive.delivery.subscription import OnError
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.model import Delta
 from rdflive.plugins import manager
+from rdflive.query.known import find_plan
 from rdflive.shacl import ABOUT_SHAPES, COLUMNS, LiveValidation
 from rdflive.store import GraphLike
 from rdflive.syntax.prefixes import Prefixes
@@ -97,7 +99,9 @@ def validate(
             validation.start()
         for each in given:
             query = _OF_SHAPES if each is graph else _ALL
-            validation.watch(subscribe(each, query, validation.follow, initial=False))
+            question = Question(query, find_plan(query, init_ns={}).plan, is_own=True)
+            told = Receiver.checked(validation.follow, initial=False, name=None, on_error="log")
+            validation.watch(open_subscriptions(each, question, [()], told)[0])
         adapter.capture.deliver()
         undo.pop_all()
     return validation
@@ -119,8 +123,8 @@ def _graphs(graph: GraphLike, shapes: Shapes) -> list[Graph]:
     given = list(shapes) if isinstance(shapes, Iterable) else []
     if not given or not all(isinstance(each, Graph) for each in given):
         raise TypeError(
-            "shapes must be a graph of rdflib, several of them, the pathlib.Path of a file or Turtle text, got "
-            f"{shapes!r:.100}"
+            "shapes must be a graph of rdflib, several of them, the pathlib.Path of a file, or Turtle text, "
+            f"got {shapes!r:.100}"
         )
     return given
 

@@ -31,6 +31,8 @@ class Question:
     """Gives the prefixes that serve in the text."""
     key: tuple[str, ...] = ()
     """The variables whose rows are paired when they change."""
+    is_own: bool = False
+    """Whether rdflive asks it itself, so that nobody is told what of it the data do not hold."""
 
     def parameters(self, terms: tuple[Node, ...]) -> dict[str, Node]:
         """Give the terms of the parameters that are variables of the query, by their names."""

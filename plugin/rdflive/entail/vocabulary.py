@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rdflib import RDF, RDFS
@@ -27,7 +27,7 @@ class Vocabulary:
     def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> Vocabulary:
         """Give the words as a store knows them."""
         words = (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
-        return cls(*map(to_native, words), only_classes)
+        return replace(cls(*map(to_native, words)), only_classes=only_classes)
 
     @property
     def schema(self) -> tuple[Any, ...]:

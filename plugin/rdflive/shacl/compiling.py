@@ -76,7 +76,8 @@ def compile_shape(shape: Shape) -> tuple[algebra.Node, tuple[Source, ...]]:
     Raises `ShapesError` for what cannot be maintained.
     """
     compiler = Compiler()
-    branches, sources = [], []
+    branches: list[algebra.Node] = []
+    sources: list[Source] = []
     for found in compiler.results(shape, compiler.targets(shape)):
         number = Literal(len(sources))
         told = (found.focus, found.value, found.path, found.message)
@@ -90,7 +91,7 @@ def compile_shape(shape: Shape) -> tuple[algebra.Node, tuple[Source, ...]]:
 
 def nothing() -> algebra.Node:
     """Give a query without rows that looks at the graph: a validation has it when no shape has targets."""
-    never = Basic((TriplePattern(*[SH.ValidationReport] * 3),))
+    never = Basic((TriplePattern(SH.ValidationReport, SH.ValidationReport, SH.ValidationReport),))
     return Join(never, Values(tuple(map(Variable, NAMES)), ()))
 
 
@@ -111,7 +112,7 @@ class Compiler:
         """Give where a path is evaluated. From `rows` it is followed as from constants (2.3.1): a path of no
         steps is there also for a node that is in no triple.
         """
-        asked = {} if rows is None else {RdflibVariable("this"): rows.column}
+        asked: dict[Node, Variable] = {} if rows is None else {RdflibVariable("this"): rows.column}
         given = None if rows is None else rows.node
         query = Query(
             translate, partial(refused, tokens=[]), {}, Dataset(), None, asked, given, _numbers=self.numbers
@@ -167,7 +168,7 @@ class Compiler:
         return Rows(node, pairs.value)
 
     def results(self, shape: Shape, rows: Rows) -> Iterator[Found]:
-        """Give the results of a shape at some nodes, and those of its property shapes at their focus nodes."""
+        """Give the results of a shape at some nodes, and those of its property shapes at their own."""
         for constraint in shape.constraints:
             if not isinstance(constraint, Nested) or constraint.component != SH.PropertyConstraintComponent:
                 yield from self.breaks(shape, constraint, rows)
@@ -334,7 +335,7 @@ class Compiler:
         return values if pairs.value == pairs.focus else Join(pairs.node, values)
 
     def _qualified(self, constraint: Qualified, rows: Rows, pairs: Pairs, shape: Shape) -> Iterator[Found]:
-        """Count the value nodes that conform, and where they are disjoint to no shape of a sibling (4.7.3)."""
+        """Count the value nodes that conform, where disjoint to no shape of a sibling too (4.7.3)."""
         values = self.values(pairs)
         node: algebra.Node = Exists(pairs.node, self.failing(constraint.shape, values), negated=True)
         for sibling in constraint.siblings:

@@ -42,7 +42,7 @@ class Source:
 
 
 class Found(NamedTuple):
-    """The results of a constraint: the columns of focus node, value, path and message, where it tells them."""
+    """The results of a constraint: the columns of focus node, value, path and message, where it has them."""
 
     node: algebra.Node
     focus: Variable

@@ -66,7 +66,7 @@ _VALUES: Final[dict[str, Callable[[Any], str]]] = {
     "HasValue": lambda value: f"must have the value {_term(value)}",
     "In": lambda value: f"must be one of {', '.join(map(_term, value))}",
 }
-_KINDS: Final = {
+_KINDS: Final[dict[Any, str]] = {
     SH.IRI: "an IRI",
     SH.BlankNode: "a blank node",
     SH.Literal: "a literal",

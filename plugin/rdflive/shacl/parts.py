@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rdflib import Literal
+from rdflib.term import Node
 
 from rdflive.delivery.question import Question
 from rdflive.engine.query import TermWeights, Use
@@ -54,6 +55,11 @@ class Part(Use):
             for number, source in enumerate(self.sources)
         }
 
+    @property
+    def read_from(self) -> set[Node]:
+        """The subjects of the shapes graph that say what the shape is."""
+        return set() if self.shape is None else self.shape.read_from
+
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:  # noqa: ARG002
         """Take what came and went; of a whole answer, what is different from what was told."""
         told: TermWeights = {}
@@ -79,5 +85,12 @@ class Part(Use):
 
 
 def _static(source: Source, to_native: Callable[[Any], Term]) -> Terms:
-    told = (source.path, source.component, source.shape, source.severity, source.messages[0], source.constraint)
+    told = (
+        source.path,
+        source.component,
+        source.shape,
+        source.severity,
+        source.messages[0],
+        source.constraint,
+    )
     return tuple(None if term is None else to_native(term) for term in told)

@@ -29,7 +29,7 @@ from rdflive.shacl.shapes import (
 )
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["ABOUT_ALL", "ABOUT_SHAPES", "PATHS", "Reader"]
+__all__ = ["ABOUT_SHAPES", "PATHS", "Reader"]
 
 TARGETS: Final = {
     SH.targetNode: "node",
@@ -37,15 +37,14 @@ TARGETS: Final = {
     SH.targetSubjectsOf: "subjects",
     SH.targetObjectsOf: "objects",
 }
-ABOUT_ALL: Final = frozenset({
-    RDFS.subClassOf, SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional,
-    SH.prefixes, SH.declare, SH.prefix, SH.namespace, OWL.imports,
-})  # fmt: skip
-"""What may change any shape: which classes are of shapes, components, and prefixes of queries."""
+_OF_COMPONENTS: Final = (
+    SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional, SH.prefixes,
+    SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf,
+)  # fmt: skip
 _NODE_KINDS: Final = {
     SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
 }  # fmt: skip
-_REPEATED: Final = {SH.zeroOrMorePath: "*", SH.oneOrMorePath: "+", SH.zeroOrOnePath: "?"}
+_REPEATED: Final[dict[URIRef, Any]] = {SH.zeroOrMorePath: "*", SH.oneOrMorePath: "+", SH.zeroOrOnePath: "?"}
 PATHS: Final = (SH.inversePath, SH.alternativePath, *_REPEATED)
 """What a node says that is a path and no list."""
 _MEMBERS: Final = {SH["and"]: "And", SH["or"]: "Or", SH.xone: "Xone"}
@@ -69,19 +68,42 @@ class Reader:
         self._known: dict[Node, Shape] = {}
         self._open: list[Node] = []
         """The shapes that are being read, outermost first."""
-        self._classes = self._below(RDFS.Class) | self._below(OWL.Class)
+        self._said: dict[Node, dict[Node, list[Any]]] = {}
+        """What the graph says of a node, as long as a shape is being read."""
+        self._of_all: set[Node] = set()
+        """The subjects that say what any shape may mean: components, and prefixes of queries."""
+        self._classes, self._kinds = self._read_classes()
         self.components = tuple(self._components())
+
+    def _read_classes(self) -> tuple[set[Node], set[Node]]:
+        """Give the classes of classes and the classes of shapes."""
+        return (
+            self._below(RDFS.Class) | self._below(OWL.Class),
+            self._below(SH.NodeShape) | self._below(SH.PropertyShape),
+        )
+
+    def is_outdated(self, changed: Set[Node]) -> bool:
+        """Tell whether all shapes must be read again, because of triples with some subjects."""
+        return not self._of_all.isdisjoint(changed) or self._read_classes() != (self._classes, self._kinds)
 
     def roots(self) -> Iterator[Node]:
         """List the nodes with targets, each once."""
         found: dict[Node, None] = {}
         for predicate in (*TARGETS, SH.target):
             found |= dict.fromkeys(self._graph.subjects(predicate))
-        for kind in (*self._below(SH.NodeShape), *self._below(SH.PropertyShape)):
+        for kind in self._kinds:
             found |= dict.fromkeys(
                 node for node in self._graph.subjects(RDF.type, kind) if self._is_class(node)
             )
         yield from found
+
+    def _objects(self, node: Node, predicate: Node) -> list[Any]:
+        known = self._said.get(node)
+        if known is None:
+            known = self._said[node] = {}
+            for each, value in self._graph.predicate_objects(node):
+                known.setdefault(each, []).append(value)
+        return known.get(predicate, [])
 
     def shape(self, node: Node) -> Shape:
         """Read a shape with all that it refers to."""
@@ -91,8 +113,8 @@ class Reader:
         if node in self._open:
             cycle = [*self._open[self._open.index(node) :], node]
             raise ShapesError(
-                f"the shapes {' -> '.join(map(_shown, cycle))} refer to themselves, and SHACL leaves open what "
-                "recursive shapes mean",
+                f"the shapes {' -> '.join(map(_shown, cycle))} refer to themselves, and SHACL leaves open "
+                "what recursive shapes mean",
                 node,
             )
         self._open.append(node)
@@ -100,6 +122,8 @@ class Reader:
             shape = self._read(node)
         finally:
             self._open.pop()
+            if not self._open:
+                self._said.clear()
         self._known[node] = shape
         return shape
 
@@ -121,22 +145,23 @@ class Reader:
         shape.severity = severity or SH.Violation
         shape.messages = self._messages(node)
         shape.deactivated = self._flag(node, SH.deactivated)
-        shape.targets = tuple(self._targets(node))
+        shape.targets = tuple(self._targets(node, shape.read_from))
         shape.constraints = () if shape.deactivated else tuple(self._constraints(shape))
         for constraint in shape.constraints:
             for within in _within(constraint):
                 shape.read_from |= within.read_from
         return shape
 
-    def _targets(self, node: Node) -> Iterator[Target]:
+    def _targets(self, node: Node, read_from: set[Node]) -> Iterator[Target]:
         for predicate, kind in TARGETS.items():
-            for value in self._graph.objects(node, predicate):
+            for value in self._objects(node, predicate):
                 if kind != "node" and not isinstance(value, URIRef):
                     raise self._expected(node, predicate, "an IRI", value)
                 if isinstance(value, BNode):
                     raise self._expected(node, predicate, "an IRI or a literal", value)
                 yield Target(kind, value)
-        for value in self._graph.objects(node, SH.target):
+        for value in self._objects(node, SH.target):
+            read_from.add(value)
             select = self._one(value, SH.select)
             if select is None:
                 raise ShapesError(
@@ -149,49 +174,47 @@ class Reader:
             yield Target("class", node)  # 2.1.3.3, implicit class targets
 
     def _is_class(self, node: Node) -> bool:
-        return any(kind in self._classes for kind in self._graph.objects(node, RDF.type))
+        return any(kind in self._classes for kind in self._objects(node, RDF.type))
 
     def _is_shape(self, node: Node) -> bool:
-        kinds = {*self._below(SH.NodeShape), *self._below(SH.PropertyShape)}
-        return any(kind in kinds for kind in self._graph.objects(node, RDF.type))
+        return any(kind in self._kinds for kind in self._objects(node, RDF.type))
 
     def _below(self, name: Node) -> set[Node]:
-        return set(self._graph.transitive_subjects(RDFS.subClassOf, name))
+        return {each for each in self._graph.transitive_subjects(RDFS.subClassOf, name) if each is not None}
 
     def _constraints(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
         if shape.path is None:
             for predicate in _OF_PROPERTIES:
-                if self._graph.value(node, predicate, any=True) is not None:
+                if self._objects(node, predicate):
                     raise ShapesError(
                         f"{_name(predicate)} needs a property shape: {_shown(node)} has no sh:path", node
                     )
         for predicate, read in _READERS.items():
-            values = list(self._graph.objects(node, predicate))
+            values = self._objects(node, predicate)
             if len(values) > 1 and predicate not in _SEVERAL:
                 raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
-            for value in sorted(values):
+            for value in sorted(values, key=_shown):
                 yield ValueConstraint(
                     _component(predicate), read(self, node, predicate, value, shape.read_from)
                 )
         pattern = self._one(node, SH.pattern)
         if pattern is not None:
             flags = self._one(node, SH.flags)
-            for predicate, value in ((SH.pattern, pattern), (SH.flags, flags)):
-                if value is not None and not (
-                    isinstance(value, Literal) and value.datatype in (None, XSD.string)
-                ):
-                    raise self._expected(node, predicate, "a string", value)
+            for name, given in ((SH.pattern, pattern), (SH.flags, flags)):
+                is_text = isinstance(given, Literal) and given.datatype in (None, XSD.string)
+                if given is not None and not is_text:
+                    raise self._expected(node, name, "a string", given)
             yield ValueConstraint(_component(SH.pattern), (str(pattern), str(flags or "")))
         for predicate in _COMPARISONS:
-            for value in sorted(self._graph.objects(node, predicate)):
+            for value in sorted(self._objects(node, predicate), key=_shown):
                 if not isinstance(value, URIRef):
                     raise self._expected(node, predicate, "an IRI", value)
                 yield Comparison(_component(predicate), value)
         yield from self._nested(shape)
         if self._flag(node, SH.closed):
             yield self._closed(shape)
-        for value in sorted(self._graph.objects(node, SH.sparql)):
+        for value in sorted(self._objects(node, SH.sparql), key=_shown):
             shape.read_from.add(value)
             if not self._flag(value, SH.deactivated):
                 select = self._one(value, SH.select)
@@ -204,7 +227,7 @@ class Reader:
     def _nested(self, shape: Shape) -> Iterator[Constraint]:
         node = shape.node
         for predicate, name in ((SH.node, "Node"), (SH["not"], "Not"), (SH.property, "Property")):
-            for value in sorted(self._graph.objects(node, predicate)):
+            for value in sorted(self._objects(node, predicate), key=_shown):
                 inner = self._inner(node, predicate, value)
                 if predicate == SH.property and inner.path is None:
                     raise ShapesError(
@@ -212,11 +235,11 @@ class Reader:
                     )
                 yield Nested(SH[f"{name}ConstraintComponent"], inner)
         for predicate, name in _MEMBERS.items():
-            for value in sorted(self._graph.objects(node, predicate)):
+            for value in sorted(self._objects(node, predicate), key=_shown):
                 members = self._list(node, predicate, value, shape.read_from)
                 inners = tuple(self._inner(node, predicate, member) for member in members)
                 yield Members(SH[f"{name}ConstraintComponent"], inners)
-        for value in sorted(self._graph.objects(node, SH.qualifiedValueShape)):
+        for value in sorted(self._objects(node, SH.qualifiedValueShape), key=_shown):
             inner = self._inner(node, SH.qualifiedValueShape, value)
             least, most = (self._count(node, p) for p in (SH.qualifiedMinCount, SH.qualifiedMaxCount))
             siblings: tuple[Shape, ...] = ()
@@ -229,11 +252,11 @@ class Reader:
         found: dict[Node, None] = {}
         for parent in self._graph.subjects(SH.property, node):
             read_from.add(parent)
-            for sibling in self._graph.objects(parent, SH.property):
+            for sibling in self._objects(parent, SH.property):
                 read_from.add(sibling)
-                found |= dict.fromkeys(self._graph.objects(sibling, SH.qualifiedValueShape))
+                found |= dict.fromkeys(self._objects(sibling, SH.qualifiedValueShape))
         found.pop(value, None)
-        for each in sorted(found):
+        for each in sorted(found, key=_shown):
             yield self._inner(node, SH.qualifiedValueShape, each)
 
     def _inner(self, node: Node, predicate: URIRef, value: Node) -> Shape:
@@ -242,8 +265,8 @@ class Reader:
         return self.shape(value)
 
     def _closed(self, shape: Shape) -> Closed:
-        allowed = set()
-        for value in self._graph.objects(shape.node, SH.property):
+        allowed: set[Node] = set()
+        for value in self._objects(shape.node, SH.property):
             path = self._one(value, SH.path)
             if isinstance(path, URIRef):
                 allowed.add(path)
@@ -265,7 +288,7 @@ class Reader:
         read_from.add(path)
         self._open.append(path)  # a path that contains itself is refused
         try:
-            if self._graph.value(path, RDF.first, any=True) is not None:
+            if self._objects(path, RDF.first):
                 steps = [
                     self._path(node, step, read_from) for step in self._list(node, SH.path, path, read_from)
                 ]
@@ -296,7 +319,8 @@ class Reader:
     def _components(self) -> Iterator[Component]:
         """Read the SPARQL-based constraint components."""
         for kind in self._below(SH.ConstraintComponent):
-            for node in sorted(self._graph.subjects(RDF.type, kind)):
+            for node in sorted(self._graph.subjects(RDF.type, kind), key=_shown):
+                self._of_all.add(node)
                 validators = [
                     self._validator(node, predicate)
                     for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
@@ -306,7 +330,8 @@ class Reader:
                     yield Component(node, parameters, *validators)
 
     def _parameters(self, node: Node) -> Iterator[Parameter]:
-        for parameter in self._graph.objects(node, SH.parameter):
+        for parameter in self._objects(node, SH.parameter):
+            self._of_all.add(parameter)
             path = self._one(parameter, SH.path)
             if not isinstance(path, URIRef):
                 raise ShapesError(f"a parameter of {_shown(node)} needs an IRI as sh:path", node)
@@ -314,7 +339,8 @@ class Reader:
             yield Parameter(path, name, self._flag(parameter, SH.optional))
 
     def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
-        for value in sorted(self._graph.objects(node, predicate)):
+        for value in sorted(self._objects(node, predicate), key=_shown):
+            self._of_all.add(value)
             for form in (SH.select, SH.ask):
                 text = self._one(value, form)
                 if text is not None:
@@ -324,7 +350,7 @@ class Reader:
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
         """Give the constraints that a shape declares by the parameters of a component (6.2.3)."""
         required = [p for p in component.parameters if not p.optional]
-        values = {p: sorted(self._graph.objects(shape.node, p.path)) for p in component.parameters}
+        values = {p: sorted(self._objects(shape.node, p.path), key=_shown) for p in component.parameters}
         if not required or not all(values[p] for p in required):
             return
         validator = (
@@ -335,7 +361,8 @@ class Reader:
         several = [p for p, found in values.items() if len(found) > 1]
         if several and len(component.parameters) > 1:
             raise ShapesError(
-                f"{_shown(shape.node)} has several values of {_shown(several[0].path)}, a parameter beside others",
+                f"{_shown(shape.node)} has several values of {_shown(several[0].path)}, which is a parameter "
+                "beside others",
                 shape.node,
             )
         rows: list[dict[str, Node]] = [{}]
@@ -349,10 +376,11 @@ class Reader:
         """Read a query with its prefixes (5.2.1)."""
         if not isinstance(text, Literal):
             raise ShapesError(f"the query of {_shown(node)} must be a string, got {_shown(text)}", node)
-        declared = {}
-        for holder in self._graph.objects(node, SH.prefixes):
-            for source in self._graph.transitive_objects(holder, OWL.imports):
-                for declaration in self._graph.objects(source, SH.declare):
+        declared: dict[str, str] = {}
+        for holder in self._objects(node, SH.prefixes):
+            for source in filter(None, self._graph.transitive_objects(holder, OWL.imports)):
+                self._of_all.update((source, *self._objects(source, SH.declare)))
+                for declaration in self._objects(source, SH.declare):
                     prefix, name = (self._one(declaration, p) for p in (SH.prefix, SH.namespace))
                     if prefix is None or name is None:
                         raise ShapesError(
@@ -366,14 +394,14 @@ class Reader:
     # values
 
     def _one(self, node: Node, predicate: URIRef) -> Node | None:
-        values = list(self._graph.objects(node, predicate))
+        values = self._objects(node, predicate)
         if len(values) > 1:
             raise ShapesError(f"{_shown(node)} has several values of {_name(predicate)}", node)
         return values[0] if values else None
 
     def _messages(self, node: Node) -> tuple[Literal, ...]:
         found = []
-        for message in self._graph.objects(node, SH.message):
+        for message in self._objects(node, SH.message):
             if not isinstance(message, Literal):
                 raise self._expected(node, SH.message, "a string", message)
             found.append(message)
@@ -416,7 +444,7 @@ class Reader:
             raise self._expected(node, predicate, "a literal", value)
         return value
 
-    def _bool(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> bool:
+    def _bool(self, node: Node, predicate: URIRef, *_: Any) -> bool:
         return self._flag(node, predicate)
 
     def _any(self, node: Node, predicate: URIRef, value: Node, *_: Any) -> Node:  # noqa: ARG002
@@ -436,7 +464,7 @@ class Reader:
         items: list[Node] = []
         seen: set[Node] = set()
         while head != RDF.nil:
-            firsts, rests = (list(self._graph.objects(head, p)) for p in (RDF.first, RDF.rest))
+            firsts, rests = (self._objects(head, p) for p in (RDF.first, RDF.rest))
             if isinstance(head, Literal) or head in seen or len(firsts) != 1 or len(rests) != 1:
                 raise self._expected(node, predicate, "a list", head)
             seen.add(head)
@@ -491,14 +519,14 @@ def _name(predicate: URIRef) -> str:
     return f"sh:{str(predicate).removeprefix(str(SH))}"
 
 
-def _shown(node: Node) -> str:
-    return node.n3()
+def _shown(node: Any) -> str:
+    return str(node.n3())
 
 
 ABOUT_SHAPES: Final = tuple(sorted({
-    *TARGETS, *ABOUT_ALL, *_READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *_REPEATED,
-    SH.target, SH.path, SH.inversePath, SH.alternativePath, SH.severity, SH.message, SH.deactivated, SH.closed,
-    SH.ignoredProperties, SH.pattern, SH.flags, SH.qualifiedMinCount, SH.qualifiedMaxCount,
-    SH.qualifiedValueShapesDisjoint, SH.sparql, SH.select, RDF.type, RDF.first, RDF.rest,
+    *TARGETS, *_OF_COMPONENTS, *_READERS, *_COMPARISONS, *_MEMBERS, *_SHAPES, *PATHS, SH.target, SH.path,
+    SH.severity, SH.message, SH.deactivated, SH.closed, SH.ignoredProperties, SH.pattern, SH.flags,
+    SH.qualifiedMinCount, SH.qualifiedMaxCount, SH.qualifiedValueShapesDisjoint, SH.sparql, SH.select,
+    RDF.type, RDF.first, RDF.rest,
 }))  # fmt: skip
 """The predicates of triples that may change what shapes say, but for parameters of components."""

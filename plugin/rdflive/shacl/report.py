@@ -1,23 +1,21 @@
-"""The results as SHACL writes them: a live sh:ValidationReport, and a text for people (SHACL, Section 3.6)."""
+"""Results as a live sh:ValidationReport (SHACL, Section 3.6), and as a text for people."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, BNode, Graph, Literal
 from rdflib.term import Node
 
-from rdflive.model import Delta, Solution, TermWriter
+from rdflive.model import Delta, Solution, TermWriter, to_printable
 from rdflive.plugins import manager
 from rdflive.shacl.reading import PATHS
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["Report", "report_text"]
 
-log = logging.getLogger("rdflive")
-
+Row: TypeAlias = tuple[Any, ...]
 _PROPERTIES: Final = (
     SH.focusNode, SH.resultPath, SH.value, SH.sourceConstraintComponent, SH.sourceShape, SH.resultSeverity,
     SH.resultMessage, SH.sourceConstraint,
@@ -26,18 +24,24 @@ _PROPERTIES: Final = (
 
 
 class Report:
-    """An rdflib graph with a sh:ValidationReport that follows the deltas of a validation, a commit for each."""
+    """A graph of rdflib with a sh:ValidationReport that follows the deltas of a validation."""
 
-    def __init__(self, now: Delta, shapes: Graph) -> None:
-        """Start with the whole answer; deltas up to its sequence number are in it already."""
+    def __init__(
+        self, now: Delta, shapes: Graph, read: Callable[[Iterable[Solution]], Iterable[Row]]
+    ) -> None:
+        """Start with the whole answer; deltas up to its sequence number are in it already.
+
+        `read` gives rows in rdflib's terms.
+        """
         self.graph = Graph()
         self._shapes = shapes
+        self._read = read
         self._since = now.sequence
         self._report = BNode()
-        self._nodes: dict[tuple[Any, ...], list[BNode]] = {}
+        self._nodes: dict[Row, list[BNode]] = {}
         """The nodes of each result, in the order in which they came."""
         self.graph.add((self._report, RDF.type, SH.ValidationReport))
-        self._put(now.added, ())
+        self._put(self._read(now.added), ())
         self._conform()
 
     def take(self, delta: Delta) -> None:
@@ -45,24 +49,23 @@ class Report:
         if delta.sequence < self._since or (delta.sequence == self._since and not delta.initial):
             return
         with manager.batch(self.graph.store):
-            gone: Iterable[Any] = delta.removed
+            gone = self._read(delta.removed)
             if delta.initial:
                 gone = [row for row, nodes in self._nodes.items() for _ in nodes]
-            self._put(delta.added, gone)
+            self._put(self._read(delta.added), gone)
             self._conform()
 
-    def _put(self, added: Iterable[Any], removed: Iterable[Any]) -> None:
+    def _put(self, added: Iterable[Row], removed: Iterable[Row]) -> None:
         for row in removed:
-            key = tuple(row)
-            node = self._nodes[key].pop()
-            if not self._nodes[key]:
-                del self._nodes[key]
+            node = self._nodes[row].pop()
+            if not self._nodes[row]:
+                del self._nodes[row]
             for each in self._reached(node):
                 self.graph.remove((each, None, None))
             self.graph.remove((self._report, SH.result, node))
         for row in added:
             node = BNode()
-            self._nodes.setdefault(tuple(row), []).append(node)
+            self._nodes.setdefault(row, []).append(node)
             self.graph.add((self._report, SH.result, node))
             self.graph.add((node, RDF.type, SH.ValidationResult))
             for predicate, term in zip(_PROPERTIES, row, strict=True):
@@ -98,29 +101,35 @@ class Report:
         self.graph.set((self._report, SH.conforms, Literal(not self._nodes)))
 
 
-def report_text(results: Iterable[Solution], prefixes: Mapping[str, str]) -> str:
+def report_text(results: Iterable[Row], prefixes: Mapping[str, str]) -> str:
     """Write results for people: a paragraph for each focus node."""
-    by_focus: dict[Any, list[Solution]] = {}
+    by_focus: dict[Any, list[Row]] = {}
     for row in results:
-        by_focus.setdefault(row.focus, []).append(row)
+        by_focus.setdefault(row[0], []).append(row)
     count = sum(map(len, by_focus.values()))
     shown = TermWriter(prefixes)
 
     if not count:
         return "Conforms: there are no results.\n"
-    lines = [
-        f"Does not conform: {count:,} result{'s' * (count != 1)} at {len(by_focus):,} focus node{'s' * (len(by_focus) != 1)}."
-    ]
+    told, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
+    lines = [f"Does not conform: {told} at {nodes}."]
     for focus in sorted(by_focus, key=shown):
         lines += ["", shown(focus)]
-        told = sorted(_line(row, shown) for row in by_focus[focus])
-        lines += [f"  {line}" for line in told]
+        lines += [f"  {line}" for line in sorted(_line(row, shown) for row in by_focus[focus])]
     return "\n".join(lines) + "\n"
 
 
-def _line(row: Solution, shown: Any) -> str:
-    place = "" if row.path is None else f"{shown(row.path)}: "
-    what = "" if row.value is None else f"{shown(row.value)} "
-    severity = str(row.severity).rpartition("#")[2].rpartition("/")[2]
-    component = str(row.component).rpartition("#")[2].rpartition("/")[2].removesuffix("ConstraintComponent")
-    return f"{severity}  {place}{what}{row.message!s}  ({component} of {shown(row.shape)})"
+def _line(row: Row, shown: TermWriter) -> str:
+    _, path, value, component, shape, severity, message, _ = row
+    place = "" if path is None else f"{shown(path)}: "
+    what = "" if value is None else f"{shown(value)} "
+    name = _local(component).removesuffix("ConstraintComponent")
+    return f"{_local(severity)}  {place}{what}{to_printable(str(message))}  ({name} of {shown(shape)})"
+
+
+def _local(iri: Any) -> str:
+    return str(iri).rpartition("#")[2].rpartition("/")[2]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -10,6 +10,7 @@ from rdflib.paths import Path
 from rdflib.term import Node
 
 from rdflive.errors import RdfliveError
+from rdflive.shacl.vocabulary import SH
 
 __all__ = [
     "Closed",
@@ -159,7 +160,7 @@ class Shape:
     """The term that is told as sh:resultPath."""
     targets: tuple[Target, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    severity: Node | None = None
+    severity: Node = SH.Violation
     messages: tuple[Literal, ...] = ()
     deactivated: bool = False
     read_from: set[Node] = field(default_factory=set)

@@ -1,7 +1,7 @@
-"""Constraints and targets that are written in SPARQL (SHACL, Sections 5 and 6, and SHACL Advanced Features 3.1).
+"""Constraints and targets in SPARQL (SHACL, Sections 5 and 6; SHACL Advanced Features, Section 3.1).
 
-A query is compiled once for all focus nodes: they are the outer solutions that its pattern sees, as those of a
-FILTER EXISTS are.
+A query is compiled once for all focus nodes: they are the outer solutions that its pattern sees, as those of
+a FILTER EXISTS are.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rdflib import Graph
@@ -16,15 +18,20 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.model import Header, Terms
+from rdflive.model import Header, Solution, Terms
 from rdflive.query.explain import Explanation
+from rdflive.query.parse import ParsedQuery
+from rdflive.query.plan import make_plan
+from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.parts import COLUMNS, Part
-from rdflive.shacl.reading import ABOUT_ALL, Reader
+from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, report_text
 from rdflive.shacl.shapes import Shape, ShapesError
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]
+
+log = logging.getLogger("rdflive")
 
 
 class LiveValidation(Subscription):
@@ -35,7 +42,18 @@ class LiveValidation(Subscription):
     `removed` those that are resolved.
     """
 
-    __slots__ = ("_anchor", "_net", "_owes", "_parts", "_reader", "_regime", "_shapes", "_watches", "errors")
+    __slots__ = (
+        "_anchor",
+        "_is_outdated",
+        "_net",
+        "_owes",
+        "_parts",
+        "_reader",
+        "_regime",
+        "_shapes",
+        "_watches",
+        "errors",
+    )
 
     def __init__(
         self,
@@ -55,13 +73,15 @@ class LiveValidation(Subscription):
         self._owes = False
         self._watches: list[Subscription] = []
         """Of the graphs with shapes."""
-        self.errors: dict[Node, ShapesError] = {}
-        """The shapes that cannot be validated, because a change made them ill-formed. They have no results."""
-        question = Question("# SHACL validation", None, regime, prefixes=prefixes, key=key)  # type: ignore[arg-type]  # each shape has a plan of its own
+        self.errors: dict[Node | None, ShapesError] = {}
+        """The shapes that a change made ill-formed. They have no results until they are mended."""
+        plan = make_plan(ParsedQuery("# SHACL validation", "SELECT", nothing(), NAMES, {}))
+        question = Question("# SHACL validation", plan, regime, prefixes=prefixes, key=key)
         header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
         super().__init__(adapter, graph, question, (), header, receiver, journal)
         self._use = Member(self)
         self._reader = Reader(shapes)
+        self._is_outdated = False
         self._anchor = Part(None, regime, adapter.to_native, self._gather)
         """Keeps the engine of the store while no shape has targets."""
 
@@ -77,7 +97,7 @@ class LiveValidation(Subscription):
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes with targets."""
-        return tuple(part.shape for part in self._parts.values())
+        return tuple(part.shape for part in self._parts.values() if part.shape is not None)
 
     @property
     def graph(self) -> Graph:
@@ -89,17 +109,23 @@ class LiveValidation(Subscription):
 
     def report(self) -> str:
         """Write the results for people, focus nodes first."""
-        return report_text(self.answers(), self._question.prefixes())
+        with self._reading():
+            now = self._plain(self._answer(), self._capture.sequence, True)
+        return report_text(self._in_rdflib(now.added), self._question.prefixes())
 
     def as_pyshacl(self) -> tuple[bool, Graph, str]:
         """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
         return self.conforms, self.graph, self.report()
 
-    def explain(self, shape: Node | None = None) -> Explanation:  # type: ignore[override]
-        """Show the plan of a shape; without one, of the first."""
+    def explain(self, shape: Node | None = None) -> Explanation:
+        """Show the plan of a shape, as `Subscription.explain`; without one, of the first with constraints.
+
+        Raises KeyError for what is no shape with a target.
+        """
         with self._capture.reading():
-            part = next(iter(self._parts.values())) if shape is None else self._parts[shape]
-            lines = [line for view in part.query.views for line in view.describe()]
+            known = [part for part in self._parts.values() if part.sources] or [self._anchor]
+            part = known[0] if shape is None else self._parts[shape]
+            lines = [line for view in part.query.views for line in view.describe()] if part.sources else []
             return Explanation(part.question.plan, lines)
 
     def start(self) -> None:
@@ -126,32 +152,40 @@ class LiveValidation(Subscription):
         with self._capture.lock:
             if self._closed or self._state is None:
                 return
-            if self._concerns_all(delta):
-                self._reader = Reader(self._shapes)
+            if self._is_outdated or self._reader.is_outdated(changed):
+                self._is_outdated = True
+                try:
+                    self._reader = Reader(self._shapes)
+                except ShapesError as error:
+                    self._refuse(error.shape, error)
+                    return
+                self._is_outdated = False
                 stale = {*self._parts, *self.errors}
             else:
-                stale = {node for node, part in self._parts.items() if part.shape.read_from & changed}
-                stale |= set(self.errors)
                 self._reader.forget(changed)
+                stale = {node for node, part in self._parts.items() if part.read_from & changed}
+                stale |= set(self.errors)
             roots = set(self._reader.roots())
-            for node in sorted(stale | (roots - {*self._parts, *self.errors})):
+            for node in sorted(stale | (roots - {*self._parts, *self.errors}), key=str):
                 self._replace(node, is_root=node in roots)
             self._tell(self._capture.sequence)
         self._capture.deliver()
 
-    def _concerns_all(self, delta: Any) -> bool:
-        return bool(self._reader.components) or any(
-            row.p in ABOUT_ALL for row in (*delta.added, *delta.removed)
-        )
-
-    def _replace(self, node: Node, *, is_root: bool) -> None:
-        self._remove(node)
+    def _replace(self, node: Node | None, *, is_root: bool) -> None:
         self.errors.pop(node, None)
+        if node is None:
+            return
+        self._remove(node)
         if is_root:
             try:
                 self._add(node)
             except ShapesError as error:
-                self.errors[node] = error
+                self._refuse(node, error)
+
+    def _refuse(self, node: Node | None, error: ShapesError) -> None:
+        """Go on without a shape, or with the former ones where no shape can be read."""
+        self.errors[node] = error
+        log.warning("shapes have no results until they are mended: %s", error)
 
     def _add(self, node: Node) -> None:
         shape = self._reader.shape(node)
@@ -231,4 +265,11 @@ class LiveValidation(Subscription):
             watch.close()
 
     def _construct(self) -> Any:
-        return Report(self._plain(self._answer(), self._capture.sequence, True), self._shapes)
+        now = self._plain(self._answer(), self._capture.sequence, True)
+        return Report(now, self._shapes, self._in_rdflib)
+
+    def _in_rdflib(self, rows: Iterable[Solution]) -> Iterator[tuple[Any, ...]]:
+        """Give rows in rdflib's terms; with some stores they are those of another library."""
+        convert = None if self._adapter.from_native() is not None else self._adapter.to_rdflib()
+        for row in rows:
+            yield tuple(row) if convert is None else tuple(t if t is None else convert(t) for t in row)

@@ -45,8 +45,8 @@ def _node_kind(kind: Any) -> Make:
 
 
 def comparable(operator: str, one: Any, other: Any) -> bool | None:
-    """Compare by `<`, `<=`, `>` or `>=` as SPARQL 1.1 does (17.3), which has no order of language-tagged strings;
-    None where there is none.
+    """Compare by `<`, `<=`, `>` or `>=` as SPARQL 1.1 does (17.3); None where it has no order, as for strings
+    with a language.
     """
     if getattr(one, "language", None) or getattr(other, "language", None):
         return None

@@ -14,7 +14,6 @@ from rdflive.query.bgp import BGP, TriplePattern, Variable, VarOrTerm
 __all__ = ["CLASSIFIED", "Basic", "Classified", "Closure", "Graph", "Parameters", "Values"]
 
 
-
 class Classified(Enum):
     """Where a pattern looks that takes the instances of a class for those of its superclasses too."""
 
@@ -23,8 +22,9 @@ class Classified(Enum):
 
 CLASSIFIED: Final = Classified.DEFAULT
 Graph: TypeAlias = VarOrTerm
-"""Where a pattern looks: None is the default graph, `CLASSIFIED` the same with more types, a constant one named
-graph, a variable all of them."""
+"""Where a pattern looks: None is the default graph, `CLASSIFIED` the same with more types, a constant one
+named graph, a variable all of them.
+"""
 
 
 @dataclass(frozen=True, eq=False)
