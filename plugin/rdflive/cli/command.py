@@ -13,11 +13,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 import rdflive
-from rdflive.cli import explain, match, once, serve, thresholds, watch
+from rdflive.cli import explain, match, once, serve, thresholds, validate, watch
 from rdflive.cli.completion import SHELLS, PrintCompletion
 from rdflive.cli.outputs import STDOUT, reason
 from rdflive.cli.parser import Parser
 from rdflive.cli.serve_options import add_serve_options
+from rdflive.cli.validate import add_validate_options
 from rdflive.cli.watch_options import add_query_options, add_watch_options
 
 if TYPE_CHECKING:
@@ -85,6 +86,27 @@ examples:
 Bad input ends the replay with its file, line and reason and exit code 2; what was sent before then covers
 all whole entries in front of it. Deltas that cannot be sent end it too. Ctrl-C ends with exit code 130."""
 
+_VALIDATE: Final = """\
+Load DATA, validate it by the shapes of SHACL, and report. What changes then is told result by result: only
+what a change touches is validated again.
+
+  --changes FILE   replays a change feed, and tells what each entry adds to and removes from the results
+  --follow         goes on at the end of the feed; without one, follows DATA as it is edited, until Ctrl-C
+
+  --to text     a report for people; then + for a new result and - for a resolved one
+  --to ndjson   a line of JSON for each delta
+  --to csv      a line for each result, with the number of the commit, and + or -
+  --to turtle   the sh:ValidationReport; with --changes once more at the end
+
+The exit code is 1 where there are results at the end, and 0 where the data conform."""
+
+_VALIDATE_EXAMPLES: Final = """\
+examples:
+  rdflive validate railway.ttl --shapes railway_shapes.ttl
+  rdflive validate railway.ttl --shapes railway_shapes.ttl --changes railway.rdfp --pace 0.3
+  rdflive validate railway.ttl --shapes railway_shapes.ttl --follow
+  rdflive validate building.ttl Brick.ttl --shapes Brick.ttl --to turtle"""
+
 _SERVE: Final = """\
 Serve DATA, or an Oxigraph store on disk, over HTTP: SPARQL 1.1 queries and updates, and subscriptions whose
 clients are sent what each change adds to and removes from an answer. / is a page that shows them.
@@ -148,7 +170,9 @@ event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give the exit code: 0, 2 for bad input, 130 after Ctrl-C, 141 for a closed pipe."""
+    """Run a command and give the exit code: 0, 1 where data do not conform to shapes, 2 for bad input, 130 after
+    Ctrl-C, 141 for a closed pipe.
+    """
     _open_streams()
     try:
         args = _parser().parse_args(arguments)
@@ -162,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="rdflib")
-            args.run(args)
+            return int(args.run(args) or 0)
     except KeyboardInterrupt:
         return _INTERRUPTED
     # as `| head -1` closes it: no error, and nothing to say
@@ -175,7 +199,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename == STDOUT:
             _drop_output()
         return _fail(reason(error))
-    return 0
 
 
 def _open_streams() -> None:
@@ -210,6 +233,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_query(commands)
     _add_watch(commands)
+    _add_validate(commands)
     _add_serve(commands)
     _add_explain(commands)
     _add_match(commands)
@@ -225,7 +249,7 @@ def _add(
     summary: str,
     description: str,
     examples: str,
-    run: Callable[[argparse.Namespace], None],
+    run: Callable[[argparse.Namespace], int | None],
 ) -> argparse.ArgumentParser:
     """Add one command, whose texts are shown as they are written."""
     command = commands.add_parser(
@@ -254,6 +278,18 @@ def _add_watch(commands: _Commands) -> None:
         watch.run,
     )
     add_watch_options(command)
+
+
+def _add_validate(commands: _Commands) -> None:
+    command = _add(
+        commands,
+        "validate",
+        "report by SHACL, and how the report changes",
+        _VALIDATE,
+        _VALIDATE_EXAMPLES,
+        validate.run,
+    )
+    add_validate_options(command)
 
 
 def _add_serve(commands: _Commands) -> None:

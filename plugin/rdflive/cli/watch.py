@@ -26,9 +26,9 @@ from rdflive.client.subscription import RemoteSubscription
 from rdflive.errors import RdfliveError, ResyncNeeded, UnsupportedQueryError
 from rdflive.feeds import FeedFormat, Snapshot
 
-__all__ = ["check_query", "entailed_options", "run", "subscribed_there"]
+__all__ = ["LOOKS", "check_query", "entailed_options", "replay", "run", "subscribed_there"]
 
-_LOOKS: Final = 0.5
+LOOKS: Final = 0.5
 """Seconds between two looks for more at the end of a file."""
 
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
                 say_notes(subscription)
             progress = Progress(subscription, send, pace=args.pace)
             # a snapshot that was loaded has nothing left to replace
-            _replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
+            replay(dataset, form, progress, args, name=name, snapshot=None if is_new else args.snapshot)
             if args.to == "sse":
                 print("the feed has ended; Ctrl-C ends the service", file=sys.stderr, flush=True)
                 threading.Event().wait()
@@ -74,7 +74,7 @@ def _follow_data(args: argparse.Namespace, query: QueryText, entailed: dict[str,
     """Follow the files themselves, as they are edited."""
     with opened(args.store, None, union=args.union) as dataset, open_target(args) as send:
         introduce(args, query.source, None)
-        files = EditedFiles(dataset, args.data, _LOOKS)
+        files = EditedFiles(dataset, args.data, LOOKS)
         files.load()
         with _subscribed(dataset, query, args, entailed) as subscription:
             if args.explain:
@@ -119,7 +119,7 @@ def _subscribed(
         )
 
 
-def _replay(
+def replay(
     dataset: rdflib.Dataset,
     form: FeedFormat,
     progress: Progress,
@@ -128,6 +128,8 @@ def _replay(
     name: str | None,
     snapshot: str | None,
 ) -> None:
+    """Apply a feed, entry by entry, and say at the end what was done."""
+
     def resynced(_: Snapshot) -> None:
         print(f"{snapshot} has taken the place of what {args.store_path} held", file=sys.stderr, flush=True)
         progress.resynced()
@@ -142,7 +144,7 @@ def _replay(
             snapshot=snapshot,
             on_bad=args.on_bad,
             dead_letters=args.dead_letters,
-            follow=_LOOKS if args.follow else None,
+            follow=LOOKS if args.follow else None,
             on_entry=progress.take,
             on_resync=resynced,
         )

@@ -122,13 +122,14 @@ class Reader:
             shape = self._read(node)
         finally:
             self._open.pop()
-            if not self._open:
+            if not self._open:  # the cache need not grow with the graph
                 self._said.clear()
         self._known[node] = shape
         return shape
 
     def forget(self, changed: Set[Node]) -> None:
         """Read again, when they are asked for, the shapes of which some subjects say what they are."""
+        self._said.clear()
         self._known = {node: shape for node, shape in self._known.items() if not shape.read_from & changed}
 
     def _read(self, node: Node) -> Shape:

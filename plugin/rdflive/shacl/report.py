@@ -13,7 +13,7 @@ from rdflive.plugins import manager
 from rdflive.shacl.reading import PATHS
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["Report", "report_text"]
+__all__ = ["Report", "changes_text", "report_text"]
 
 Row: TypeAlias = tuple[Any, ...]
 _PROPERTIES: Final = (
@@ -119,12 +119,24 @@ def report_text(results: Iterable[Row], prefixes: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def changes_text(commit: str, gone: Iterable[Row], came: Iterable[Row], prefixes: Mapping[str, str]) -> str:
+    """Write results that went and came for people, with the number of the commit."""
+    shown = TermWriter(prefixes)
+    lines = [
+        f"{commit}  {sign} {line}\n"
+        for sign, rows in (("-", gone), ("+", came))
+        for line in sorted(f"{shown(row[0])}  {_line(row, shown)}" for row in rows)
+    ]
+    return "".join(lines)
+
+
 def _line(row: Row, shown: TermWriter) -> str:
     _, path, value, component, shape, severity, message, _ = row
     place = "" if path is None else f"{shown(path)}: "
     what = "" if value is None else f"{shown(value)} "
     name = _local(component).removesuffix("ConstraintComponent")
-    return f"{_local(severity)}  {place}{what}{to_printable(str(message))}  ({name} of {shown(shape)})"
+    source = name if isinstance(shape, BNode) else f"{name} of {shown(shape)}"
+    return f"{_local(severity)}  {place}{what}{to_printable(str(message))}  ({source})"
 
 
 def _local(iri: Any) -> str:

@@ -18,14 +18,14 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.model import Header, Solution, Terms
+from rdflive.model import Delta, Header, Solution, Terms
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.parts import COLUMNS, Part
 from rdflive.shacl.reading import Reader
-from rdflive.shacl.report import Report, report_text
+from rdflive.shacl.report import Report, changes_text, report_text
 from rdflive.shacl.shapes import Shape, ShapesError
 from rdflive.store import Adapter, GraphLike
 
@@ -112,6 +112,11 @@ class LiveValidation(Subscription):
         with self._reading():
             now = self._plain(self._answer(), self._capture.sequence, True)
         return report_text(self._in_rdflib(now.added), self._question.prefixes())
+
+    def changes(self, delta: Delta) -> str:
+        """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
+        came, gone = self._in_rdflib(delta.added), self._in_rdflib(delta.removed)
+        return changes_text(f"#{delta.sequence}", gone, came, self._question.prefixes())
 
     def as_pyshacl(self) -> tuple[bool, Graph, str]:
         """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""

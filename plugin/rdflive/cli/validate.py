@@ -1,0 +1,144 @@
+"""`rdflive validate`: a report by SHACL, and how it changes with a feed, or as the files are edited."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import rdflib
+
+import rdflive
+from rdflive.cli.changes import check_readable, feed_name, format_of
+from rdflive.cli.edited import EditedFiles
+from rdflive.cli.entail_options import STRATEGIES, entailment_options
+from rdflive.cli.feed_options import add_feed_options, add_store_options, check_feed_options
+from rdflive.cli.load import load
+from rdflive.cli.outputs import STDOUT, naming
+from rdflive.cli.progress import Progress
+from rdflive.cli.show import CsvWriter
+from rdflive.cli.stored import load_once, opened
+from rdflive.cli.watch import LOOKS, replay
+from rdflive.errors import RdfliveError
+from rdflive.model import Delta
+from rdflive.shacl import LiveValidation
+from rdflive.sinks import NdjsonSink
+
+__all__ = ["add_validate_options", "run"]
+
+_TARGETS: Final = ("text", "ndjson", "csv", "turtle")
+_DIFFERS: Final = 1
+"""The exit code where there are results."""
+_FEED: Final = ("feed_name", "snapshot", "format", "mapping", "dead_letters", "pace")
+"""Options that mean something with --changes only."""
+
+
+def add_validate_options(command: argparse.ArgumentParser) -> None:
+    """Declare what `rdflive validate` takes."""
+    add = command.add_argument
+    add("data", nargs="*", metavar="DATA", help="RDF files: .ttl .nt .nq .trig .rdf .jsonld ..., also .gz")
+    add(
+        "--shapes",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="RDF files with shapes; may be repeated (default: those that DATA itself has)",
+    )
+    add("--to", choices=_TARGETS, default="text", help="how to write results (default: %(default)s)")
+    group = command.add_argument_group("what the data entail")
+    group.add_argument("--entail", action="append", default=[], metavar="RULES", help="as of rdflive watch")
+    group.add_argument("--strategy", choices=STRATEGIES, help="as of rdflive watch")
+    add_feed_options(command.add_argument_group("the feed"))
+    add_store_options(command.add_argument_group("the store"), "memory")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load, validate and report; with a feed or --follow go on. Gives 1 where there are results at the end.
+
+    Raises `ShapesError` for shapes that cannot be validated.
+    """
+    _check(args)
+    options = entailment_options(args)
+    form = None if args.changes is None else format_of(args)
+    for path in filter(None, (args.changes, args.snapshot, *args.shapes)):
+        check_readable(path)
+    shapes = _read(args.shapes) if args.shapes else None
+    with opened(args.store, args.store_path, union=args.union) as dataset:
+        files = EditedFiles(dataset, args.data, LOOKS) if form is None and args.follow else None
+        is_new = True
+        if files is not None:
+            files.load()
+        else:
+            paths = args.data if args.snapshot is None else [args.snapshot]
+            is_new = load_once(
+                dataset,
+                paths,
+                store_path=args.store_path,
+                feed=None if form is None else feed_name(args),
+                is_snapshot=args.snapshot is not None,
+            )
+        with rdflive.validate(dataset, shapes, **options) as validation:
+            send = _sender(args.to, validation)
+            progress = Progress(validation, send, pace=args.pace)
+            if form is not None:
+                snapshot = None if is_new else args.snapshot
+                replay(dataset, form, progress, args, name=feed_name(args), snapshot=snapshot)
+            else:
+                progress.begin()
+            for _ in files.edits() if files is not None else ():
+                progress.resynced()
+            if args.to == "turtle" and form is not None:
+                _print(_turtle(validation))
+            return 0 if validation.conforms else _DIFFERS
+
+
+def _read(paths: Sequence[str]) -> rdflib.Graph:
+    """Read files with shapes into one graph."""
+    dataset = rdflib.Dataset()
+    load(dataset, paths)
+    return dataset.default_graph
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.changes is not None:
+        check_feed_options(args)
+    else:
+        given = [option for option in _FEED if getattr(args, option)] + ["on_bad"] * (args.on_bad != "stop")
+        if given:
+            raise RdfliveError(f"--{given[0].replace('_', '-')} goes with --changes FILE")
+        if args.follow and args.store_path is not None:
+            raise RdfliveError(
+                "--follow follows DATA as it is edited: leave --store-path out, or give --changes"
+            )
+    if not args.data and args.store_path is None and args.snapshot is None:
+        raise RdfliveError("no data: give DATA, --snapshot FILE or --store-path DIR")
+    args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
+
+
+def _sender(to: str, validation: LiveValidation) -> Callable[[Delta], object]:
+    """Give what is called with each delta; the first one is the whole answer."""
+    write: Callable[[Delta], Any]
+    if to == "ndjson":
+        write = NdjsonSink(sys.stdout)
+    elif to == "csv":
+        write = CsvWriter()
+    elif to == "turtle":
+        write = lambda delta: _print(_turtle(validation)) if delta.initial else None  # noqa: E731 - as the others
+    else:
+        write = lambda delta: _print(validation.report() if delta.initial else validation.changes(delta))  # noqa: E731
+
+    def send(delta: Delta) -> None:
+        with naming(STDOUT):
+            write(delta)
+
+    return send
+
+
+def _turtle(validation: LiveValidation) -> str:
+    return validation.graph.serialize(format="turtle")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
