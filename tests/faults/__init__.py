@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults import delivery, engine, entailment, feeds, queries, stores, windows
+from faults import delivery, engine, entailment, feeds, queries, shapes, stores, windows
 from faults.planting import Fault
 
 __all__ = ["FAULTS"]
@@ -15,4 +15,5 @@ FAULTS: tuple[Fault, ...] = (
     *windows.FAULTS,
     *feeds.FAULTS,
     *delivery.FAULTS,
+    *shapes.FAULTS,
 )

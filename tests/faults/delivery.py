@@ -467,8 +467,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a value is spelt as Python has it, not as XSD",
         "rdflive_stores/spark/dataflow/types.py",
-        "if not _SPELLINGS[kind].fullmatch(lexical):",
-        "if not _SPELLINGS[kind].match(lexical):",
+        "if not SPELLINGS[kind].fullmatch(lexical):",
+        "if not SPELLINGS[kind].match(lexical):",
         TYPES,
     ),
     Fault(

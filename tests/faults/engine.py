@@ -99,8 +99,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a lone pattern hides what else a commit brings",
         "rdflive/engine/commits.py",
-        "self.touched or self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
-        "self._unflushed or self._owed or self._owed_uses or self._recovery.broken",
+        "self.touched",
+        "False",
         LONE,
     ),
     Fault(

@@ -33,12 +33,12 @@ def play(chance: Random, store: str) -> int:
 
     change(added=chance.randint(0, 25))
     told = Sum()
-    try:
-        validation = rdflive.validate(data, shapes, told)
-    except rdflive.ShapesError as error:
+    if not all(validates(copy, shapes, node) for node in Validator(copy, shapes).rooted()):
         # what the validator passes over is refused at the beginning
-        assert any(not validates(copy, shapes, node) for node in Validator(copy, shapes).rooted()), error
+        with pytest.raises(rdflive.ShapesError):
+            rdflive.validate(data, shapes, told)
         return 0
+    validation = rdflive.validate(data, shapes, told)
 
     def compare() -> None:
         wanted = Validator(copy, shapes).results()

@@ -170,8 +170,9 @@ event, its line and the reason, and exit code 2. Ctrl-C ends with exit code 130.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give the exit code: 0, 1 where data do not conform to shapes, 2 for bad input, 130 after
-    Ctrl-C, 141 for a closed pipe.
+    """Run a command and give the exit code.
+
+    0; 1 where data do not conform to shapes; 2 for bad input; 130 after Ctrl-C; 141 for a closed pipe.
     """
     _open_streams()
     try:

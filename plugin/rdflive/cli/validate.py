@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import rdflib
 
@@ -118,21 +118,22 @@ def _check(args: argparse.Namespace) -> None:
 
 def _sender(to: str, validation: LiveValidation) -> Callable[[Delta], object]:
     """Give what is called with each delta; the first one is the whole answer."""
-    write: Callable[[Delta], Any]
-    if to == "ndjson":
-        write = NdjsonSink(sys.stdout)
-    elif to == "csv":
-        write = CsvWriter()
-    elif to == "turtle":
-        write = lambda delta: _print(_turtle(validation)) if delta.initial else None  # noqa: E731 - as the others
-    else:
-        write = lambda delta: _print(validation.report() if delta.initial else validation.changes(delta))  # noqa: E731
+    writers: dict[str, Callable[[Delta], object]] = {
+        "ndjson": NdjsonSink(sys.stdout),
+        "csv": CsvWriter(),
+        "turtle": lambda delta: _print(_turtle(validation)) if delta.initial else None,
+        "text": lambda delta: _print(_text(validation, delta)),
+    }
 
     def send(delta: Delta) -> None:
         with naming(STDOUT):
-            write(delta)
+            writers[to](delta)
 
     return send
+
+
+def _text(validation: LiveValidation, delta: Delta) -> str:
+    return f"{validation.report()}\n" if delta.initial else validation.changes(delta)
 
 
 def _turtle(validation: LiveValidation) -> str:

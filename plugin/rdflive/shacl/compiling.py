@@ -13,6 +13,7 @@ conform.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
@@ -241,7 +242,7 @@ class Compiler:
         if make is not None:
             try:
                 test = make(value)
-            except ValueError as error:
+            except (ValueError, KeyError, re.error) as error:  # a pattern, or its flags
                 raise ShapesError(f"{message_of(constraint)}: {error}", shape.node) from error
             text = f"!{component.rpartition('#')[2].removesuffix('ConstraintComponent')}(?{pairs.value.name})"
             broken = Breaks(pairs.value.name, f"{text} {value}", test)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from rdflib import URIRef
-from rdflib.namespace import XSD
+from rdflib.namespace import RDF, RDFS, XSD
 
+from rdflive.model import TermWriter
 from rdflive.shacl.shapes import Closed, Comparison, Constraint, Members, Nested, Qualified, SparqlConstraint
 from rdflive.shacl.vocabulary import SH
 
@@ -74,16 +74,9 @@ _KINDS: Final[dict[Any, str]] = {
     SH.BlankNodeOrLiteral: "a blank node or a literal",
     SH.IRIOrLiteral: "an IRI or a literal",
 }
-_PREFIXES: Final = {str(XSD): "xsd", str(SH): "sh"}
+_term: Final = TermWriter({"xsd": str(XSD), "rdf": str(RDF), "rdfs": str(RDFS), "sh": str(SH)})
+"""Writes terms; messages are terms themselves, which have no prefixes of a graph."""
 
 
 def _values(number: int) -> str:
     return f"{number:,} value{'s' * (number != 1)}"
-
-
-def _term(term: Any) -> str:
-    if isinstance(term, URIRef):
-        for namespace, prefix in _PREFIXES.items():
-            if term.startswith(namespace):
-                return f"{prefix}:{term.removeprefix(namespace)}"
-    return str(term.n3())

@@ -110,13 +110,13 @@ def report_text(results: Iterable[Row], prefixes: Mapping[str, str]) -> str:
     shown = TermWriter(prefixes)
 
     if not count:
-        return "Conforms: there are no results.\n"
+        return "Conforms: there are no results."
     told, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
     lines = [f"Does not conform: {told} at {nodes}."]
     for focus in sorted(by_focus, key=shown):
         lines += ["", shown(focus)]
         lines += [f"  {line}" for line in sorted(_line(row, shown) for row in by_focus[focus])]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def changes_text(commit: str, gone: Iterable[Row], came: Iterable[Row], prefixes: Mapping[str, str]) -> str:

@@ -6,7 +6,6 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from math import inf
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -15,44 +14,12 @@ from rdflib.term import BNode, Literal, URIRef
 
 from rdflive.errors import RdfliveError
 from rdflive.feeds.terms import RowReader
+from rdflive.model.datatypes import INTEGERS, SPELLINGS
 
 __all__ = ["TEXT", "ColumnType", "ColumnTypes", "ValueTypeError", "column_types", "typed"]
 
-_INTEGERS: Final[Mapping[URIRef, tuple[float, float]]] = {
-    XSD.integer: (-inf, inf),
-    XSD.nonNegativeInteger: (0, inf),
-    XSD.positiveInteger: (1, inf),
-    XSD.nonPositiveInteger: (-inf, 0),
-    XSD.negativeInteger: (-inf, -1),
-    XSD.long: (-(1 << 63), (1 << 63) - 1),
-    XSD.int: (-(1 << 31), (1 << 31) - 1),
-    XSD.short: (-(1 << 15), (1 << 15) - 1),
-    XSD.byte: (-(1 << 7), (1 << 7) - 1),
-    XSD.unsignedLong: (0, (1 << 64) - 1),
-    XSD.unsignedInt: (0, (1 << 32) - 1),
-    XSD.unsignedShort: (0, (1 << 16) - 1),
-    XSD.unsignedByte: (0, (1 << 8) - 1),
-}
-"""The least and the greatest value of each type of integers."""
-_INTEGER: Final = re.compile("[+-]?[0-9]+")
-_DECIMAL: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_DOUBLE: Final = re.compile(rf"{_DECIMAL}(?:[Ee][+-]?[0-9]+)?|[+-]?INF|NaN")
-_DATE: Final = r"-?(?:[1-9][0-9]{3,}|0[0-9]{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_CLOCK: Final = r"(?:(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\.[0-9]+)?|24:00:00(?:\.0+)?)"
-_ZONE: Final = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
-_SPELLINGS: Final[Mapping[URIRef, re.Pattern[str]]] = {
-    **dict.fromkeys(_INTEGERS, _INTEGER),
-    XSD.decimal: re.compile(_DECIMAL),
-    XSD.double: _DOUBLE,
-    XSD.float: _DOUBLE,
-    XSD.boolean: re.compile("true|false|1|0"),
-    XSD.date: re.compile(f"{_DATE}{_ZONE}?"),
-    XSD.dateTime: re.compile(f"{_DATE}T{_CLOCK}{_ZONE}?"),
-    XSD.dateTimeStamp: re.compile(f"{_DATE}T{_CLOCK}{_ZONE}"),
-}
-"""The lexical forms of each type, as XSD 1.1 has them."""
 _NANOSECONDS: Final = re.compile(r"\.\d{6}\d*[1-9]")
-_LEAST, _MOST = _INTEGERS[XSD.long]
+_LEAST, _MOST = INTEGERS[XSD.long]
 _DIGITS, _SCALE = 38, 18
 
 
@@ -116,24 +83,24 @@ def _lexical(text: str, *datatypes: URIRef) -> str:
     if not isinstance(term, Literal) or term.datatype not in datatypes:
         raise ValueError("it is of another type")
     lexical, kind = str(term), term.datatype
-    if not _SPELLINGS[kind].fullmatch(lexical):
+    if not SPELLINGS[kind].fullmatch(lexical):
         raise ValueError(f"XSD 1.1 has no such {kind.rpartition('#')[2]}")
-    if kind in _INTEGERS:
-        least, most = _INTEGERS[kind]
+    if kind in INTEGERS:
+        least, most = INTEGERS[kind]
         if not least <= int(lexical) <= most:
             raise ValueError(f"it is out of the range of {kind.rpartition('#')[2]}")
     return lexical
 
 
 def _integer(text: str) -> int:
-    value = int(_lexical(text, *_INTEGERS))
+    value = int(_lexical(text, *INTEGERS))
     if not _LEAST <= value <= _MOST:
         raise ValueError("the column has 64 bits")
     return value
 
 
 def _decimal(text: str) -> Decimal:
-    lexical = _lexical(text, XSD.decimal, *_INTEGERS)
+    lexical = _lexical(text, XSD.decimal, *INTEGERS)
     sign = "-" if lexical.startswith("-") else ""
     whole, _, fraction = lexical.lstrip("+-").partition(".")
     whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
@@ -143,7 +110,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _double(text: str) -> float:
-    return float(_lexical(text, XSD.double, XSD.float, XSD.decimal, *_INTEGERS))
+    return float(_lexical(text, XSD.double, XSD.float, XSD.decimal, *INTEGERS))
 
 
 def _boolean(text: str) -> bool:
@@ -189,7 +156,7 @@ def _node(text: str) -> str:
 TEXT: Final = ColumnType("string", pa.string(), None)
 """Terms in N-Triples."""
 _TYPES: Final = {
-    **dict.fromkeys(_INTEGERS, ColumnType("bigint", pa.int64(), _integer)),
+    **dict.fromkeys(INTEGERS, ColumnType("bigint", pa.int64(), _integer)),
     XSD.decimal: ColumnType(f"decimal({_DIGITS},{_SCALE})", pa.decimal128(_DIGITS, _SCALE), _decimal),
     XSD.double: ColumnType("double", pa.float64(), _double),
     XSD.float: ColumnType("double", pa.float64(), _double),

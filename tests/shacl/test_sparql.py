@@ -1,0 +1,161 @@
+"""SHACL-SPARQL over changing data, against rdflib's evaluation for one focus node after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+import rdflib
+from rdflib import RDF, RDFS, Graph, Literal, Namespace, URIRef
+from rdflib.term import Node
+
+import rdflive
+from support.effort import drawn_from, rounds
+from support.shacl import SH
+
+EX = Namespace("http://e/")
+SPARQL = SH.SPARQLConstraintComponent
+NODES = [EX[name] for name in "abcde"]
+PREFIXES = """
+@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://e/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+: sh:declare [ sh:prefix "" ; sh:namespace "http://e/"^^xsd:anyURI ] .
+"""
+QUERIES = (
+    "SELECT $this ?value { $this :p ?value . ?value :q ?x }",
+    "SELECT $this (?x AS ?value) { $this :p ?x FILTER(?x != $this) }",
+    "SELECT $this { FILTER NOT EXISTS { $this :p ?x } }",
+    "SELECT $this { FILTER($this IN (:a, :b)) }",
+    "SELECT $this ?value { $this :p ?value OPTIONAL { ?value :q ?y } FILTER(!BOUND(?y)) }",
+    "SELECT $this (COUNT(?x) AS ?n) { $this :p ?x } GROUP BY $this HAVING(COUNT(?x) > 1)",
+    "SELECT $this ?value { { SELECT $this (MAX(?n) AS ?value) { $this :n ?n } GROUP BY $this } "
+    "FILTER(?value > 3) }",
+    "SELECT DISTINCT $this { { $this :p ?x } UNION { ?x :q $this } }",
+    "SELECT $this ?value { $this :p+ ?value . ?value a :C }",
+    "SELECT $this ?value { $this :n ?value FILTER(?value > 2) BIND($this AS ?me) FILTER(?me != :a) }",
+    "SELECT $this { { SELECT $this { FILTER($this = :a) } } }",
+    "SELECT $this ?value { $this $PATH ?value . ?value :n ?n }",
+    "SELECT $this ?path ?value { $this ?path ?value FILTER(?path IN (:p, :q)) }",
+)
+
+
+def triple(chance: Random) -> tuple[Node, URIRef, Node]:
+    """Draw a triple."""
+    kind = chance.random()
+    if kind < 0.2:
+        return chance.choice(NODES), RDF.type, chance.choice([EX.C, EX.D])
+    if kind < 0.4:
+        return chance.choice(NODES), EX.n, Literal(chance.randint(1, 5))
+    return chance.choice(NODES), chance.choice([EX.p, EX.q]), chance.choice(NODES)
+
+
+def expected(data: Graph, query: str, focuses: set[Node]) -> Counter[tuple[Node | None, ...]]:
+    """Evaluate a query with each focus node in the place of $this."""
+    found: Counter[tuple[Node | None, ...]] = Counter()
+    for focus in focuses:
+        text = query.replace("$PATH", ":p")
+        # in place of the variable, as pre-binding says; where it is shown, it is assigned
+        body = text[text.index("{") :].replace("SELECT $this", "SELECT").replace("GROUP BY $this", "")
+        body = (
+            body.replace("SELECT  {", "SELECT * {")
+            .replace("SELECT {", "SELECT * {")
+            .replace("$this", f"<{focus}>")
+        )
+        head = text[: text.index("{")].replace("$this", "").strip()
+        if head in ("SELECT", "SELECT DISTINCT"):
+            head = "SELECT (1 AS ?one)" if head == "SELECT" else "SELECT DISTINCT (1 AS ?one)"
+        for row in data.query(f"PREFIX : <http://e/> {head} {body}"):
+            values = row.asdict()
+            if "n" in values and values["n"].value == 0:
+                continue
+            found[focus, values.get("path"), values.get("value")] += 1
+    return found
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rows_are_those_of_each_focus_node(query: str) -> None:
+    """Whatever changes, rows of the constraint are those of its query with $this pre-bound."""
+    chance = drawn_from("shacl sparql", query)
+    is_property = "$PATH" in query
+    shapes = f"""{PREFIXES}
+    :S a sh:NodeShape ; sh:targetSubjectsOf :p ; sh:targetNode :a ; sh:targetClass :C .
+    {":S sh:property [ sh:path :p ; sh:sparql :Q ] ." if is_property else ":S sh:sparql :Q ."}
+    :Q sh:prefixes : ; sh:select '''{query}''' ; sh:message "{{?value}} at {{$this}}" .
+    """
+    for _ in range(rounds(10)):
+        data = Graph()
+        with rdflive.validate(data, shapes) as validation:
+            for _ in range(30):
+                if chance.random() < 0.35 and data:
+                    data.remove(chance.choice(sorted(data)))
+                else:
+                    data.add(triple(chance))
+                focuses = {EX.a, *data.subjects(EX.p), *data.subjects(RDF.type, EX.C)}
+                wanted: Counter[tuple[Node | None, ...]] = Counter()
+                for (focus, path, value), count in expected(data, query, focuses).items():
+                    shown = value if value is not None or is_property else focus
+                    wanted[focus, path or (EX.p if is_property else None), shown] += count
+                answers = validation.answers()
+                assert Counter((row.focus, row.path, row.value) for row in answers) == wanted
+                for row in answers:
+                    assert (row.component, row.constraint) == (SPARQL, EX.Q)
+                    if "?value" in query.partition("{")[0]:
+                        assert str(row.message) == f"{row.value} at {row.focus}"
+            for each in list(data):
+                data.remove(each)
+            assert Counter(row.focus for row in validation.answers()).keys() <= {EX.a}
+
+
+def test_components_are_asked_of_each_value() -> None:
+    """An ASK validator says what meets it; parameters are pre-bound, and fill the message."""
+    shapes = f"""{PREFIXES}
+    :Below a sh:ConstraintComponent ; sh:parameter [ sh:path :below ] , [ sh:path :but ; sh:optional true ] ;
+        sh:validator [ a sh:SPARQLAskValidator ; sh:prefixes : ; sh:message "{{$value}} is not below {{$below}}" ;
+            sh:ask "ASK {{ FILTER($value < $below || $value = $but) }}" ] .
+    :S sh:targetSubjectsOf :n ; sh:property :N . :N sh:path :n ; :below 4 ; :but 9 .
+    """
+    data, seen = Graph(), []
+    with rdflive.validate(
+        data, shapes, lambda d: seen.append([str(r.message) for r in (*d.added, *d.removed)])
+    ):
+        for number in (1, 4, 9, 5):
+            data.add((EX.a, EX.n, Literal(number)))
+        data.remove((EX.a, EX.n, Literal(4)))
+    assert seen == [[], ["4 is not below 4"], ["5 is not below 4"], ["4 is not below 4"]]
+
+
+def test_targets_are_selected() -> None:
+    """sh:target with sh:select, over changing data."""
+    shapes = f"""{PREFIXES}
+    :S sh:target [ sh:prefixes : ; sh:select "SELECT ?this {{ ?this :p ?x . ?x a :C }}" ] ; sh:class :D .
+    """
+    data = Graph()
+    with rdflive.validate(data, shapes) as validation:
+        data.add((EX.a, EX.p, EX.b))
+        assert validation.conforms
+        data.add((EX.b, RDF.type, EX.C))
+        assert [row.focus for row in validation.answers()] == [EX.a]
+        data.add((EX.E, RDFS.subClassOf, EX.D))
+        data.add((EX.a, RDF.type, EX.E))
+        assert validation.conforms
+
+
+def test_components_and_prefixes_may_change() -> None:
+    """All shapes are read again, because any may use them."""
+    text = f"""{PREFIXES}
+    :Is a sh:ConstraintComponent ; sh:parameter [ sh:path :is ] ;
+        sh:validator :V . :V sh:prefixes : ; sh:ask "ASK {{ FILTER($value = $is) }}" .
+    :S sh:targetNode :a , :b ; :is :a .
+    """
+    shapes = rdflib.Graph().parse(data=text)
+    with rdflive.validate(Graph(), shapes) as validation:
+        assert [row.focus for row in validation.answers()] == [EX.b]
+        shapes.set((EX.V, SH.ask, Literal("ASK { FILTER($value = :b) }")))
+        assert [row.focus for row in validation.answers()] == [EX.a]
+        shapes.set((EX.V, SH.ask, Literal("ASK { FILTER(")))
+        with pytest.raises(rdflive.ShapesError):
+            _ = validation.conforms
+        shapes.set((EX.V, SH.ask, Literal("ASK { FILTER($value != $is) }")))
+        assert [row.focus for row in validation.answers()] == [EX.a]
