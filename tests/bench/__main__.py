@@ -35,6 +35,7 @@ from bench import (
     section_spark,
     section_standing,
     section_thresholds,
+    section_validate,
     section_windows,
 )
 from bench.report import Section, machine, print_section, to_markdown, write_json
@@ -61,6 +62,7 @@ SECTIONS: Final[dict[str, Callable[[Sizes], Section]]] = {
     "frames": section_frames.run,
     "standing": section_standing.run,
     "bulk": section_bulk.run,
+    "validate": section_validate.run,
 }
 
 

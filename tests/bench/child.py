@@ -12,8 +12,13 @@ from typing import Any
 __all__ = ["call_module"]
 
 
-def call_module(module: str, task: object, *, python: str = sys.executable) -> dict[str, Any]:
-    """Give the task to the module's standard input, and read the last line that it prints."""
+def call_module(
+    module: str, task: object, *, python: str = sys.executable, seconds: float | None = None
+) -> dict[str, Any]:
+    """Give the task to the module's standard input, and read the last line that it prints.
+
+    Raises `subprocess.TimeoutExpired` where it takes longer than so many seconds.
+    """
     path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     result = subprocess.run(
         [python, "-m", module],
@@ -21,6 +26,7 @@ def call_module(module: str, task: object, *, python: str = sys.executable) -> d
         capture_output=True,
         text=True,
         check=False,
+        timeout=seconds,
         env={**os.environ, "PYTHONPATH": path},
     )
     if result.returncode:

@@ -47,6 +47,8 @@ class Sizes:
     """(i) Nodes of the graphs that a path leads through."""
     edges: int = sized(200, quick=20)
     """(i) Edges deleted per graph, each inserted again."""
+    buildings: tuple[int, ...] = sized((1, 10, 100), quick=(1,))
+    """(v) Buildings of 3,626 triples each, or so."""
     batches: int = sized(3_000, quick=100)
     """(j) Batches of ten changes."""
     spark: int = sized(200_000, quick=2_000)

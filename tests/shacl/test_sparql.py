@@ -112,7 +112,7 @@ def test_components_are_asked_of_each_value() -> None:
     """An ASK validator says what meets it; parameters are pre-bound, and fill the message."""
     shapes = f"""{PREFIXES}
     :Below a sh:ConstraintComponent ; sh:parameter [ sh:path :below ] , [ sh:path :but ; sh:optional true ] ;
-        sh:validator [ a sh:SPARQLAskValidator ; sh:prefixes : ; sh:message "{{$value}} is not below {{$below}}" ;
+        sh:validator [ sh:prefixes : ; sh:message "{{$value}} is not below {{$below}}" ;
             sh:ask "ASK {{ FILTER($value < $below || $value = $but) }}" ] .
     :S sh:targetSubjectsOf :n ; sh:property :N . :N sh:path :n ; :below 4 ; :but 9 .
     """

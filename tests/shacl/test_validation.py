@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import rdflib
-from rdflib import RDF, Graph, Literal, Namespace
+from rdflib import RDF, RDFS, Graph, Literal, Namespace
 from rdflib.compare import isomorphic
 
 import rdflive
@@ -276,6 +276,34 @@ def test_shapes_that_change_are_planned_again(caplog: pytest.LogCaptureFixture) 
         ["+a Datatype", "+a MinCount", "+b MinCount", "+c MinCount"], ["-a Datatype"],
         ["-a MinCount", "-b MinCount", "-c MinCount"],
     ]  # fmt: skip
+
+
+def test_a_shape_that_becomes_a_class_has_its_instances() -> None:
+    """Implicit class targets come and go with the type of the shape."""
+    graph = Graph().parse(data=f"{PREFIXES} :a a :S .")
+    shapes = Graph().parse(
+        data=f"{PREFIXES} :S a sh:NodeShape ; sh:nodeKind sh:Literal . :T a sh:NodeShape ."
+    )
+    with rdflive.validate(graph, shapes) as validation:
+        assert validation.conforms
+        shapes.add((EX.S, RDF.type, RDFS.Class))
+        assert [row.focus for row in validation.answers()] == [EX.a]
+        shapes.remove((EX.S, RDF.type, RDFS.Class))
+        assert validation.conforms
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [("rdf:type", 1), ("[ sh:zeroOrOnePath rdf:type ]", 2), ("( rdf:type rdfs:subClassOf )", 0)],
+)
+def test_paths_see_the_types_that_are_written(path: str, count: int) -> None:
+    """A superclass counts for sh:targetClass and sh:class alone."""
+    shapes = f"{PREFIXES} :S sh:targetClass :C ; sh:path {path} ; sh:in ( :D :C :a ) ; sh:maxCount 2 ."
+    graph = Graph().parse(data=f"{PREFIXES} :a a :D . :D rdfs:subClassOf :C . :C rdfs:subClassOf :B .")
+    with rdflive.validate(graph, shapes) as validation:
+        assert validation.conforms
+        graph.add((EX.a, RDF.type, EX.B))
+        assert len(validation.answers()) == count
 
 
 def test_nothing_is_left_behind_by_a_closed_validation() -> None:

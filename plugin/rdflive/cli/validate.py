@@ -97,7 +97,8 @@ def _read(paths: Sequence[str]) -> rdflib.Graph:
     """Read files with shapes into one graph."""
     dataset = rdflib.Dataset()
     load(dataset, paths)
-    return dataset.default_graph
+    graph: rdflib.Graph = dataset.default_graph
+    return graph
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from collections.abc import Mapping
 from math import inf
 from typing import Final
@@ -45,6 +46,8 @@ SPELLINGS: Final[Mapping[URIRef, re.Pattern[str]]] = {
     XSD.dateTimeStamp: re.compile(f"{_DATE}T{_CLOCK}{_ZONE}"),
 }
 """The lexical forms of each type, as XSD 1.1 has them."""
+_DAYS: Final = (XSD.date, XSD.dateTime, XSD.dateTimeStamp)
+_LENGTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def is_well_formed(literal: Literal) -> bool:
@@ -65,9 +68,11 @@ def is_well_formed(literal: Literal) -> bool:
     if kind in INTEGERS:
         least, most = INTEGERS[kind]
         return least <= int(lexical) <= most
-    # rdflib knows which days a month has
-    return (
-        kind not in (XSD.date, XSD.dateTime, XSD.dateTimeStamp)
-        or literal.ill_typed is not True
-        or "T24" in lexical
-    )
+    return kind not in _DAYS or _is_day(lexical)
+
+
+def _is_day(lexical: str) -> bool:
+    """Tell whether a month has a day; the years of a date may be any, also those that Python has not."""
+    year, month, day = lexical.removeprefix("-").partition("T")[0].split("-")[:3]
+    is_leap = isleap(int(year) * (-1 if lexical.startswith("-") else 1))
+    return int(day[:2]) <= (29 if month == "02" and is_leap else _LENGTHS[int(month) - 1])

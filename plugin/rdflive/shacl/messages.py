@@ -14,6 +14,10 @@ from rdflive.shacl.vocabulary import SH
 __all__ = ["message_of"]
 
 
+_term: Final[TermWriter] = TermWriter({"xsd": str(XSD), "rdf": str(RDF), "rdfs": str(RDFS), "sh": str(SH)})
+"""Writes terms; messages are terms themselves, which have no prefixes of a graph."""
+
+
 def message_of(constraint: Constraint) -> str:
     """Say in one sentence what a constraint asks for."""
     if isinstance(constraint, Closed):
@@ -74,8 +78,6 @@ _KINDS: Final[dict[Any, str]] = {
     SH.BlankNodeOrLiteral: "a blank node or a literal",
     SH.IRIOrLiteral: "an IRI or a literal",
 }
-_term: Final = TermWriter({"xsd": str(XSD), "rdf": str(RDF), "rdfs": str(RDFS), "sh": str(SH)})
-"""Writes terms; messages are terms themselves, which have no prefixes of a graph."""
 
 
 def _values(number: int) -> str:
