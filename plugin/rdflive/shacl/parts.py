@@ -27,7 +27,7 @@ COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "m
 class Part(Use):
     """The results of one shape with targets, kept up to date."""
 
-    __slots__ = ("_static", "_tell", "question", "results", "shape", "sources", "terms")
+    __slots__ = ("_doubt", "_static", "_tell", "question", "results", "shape", "sources", "terms")
 
     terms: tuple[Any, ...]
 
@@ -37,8 +37,10 @@ class Part(Use):
         regime: Regime | None,
         to_native: Callable[[Any], Term],
         tell: Callable[[TermWeights], object],
+        doubt: Callable[[], object],
     ) -> None:
-        """Compile a shape; `tell` is called with what comes and goes. Without a shape nothing does.
+        """Compile a shape; `tell` is called with what comes and goes, `doubt` where it is not known.
+        Without a shape nothing comes.
 
         Raises `ShapesError`.
         """
@@ -49,7 +51,7 @@ class Part(Use):
         self.question = Question(text, make_plan(ParsedQuery(text, "SELECT", root, NAMES, {})), regime)
         self.results: TermWeights = {}
         """What was told last: each result, in the terms of the store, with how often it is there."""
-        self._tell = tell
+        self._tell, self._doubt = tell, doubt
         self._static: dict[Term, tuple[Source, Terms]] = {
             to_native(Literal(number)): (source, _static(source, to_native))
             for number, source in enumerate(self.sources)
@@ -61,15 +63,30 @@ class Part(Use):
         return set() if self.shape is None else self.shape.read_from
 
     def emit(self, weights: TermWeights, sequence: int, initial: bool, expired: TermWeights, /) -> None:  # noqa: ARG002
-        """Take what came and went; of a whole answer, what is different from what was told."""
+        """Take what came and went. A whole answer comes where the query was started anew, so that what was
+        told before is in doubt.
+        """
+        if initial:
+            self.results = self._told(weights)
+            self._doubt()
+            return
+        self._take(self._told(weights))
+
+    def begin(self, weights: TermWeights) -> None:
+        """Take the answer as it is at the beginning, or none at the end."""
+        told = self._told(weights)
+        for result, weight in self.results.items():
+            told[result] = told.get(result, 0) - weight
+        self._take({result: weight for result, weight in told.items() if weight})
+
+    def _told(self, weights: TermWeights) -> TermWeights:
         told: TermWeights = {}
         for row, weight in weights.items():
             result = self._result(row)
             told[result] = told.get(result, 0) + weight
-        if initial:
-            for result, weight in self.results.items():
-                told[result] = told.get(result, 0) - weight
-        told = {result: weight for result, weight in told.items() if weight}
+        return {result: weight for result, weight in told.items() if weight}
+
+    def _take(self, told: TermWeights) -> None:
         for result, weight in told.items():
             left = self.results.get(result, 0) + weight
             if left:

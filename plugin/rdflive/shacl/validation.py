@@ -82,7 +82,7 @@ class LiveValidation(Subscription):
         self._use = Member(self)
         self._reader = Reader(shapes)
         self._is_outdated = False
-        self._anchor = Part(None, regime, adapter.to_native, self._gather)
+        self._anchor = Part(None, regime, adapter.to_native, self._gather, self._doubt)
         """Keeps the engine of the store while no shape has targets."""
 
     @property
@@ -157,14 +157,16 @@ class LiveValidation(Subscription):
         with self._capture.lock:
             if self._closed or self._state is None:
                 return
-            if self._is_outdated or self._reader.is_outdated(changed):
-                self._is_outdated = True
+            # until all is done: what interrupts it leaves all to be told anew, and all shapes to be read anew
+            is_outdated, owes = self._is_outdated, self._owes
+            self._is_outdated = self._owes = True
+            if is_outdated or self._reader.is_outdated(changed):
                 try:
                     self._reader = Reader(self._shapes)
                 except ShapesError as error:
                     self._refuse(error.shape, error)
+                    self._owes = owes
                     return
-                self._is_outdated = False
                 stale = {*self._parts, *self.errors}
             else:
                 self._reader.forget(changed)
@@ -173,6 +175,7 @@ class LiveValidation(Subscription):
             roots = set(self._reader.roots())
             for node in sorted(stale | (roots - {*self._parts, *self.errors}), key=str):
                 self._replace(node, is_root=node in roots)
+            self._is_outdated, self._owes = False, owes
             self._tell(self._capture.sequence)
         self._capture.deliver()
 
@@ -196,7 +199,7 @@ class LiveValidation(Subscription):
         shape = self._reader.shape(node)
         if shape.deactivated or not shape.targets:
             return
-        part = Part(shape, self._regime, self._adapter.to_native, self._gather)
+        part = Part(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
         if part.sources:  # most classes of an ontology are shapes without a constraint
             self._join(part)
         self._parts[node] = part
@@ -205,12 +208,12 @@ class LiveValidation(Subscription):
         """Have a part maintained, and take its results."""
         state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
         self._state = state
-        part.emit(state.answer(part) if answer is None else answer, self._capture.sequence, True, {})
+        part.begin(state.answer(part) if answer is None else answer)
 
     def _remove(self, node: Node) -> None:
         part = self._parts.pop(node, None)
         if part is not None and part.sources and self._state is not None:
-            part.emit({}, self._capture.sequence, True, {})
+            part.begin({})
             membership.leave(self._adapter, self._state, part)
 
     def _gather(self, told: TermWeights) -> None:
@@ -224,18 +227,24 @@ class LiveValidation(Subscription):
             self._state.commits.gather(self._tell)
 
     def _tell(self, sequence: int) -> None:
-        net, self._net = self._net, {}
-        whole, self._owes = self._owes, False
-        if whole:
-            self._use.emit(self._answer(), sequence, True, {})
-        elif net:
-            self._use.emit(net, sequence, False, {})
+        """Tell what came and went since the last time; the whole answer where an interruption left doubt."""
+        whole, net = self._owes, self._net
+        if not (whole or net):
+            return
+        self._owes = True  # as long as this may be interrupted
+        self._use.emit(self._answer() if whole else net, sequence, whole, {})
+        self._net, self._owes = {}, False
+
+    def _doubt(self) -> None:
+        """Tell the whole answer at the end of the commit."""
+        self._owes = True
+        if self._state is not None:
+            self._state.commits.gather(self._tell)
 
     def _owe(self) -> None:
         with self._capture.lock:
             if self._state is not None and not self._closed:
-                self._owes = True
-                self._state.commits.gather(self._tell)
+                self._doubt()
                 self._capture.owe()
 
     def _answer(self) -> TermWeights:
