@@ -140,6 +140,27 @@ def test_results_are_a_live_report() -> None:
     }
 
 
+def test_details_say_why_a_value_does_not_conform() -> None:
+    """Those of sh:node and the like, as the data are now; a shape within may have one within itself."""
+    shapes = f"""{PREFIXES} :S sh:targetNode :a ; sh:property [ sh:path :p ; sh:node :N ] ; sh:not :Never .
+        :N sh:property [ sh:path :q ; sh:minCount 1 ] ; sh:or ( [ sh:class :C ] [ sh:nodeKind sh:Literal ] ) .
+        :Never sh:nodeKind sh:IRI ."""
+    graph = Graph()
+    graph.add((EX.a, EX.p, EX.b))
+    with rdflive.validate(graph, shapes) as validation:
+        by_component = {str(row.component).rpartition("#")[2]: row for row in validation.answers()}
+        assert sorted(by_component) == ["NodeConstraintComponent", "NotConstraintComponent"]
+        assert len(validation.details(by_component["NotConstraintComponent"])) == 0
+        details = validation.details(by_component["NodeConstraintComponent"])
+        assert sorted((row.focus, str(row.component).rpartition("#")[2]) for row in details) == [
+            (EX.b, "MinCountConstraintComponent"), (EX.b, "OrConstraintComponent"),
+        ]  # fmt: skip
+        lines = validation.report(details=True).splitlines()[3:]
+        assert sorted(len(line) - len(line.lstrip()) for line in lines) == [2, 2, 4, 4, 6, 6]
+        graph.add((EX.b, EX.q, EX.c))
+        assert len(validation.details(by_component["NodeConstraintComponent"])) == 1
+
+
 def test_paths_of_a_report_are_copies() -> None:
     """A complex path is told with blank nodes of its own, which go with the result."""
     shapes = f"{PREFIXES} :S sh:targetNode :a ; sh:path ( :p [ sh:inversePath :q ] ) ; sh:minCount 1 ."

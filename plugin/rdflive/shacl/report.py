@@ -101,8 +101,10 @@ class Report:
         self.graph.set((self._report, SH.conforms, Literal(not self._nodes)))
 
 
-def report_text(results: Iterable[Row], prefixes: Mapping[str, str]) -> str:
-    """Write results for people: a paragraph for each focus node."""
+def report_text(
+    results: Iterable[Row], prefixes: Mapping[str, str], inner: Callable[[Row], Iterable[Row]] | None = None
+) -> str:
+    """Write results for people: a paragraph for each focus node. `inner` gives the details of a result."""
     by_focus: dict[Any, list[Row]] = {}
     for row in results:
         by_focus.setdefault(row[0], []).append(row)
@@ -115,8 +117,19 @@ def report_text(results: Iterable[Row], prefixes: Mapping[str, str]) -> str:
     lines = [f"Does not conform: {told} at {nodes}."]
     for focus in sorted(by_focus, key=shown):
         lines += ["", shown(focus)]
-        lines += [f"  {line}" for line in sorted(_line(row, shown) for row in by_focus[focus])]
+        lines += _lines(by_focus[focus], shown, inner, 1)
     return "\n".join(lines)
+
+
+def _lines(
+    rows: Iterable[Row], shown: TermWriter, inner: Callable[[Row], Iterable[Row]] | None, depth: int
+) -> list[str]:
+    found = []
+    for row in sorted(rows, key=lambda row: _line(row, shown)):
+        found.append("  " * depth + _line(row, shown))
+        if inner is not None:
+            found += _lines(inner(row), shown, inner, depth + 1)
+    return found
 
 
 def changes_text(commit: str, gone: Iterable[Row], came: Iterable[Row], prefixes: Mapping[str, str]) -> str:

@@ -165,3 +165,11 @@ class Shape:
     deactivated: bool = False
     read_from: set[Node] = field(default_factory=set)
     """The subjects of the shapes graph that say what it is, with those of the shapes within it."""
+
+    def within(self, component: Node) -> tuple[Shape, ...]:
+        """Give the shapes that values must conform to by the constraints of a component."""
+        found: list[Shape] = []
+        for constraint in self.constraints:
+            if isinstance(constraint, Nested | Members) and constraint.component == component:
+                found += constraint.shapes if isinstance(constraint, Members) else (constraint.shape,)
+        return () if component == SH.NotConstraintComponent else tuple(found)

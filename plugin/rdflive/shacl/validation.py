@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 from rdflib import Graph
@@ -18,7 +20,7 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.model import Delta, Header, Solution, Terms
+from rdflive.model import Answers, Delta, Header, Solution, Terms
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
@@ -26,7 +28,7 @@ from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.parts import COLUMNS, Part
 from rdflive.shacl.reading import Reader
 from rdflive.shacl.report import Report, changes_text, report_text
-from rdflive.shacl.shapes import Shape, ShapesError
+from rdflive.shacl.shapes import Shape, ShapesError, Target
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]
@@ -107,11 +109,49 @@ class LiveValidation(Subscription):
                 self._made = self._construct()
             return self._made.graph
 
-    def report(self) -> str:
-        """Write the results for people, focus nodes first."""
+    def report(self, *, details: bool = False) -> str:
+        """Write the results for people, focus nodes first; with `details` what breaks the shapes within too."""
         with self._reading():
             now = self._plain(self._answer(), self._capture.sequence, True)
-        return report_text(self._in_rdflib(now.added), self._question.prefixes())
+            inner = self._inner if details else None
+            return report_text(self._in_rdflib(now.added), self._question.prefixes(), inner)
+
+    def details(self, result: Solution) -> Answers[Solution]:
+        """List why the value of a result does not conform to the shapes of its constraint: what SHACL calls
+        sh:detail (3.6.2.5), of sh:node, sh:and, sh:or and sh:xone.
+
+        They are worked out when they are asked for, of the data as they are now.
+        """
+        with self._reading():
+            (row,) = self._in_rdflib([result])
+            found = [item for part in self._parts_within(row) for item in part.results.items()]
+            return Answers(
+                self._header, chain.from_iterable(repeat(terms, weight) for terms, weight in found)
+            )
+
+    def _inner(self, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        parts = self._parts_within(row)
+        now = self._plain(
+            {key: n for part in parts for key, n in part.results.items()}, self._capture.sequence, True
+        )
+        return list(self._in_rdflib(now.added))
+
+    def _parts_within(self, row: tuple[Any, ...]) -> list[Part]:
+        """Validate the value of a result by the shapes of its constraint, once."""
+        self._live()
+        _, _, value, component, shape, *_ = row
+        parts = []
+        for within in self._reader.shape(shape).within(component):
+            alone = replace(within, targets=(Target("node", value),))
+            part = Part(alone, self._regime, self._adapter.to_native, lambda _: None, lambda: None)
+            if part.sources:
+                state, (answer,) = membership.join(self._adapter, self._graph, part.question, [part])
+                try:
+                    part.begin(state.answer(part) if answer is None else answer)
+                finally:
+                    membership.leave(self._adapter, state, part)
+                parts.append(part)
+        return parts
 
     def changes(self, delta: Delta) -> str:
         """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
