@@ -110,7 +110,7 @@ class LiveValidation(Subscription):
             return self._made.graph
 
     def report(self, *, details: bool = False) -> str:
-        """Write the results for people, focus nodes first; with `details` what breaks the shapes within too."""
+        """Write the results for people, focus nodes first; with `details` why shapes within are broken."""
         with self._reading():
             now = self._plain(self._answer(), self._capture.sequence, True)
             inner = self._inner if details else None
