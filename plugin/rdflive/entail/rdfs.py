@@ -188,6 +188,8 @@ class RdfsEntailment:
         kinds = self._kinds
         if kinds.schema.refused:
             raise SchemaError(_refusal(next(iter(kinds.schema.refused))))
+        if not kinds.templates.cycles:
+            return
         for request in map(self._request, patterns):
             for kind, table in kinds.tables.items():
                 if kind == request or request == ALL or (request == ALL_TYPES and kind[1] is not None):

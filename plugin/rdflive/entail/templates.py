@@ -121,6 +121,8 @@ class Templates:
         """Source kind → the atoms that its template gives, with the kind of each."""
         self._visits: dict[Kind, frozenset[Any]] = {}
         """Source kind → the classes and properties that its template depends on, to find stale templates."""
+        self._visitors: dict[Any, set[Kind]] = {}
+        """The same by class or property."""
 
     def is_trivial(self, kind: Kind, atoms: Atoms) -> bool:
         """Tell whether, by these atoms, only explicit triples are of a kind."""
@@ -155,24 +157,30 @@ class Templates:
         # templates stop at names that lead to nothing wanted; some may have stopped at one that now does
         changed = changed | (self.classes | self.properties) - before
         sources = self._sources()
-        stale = [s for s in self._entails if is_new or s not in sources or self._passes(s, changed)]
+        passing = self._visiting(changed)
+        stale = {s for s in self._entails if is_new or s not in sources or s in passing}
         return self._renew(stale, sources)
 
     def ask(self, asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
         """Make more kinds known. Returns what `refresh` does, although nothing new is entailed."""
-        before = self.classes | self.properties
         classes, properties = self._leading(asked, everything=everything)
-        self.classes, self.properties = self.classes | classes, self.properties | properties
-        new = (self.classes | self.properties) - before
-        return self._renew([s for s in self._entails if self._passes(s, new)], self._sources())
+        classes, properties = classes - self.classes, properties - self.properties
+        self.classes |= classes
+        self.properties |= properties
+        # one that is a class was known as a property perhaps, and the reverse; its templates are made anew
+        stale = self._visiting(classes | properties)
+        return self._renew(stale, stale | self._sources_of(classes, properties))
 
-    def _passes(self, source: Kind, nodes: set[Any]) -> bool:
-        return not self._visits[source].isdisjoint(nodes)
+    def _visiting(self, nodes: set[Any]) -> set[Kind]:
+        return {source for node in nodes for source in self._visitors.get(node, ())}
 
     def _sources(self) -> set[Kind]:
-        return {(p, None) for p in self.properties} | {(p, c) for p in self.typing for c in self.classes}
+        return self._sources_of(self.classes, self.properties)
 
-    def _renew(self, stale: list[Kind], sources: set[Kind]) -> dict[Kind, Atoms]:
+    def _sources_of(self, classes: set[Any], properties: set[Any]) -> set[Kind]:
+        return {(p, None) for p in properties} | {(p, c) for p in self.typing for c in classes}
+
+    def _renew(self, stale: set[Kind], sources: set[Kind]) -> dict[Kind, Atoms]:
         before: dict[Kind, Atoms] = {}
         for source in stale:
             self._drop(source, before)
@@ -212,7 +220,10 @@ class Templates:
         return self.atoms[kind]
 
     def _drop(self, source: Kind, before: dict[Kind, Atoms]) -> None:
-        self._visits.pop(source, None)
+        for node in self._visits.pop(source, ()):
+            self._visitors[node].discard(source)
+            if not self._visitors[node]:
+                del self._visitors[node]
         self.cycles.pop(source, None)
         for kind, atom, _ in self._entails.pop(source, ()):
             del self._touch(kind, before)[atom]
@@ -269,6 +280,8 @@ class Templates:
         if start[1] == self._word:
             visits.add(start[2])
         self._visits[source] |= visits
+        for node in visits:
+            self._visitors.setdefault(node, set()).add(source)
         return ways
 
     def _leads(self, item: Item) -> bool:
