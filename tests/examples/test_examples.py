@@ -19,6 +19,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 UNTIL_CTRL_C = {"web_app.py"}
 """What tests/first_contact/test_web.py runs, and ends."""
 ON_SPARK = sorted((ROOT / "examples" / "spark").glob("*.py"))
+NEEDS = {"building.py": "brickschema"}
+"""Libraries that an example needs beside the extras."""
 SERVES = pytest.mark.posix("the server forks")
 
 
@@ -44,6 +46,8 @@ def example_prints(example: Path) -> str:
 )
 def test_example_runs(example: Path) -> None:
     """The example prints something and ends well, with warnings as errors."""
+    if example.name in NEEDS:
+        pytest.importorskip(NEEDS[example.name], reason="the example needs it")
     assert example_prints(example)
 
 

@@ -103,6 +103,7 @@ def test_the_report_is_the_expected_one(name: str) -> None:
         assert text.startswith("Conforms" if conforms else "Does not conform")
 
 
+@pytest.mark.turns(3, by="name")
 @pytest.mark.parametrize("store", ["Memory", "Oxigraph"])
 @pytest.mark.parametrize("moving", ["data", "shapes"])
 @pytest.mark.parametrize("name", CORE)
@@ -130,6 +131,34 @@ def test_each_step_is_that_of_validation_anew(
                 wanted = Validator(copy, shapes).results()
                 assert Counter(map(result, validation.answers())) == wanted
                 assert told.total == wanted
+
+
+@pytest.mark.turns(3, by="name")
+@pytest.mark.parametrize("moving", ["data", "shapes"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in CORE and name not in REFUSED])
+def test_each_step_of_sparql_is_that_of_another_validation(
+    name: str, moving: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In random order out and in: what a validation that begins there finds."""
+    caplog.set_level(logging.CRITICAL, "rdflive")
+    case = Case(name)
+    if case.expected == SHT.Failure:
+        pytest.skip("it is to be refused")
+    data, shapes = Graph(), Graph()
+    for target, triples in ((shapes, case.shapes), (data, case.data)):
+        for each in triples:
+            target.add(each)
+    target = data if moving == "data" else shapes
+    chance = drawn_from("shacl", name, moving)
+    moved = sorted(target, key=order)
+    chance.shuffle(moved)
+    told = Sum()
+    with rdflive.validate(data, shapes, told) as validation:
+        for (sign, each), compares in checked(_out_and_in(moved[:MOST], chance)):
+            target.add(each) if sign > 0 else target.remove(each)
+            if compares and not validation.errors:
+                with rdflive.validate(data, shapes) as anew:
+                    assert told.total == Counter(map(result, anew.answers()))
 
 
 def _out_and_in(triples: list[Any], chance: Any) -> Iterator[tuple[int, Any]]:

@@ -72,19 +72,22 @@ class Reader:
         """What the graph says of a node, as long as a shape is being read."""
         self._of_all: set[Node] = set()
         """The subjects that say what any shape may mean: components, and prefixes of queries."""
-        self._classes, self._kinds = self._read_classes()
+        self._classes, self._kinds, self._named = self._read_classes()
         self.components = tuple(self._components())
 
-    def _read_classes(self) -> tuple[set[Node], set[Node]]:
-        """Give the classes of classes and the classes of shapes."""
+    def _read_classes(self) -> tuple[set[Node], set[Node], set[Node]]:
+        """Give the classes of classes, the classes of shapes, and all constraint components."""
+        kinds = self._below(SH.ConstraintComponent)
         return (
             self._below(RDFS.Class) | self._below(OWL.Class),
             self._below(SH.NodeShape) | self._below(SH.PropertyShape),
+            {node for kind in kinds for node in self._graph.subjects(RDF.type, kind)},
         )
 
     def is_outdated(self, changed: Set[Node]) -> bool:
         """Tell whether all shapes must be read again, because of triples with some subjects."""
-        return not self._of_all.isdisjoint(changed) or self._read_classes() != (self._classes, self._kinds)
+        known = self._classes, self._kinds, self._named
+        return not self._of_all.isdisjoint(changed) or self._read_classes() != known
 
     def roots(self) -> Iterator[Node]:
         """List the nodes with targets, each once."""
@@ -319,16 +322,15 @@ class Reader:
 
     def _components(self) -> Iterator[Component]:
         """Read the SPARQL-based constraint components."""
-        for kind in self._below(SH.ConstraintComponent):
-            for node in sorted(self._graph.subjects(RDF.type, kind), key=_shown):
-                self._of_all.add(node)
-                validators = [
-                    self._validator(node, predicate)
-                    for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
-                ]
-                parameters = tuple(self._parameters(node))
-                if any(validators) and parameters and isinstance(node, URIRef):
-                    yield Component(node, parameters, *validators)
+        for node in sorted(self._named, key=_shown):
+            self._of_all.add(node)
+            validators = [
+                self._validator(node, predicate)
+                for predicate in (SH.nodeValidator, SH.propertyValidator, SH.validator)
+            ]
+            parameters = tuple(self._parameters(node))
+            if any(validators) and parameters and isinstance(node, URIRef):
+                yield Component(node, parameters, *validators)
 
     def _parameters(self, node: Node) -> Iterator[Parameter]:
         for parameter in self._objects(node, SH.parameter):
