@@ -37,7 +37,9 @@ SECONDS = 900 if DEEP else 120
 """How long a test may take, if it does not say so itself; all stacks are printed then."""
 TOGETHER = ("tests/spark", "tests/server/page")
 """Tests that one worker runs, because what they share is slow to start."""
-CORE = ("adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "time")
+CORE = (
+    "adapters", "engine", "entail", "feeds", "first_contact", "http", "query", "resume", "shacl", "time",
+)  # fmt: skip
 """What runs on every Python and on the lowest versions, beside the modules at the root of the tests."""
 MARKS = (
     "core: runs on every Python and on the lowest versions; given to whole folders",
