@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, TypeAlias
 
-from rdflib import Graph
+from rdflib import Graph, URIRef
 from rdflib.graph import ReadOnlyGraphAggregate
 
 from rdflive.api.opening import open_subscriptions
@@ -18,7 +18,7 @@ from rdflive.delivery.keys import check_key, read_key
 from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
 from rdflive.delivery.resume import Journal
-from rdflive.delivery.subscription import OnError
+from rdflive.delivery.subscription import OnError, Subscription
 from rdflive.entail.regimes import Counts, Rules, Strategy, regime_of
 from rdflive.model import Delta
 from rdflive.plugins import manager
@@ -33,10 +33,7 @@ __all__ = ["validate"]
 Shapes: TypeAlias = "Graph | str | os.PathLike[str] | Iterable[Graph] | None"
 
 _ALL: Final = "SELECT ?s ?p ?o { ?s ?p ?o }"
-_OF_SHAPES: Final = "SELECT ?s ?p ?o {{ {} }}".format(
-    " UNION ".join(f"{{ ?s <{name}> ?o BIND(<{name}> AS ?p) }}" for name in ABOUT_SHAPES)
-)
-"""What may change shapes that lie among other data."""
+_BRANCH: Final = "{{ ?s <{0}> ?o BIND(<{0}> AS ?p) }}"
 
 
 def validate(
@@ -92,16 +89,13 @@ def validate(
             journal = Journal(resume, str(name), "# SHACL validation")
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
+            watch = partial(_watch, given, graph)
             validation = LiveValidation(
-                adapter, graph, read, regime, receiver, partial(_merged, bound), keyed, journal
+                adapter, graph, read, watch, regime, receiver, partial(_merged, bound), keyed, journal
             )
             undo.callback(validation.close)
             validation.start()
-        for each in given:
-            query = _OF_SHAPES if each is graph else _ALL
-            question = Question(query, find_plan(query, init_ns={}).plan, is_own=True)
-            told = Receiver.checked(validation.follow, initial=False, name=None, on_error="log")
-            validation.watch(open_subscriptions(each, question, [()], told)[0])
+        validation.begin()
         adapter.capture.deliver()
         undo.pop_all()
     return validation
@@ -116,6 +110,7 @@ def _graphs(graph: GraphLike, shapes: Shapes) -> list[Graph]:
     if isinstance(shapes, str | os.PathLike):
         read = Graph()
         if isinstance(shapes, str):
+            _check_text(shapes)
             read.parse(data=shapes, format="turtle")
         else:
             read.parse(os.fsdecode(shapes))
@@ -127,6 +122,32 @@ def _graphs(graph: GraphLike, shapes: Shapes) -> list[Graph]:
             f"got {shapes!r:.100}"
         )
     return given
+
+
+def _check_text(text: str) -> None:
+    """Refuse what is no Turtle, but the name of a file or a URL."""
+    if not text.strip():
+        raise ValueError("shapes are an empty text; leave them out where the graph itself has them")
+    if len(text.split()) == 1 and not text.strip().startswith("@"):
+        raise ValueError(f"shapes are Turtle text, got {text!r}; for a file give pathlib.Path({text!r})")
+
+
+def _watch(
+    shapes: Iterable[Graph],
+    graph: GraphLike,
+    parameters: frozenset[URIRef],
+    follow: Callable[[Delta], object],
+) -> list[Subscription]:
+    """Subscribe to what may change shapes; of those that lie among other data to no more than that."""
+    told = Receiver.checked(follow, initial=False, name=None, on_error="log")
+    names = sorted({*ABOUT_SHAPES, *parameters})
+    of_shapes = f"SELECT ?s ?p ?o {{ {' UNION '.join(map(_BRANCH.format, names))} }}"
+    opened = []
+    for each in shapes:
+        query = of_shapes if each is graph else _ALL
+        question = Question(query, find_plan(query, init_ns={}).plan, is_own=True)
+        opened += open_subscriptions(each, question, [()], told)
+    return opened
 
 
 def _merged(bound: list[Prefixes]) -> dict[str, str]:

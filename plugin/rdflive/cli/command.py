@@ -91,12 +91,13 @@ Load DATA, validate it by the shapes of SHACL, and report. What changes then is 
 what a change touches is validated again.
 
   --changes FILE   replays a change feed, and tells what each entry adds to and removes from the results
-  --follow         goes on at the end of the feed; without one, follows DATA as it is edited, until Ctrl-C
+  --follow         goes on at the end of the feed; without one, follows DATA as it is edited, until Ctrl-C;
+                   files of --shapes are read once
 
   --to text     a report for people; then + for a new result and - for a resolved one
   --to ndjson   a line of JSON for each delta
   --to csv      a line for each result, with the number of the commit, and + or -
-  --to turtle   the sh:ValidationReport; with --changes once more at the end
+  --to turtle   the sh:ValidationReport, of each edit; with --changes at the beginning and at the end
 
 The exit code is 1 where there are results at the end, and 0 where the data conform."""
 

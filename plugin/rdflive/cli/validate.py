@@ -1,4 +1,4 @@
-"""`rdflive validate`: a report by SHACL, and how it changes with a feed, or as the files are edited."""
+"""`rdflive validate`: a report by SHACL, and how it changes with a feed, or as DATA is edited."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
                 is_snapshot=args.snapshot is not None,
             )
         with rdflive.validate(dataset, shapes, **options) as validation:
-            send = _sender(args.to, validation)
+            send = _sender(args.to, validation, always=form is None)
             progress = Progress(validation, send, pace=args.pace)
             if form is not None:
                 snapshot = None if is_new else args.snapshot
@@ -94,10 +94,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(paths: Sequence[str]) -> rdflib.Graph:
-    """Read files with shapes into one graph."""
-    dataset = rdflib.Dataset()
+    """Read files with shapes into one graph, whatever graphs they have."""
+    dataset, graph = rdflib.Dataset(), rdflib.Graph()
     load(dataset, paths)
-    graph: rdflib.Graph = dataset.default_graph
+    for prefix, name in dataset.namespaces():
+        graph.bind(prefix, name)
+    for s, p, o, _ in dataset.quads():
+        graph.add((s, p, o))
     return graph
 
 
@@ -117,12 +120,15 @@ def _check(args: argparse.Namespace) -> None:
     args.store = "oxigraph" if args.store_path is not None else args.store or "memory"
 
 
-def _sender(to: str, validation: LiveValidation) -> Callable[[Delta], object]:
-    """Give what is called with each delta; the first one is the whole answer."""
+def _sender(to: str, validation: LiveValidation, *, always: bool) -> Callable[[Delta], object]:
+    """Give what is called with each delta; the first one is the whole answer.
+
+    A graph is written at the beginning and at the end of a feed, or `always`.
+    """
     writers: dict[str, Callable[[Delta], object]] = {
         "ndjson": NdjsonSink(sys.stdout),
         "csv": CsvWriter(),
-        "turtle": lambda delta: _print(_turtle(validation)) if delta.initial else None,
+        "turtle": lambda delta: _print(_turtle(validation)) if always or delta.initial else None,
         "text": lambda delta: _print(_text(validation, delta)),
     }
 

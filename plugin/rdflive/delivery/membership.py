@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
+from rdflib import RDFS
 from rdflib.term import Node
 
 from rdflive.delivery.question import Question
@@ -18,6 +19,7 @@ from rdflive.engine.store_state import StoreState
 from rdflive.engine.view import QuadView, State, View
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Rdfs
+from rdflive.entail.rules import Program, RuleRegime, load_program
 from rdflive.entail.view import EntailedView
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Term
@@ -29,9 +31,23 @@ from rdflive.store.snapshot import committed_quads, committed_triples
 from rdflive.time.expiry import Expiry
 from rdflive.time.opening import Source, Windowing, open_view
 
-__all__ = ["desaturate", "holds", "join", "leave", "patterns", "reload", "saturate"]
+__all__ = [
+    "SUBCLASSES",
+    "desaturate",
+    "holds",
+    "join",
+    "leave",
+    "patterns",
+    "reload",
+    "saturate",
+    "with_subclasses",
+]
 
-_SUBCLASSES: Final = Rdfs(only_classes=True)
+SUBCLASSES: Final = Rdfs(only_classes=True)
+"""By which an instance of a class is one of its superclasses too, and nothing else follows."""
+_OF_SUBCLASSES: Final = frozenset({"rdfs9", "cax-sco"})
+"""How rule sets call the rule below."""
+_RULE: Final = f"{{ ?x a ?c . ?c <{RDFS.subClassOf}> ?d }} => {{ ?x a ?d }} ."
 _ANY: Final = TriplePattern(Variable("s"), Variable("p"), Variable("o"))
 
 
@@ -75,6 +91,20 @@ class _WindowsKey:
     expiry: Expiry
     beside: bool
     every: bool
+
+
+def with_subclasses(regime: Regime | None) -> Regime:
+    """Give a regime by which an instance of a class is one of its superclasses too; the same if it is so."""
+    if regime is None:
+        return SUBCLASSES
+    if isinstance(regime, RuleRegime) and _OF_SUBCLASSES.isdisjoint(r.name for r in regime.program.rules):
+        return _with_rule(regime)
+    return regime
+
+
+@lru_cache(maxsize=32)  # so that equal ones are one
+def _with_rule(regime: RuleRegime) -> RuleRegime:
+    return RuleRegime(Program.union([regime.program, load_program(_RULE)]))
 
 
 def holds(adapter: Adapter, terms: Iterable[Node]) -> bool:
@@ -217,7 +247,7 @@ def _view(
 ) -> View:
     """Give the view that a pattern is matched on; the first use makes it and listens to the graph."""
     if graph is CLASSIFIED:
-        graph, regime = None, regime or _SUBCLASSES
+        graph, regime = None, with_subclasses(regime)
     sources = windowing.default if graph is None else windowing.named.get(graph, ())
     if sources:
         return _window_view(adapter, target, state, regime, windowing, sources, merged=graph is None)

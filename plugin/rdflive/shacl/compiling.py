@@ -62,7 +62,7 @@ from rdflive.shacl.shapes import (
     ValueConstraint,
 )
 from rdflive.shacl.sparql import broken, select_target
-from rdflive.shacl.value_tests import VALUE_TESTS, comparable
+from rdflive.shacl.value_tests import VALUE_TESTS, comparable, spellings
 from rdflive.shacl.vocabulary import SH
 
 __all__ = ["NAMES", "compile_shape", "nothing"]
@@ -71,12 +71,13 @@ NAMES: Final = ("focus", "value", "path", "message", "source")
 """The columns of a compiled shape: the last is the place of a `Source`."""
 
 
-def compile_shape(shape: Shape) -> tuple[algebra.Node, tuple[Source, ...]]:
+def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, tuple[Source, ...]]:
     """Compile a shape with its targets to a node with the columns `NAMES`, and what the last of them names.
 
-    Raises `ShapesError` for what cannot be maintained.
+    With `merges` paths are matched where classes have the instances of their subclasses, if that makes no
+    difference to them. Raises `ShapesError` for what cannot be maintained.
     """
-    compiler = Compiler()
+    compiler = Compiler(merges=merges)
     branches: list[algebra.Node] = []
     sources: list[Source] = []
     for found in compiler.results(shape, compiler.targets(shape)):
@@ -99,7 +100,8 @@ def nothing() -> algebra.Node:
 class Compiler:
     """Compiles one shape with those within it; nodes that several constraints read are made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, merges: bool) -> None:
+        self._merges = merges
         self.numbers = count(1)
         self._pairs: dict[tuple[Shape, algebra.Node], Pairs] = {}
         self._values: dict[algebra.Node, algebra.Node] = {}
@@ -153,7 +155,8 @@ class Compiler:
 
     def along(self, path: PathLike, rows: Rows, value: Variable) -> Pairs:
         """Give nodes with the ends of a path."""
-        graph = CLASSIFIED if isinstance(rows.node, Basic) and rows.node.graph and _is_plain(path) else None
+        is_classified = isinstance(rows.node, Basic) and rows.node.graph is CLASSIFIED
+        graph = CLASSIFIED if self._merges and is_classified and _is_plain(path) else None
         scope = self.scope(rows, graph)
         node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
         kept = Project(node, (rows.column, value))
@@ -321,7 +324,7 @@ class Compiler:
         if constraint.component == SH.AndConstraintComponent:
             return self._those(pairs, Distinct(Union(tuple(sets)))) if sets else Values((pairs.focus,), ())
         if constraint.component == SH.OrConstraintComponent:
-            return self._those(pairs, reduce(Join, sets)) if sets else pairs.node
+            return self._those(pairs, _joined(sets)) if sets else pairs.node
         if not sets:
             return pairs.node
         number = self.fresh()
@@ -357,9 +360,16 @@ def replace_limits(constraint: Qualified, least: int | None, most: int | None) -
     return replace(constraint, least=least, most=most)
 
 
+def _joined(nodes: list[algebra.Node]) -> algebra.Node:
+    """Join nodes two by two, so that many are not nested deeply."""
+    while len(nodes) > 1:
+        nodes = [reduce(Join, nodes[at : at + 2]) for at in range(0, len(nodes), 2)]
+    return nodes[0]
+
+
 def _differs(value: Node, constant: Any) -> Any:
-    spelled = constant(value)
-    return lambda term: term != spelled
+    spelled = spellings(constant(value))
+    return lambda term: term not in spelled
 
 
 def _between(least: int, most: int | None, _: Any) -> Any:

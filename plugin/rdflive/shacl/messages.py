@@ -18,6 +18,10 @@ _term: Final[TermWriter] = TermWriter({"xsd": str(XSD), "rdf": str(RDF), "rdfs":
 """Writes terms; messages are terms themselves, which have no prefixes of a graph."""
 
 
+_FEW: Final = 10
+"""So many members of a list are named; more are counted."""
+
+
 def message_of(constraint: Constraint) -> str:
     """Say in one sentence what a constraint asks for."""
     if isinstance(constraint, Closed):
@@ -68,7 +72,7 @@ _VALUES: Final[dict[str, Callable[[Any], str]]] = {
     "LanguageIn": lambda value: f"must be in one of the languages {', '.join(value)}",
     "UniqueLang": lambda _: "must have one value in each language",
     "HasValue": lambda value: f"must have the value {_term(value)}",
-    "In": lambda value: f"must be one of {', '.join(map(_term, value))}",
+    "In": lambda value: f"must be one of {_listed(value)}",
 }
 _KINDS: Final[dict[Any, str]] = {
     SH.IRI: "an IRI",
@@ -82,3 +86,8 @@ _KINDS: Final[dict[Any, str]] = {
 
 def _values(number: int) -> str:
     return f"{number:,} value{'s' * (number != 1)}"
+
+
+def _listed(terms: tuple[Any, ...]) -> str:
+    shown = ", ".join(map(_term, terms[:_FEW]))
+    return shown if len(terms) <= _FEW else f"{shown} and {len(terms) - _FEW:,} more"

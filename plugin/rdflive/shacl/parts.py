@@ -8,6 +8,7 @@ from typing import Any, Final
 from rdflib import Literal
 from rdflib.term import Node
 
+from rdflive.delivery.membership import SUBCLASSES, with_subclasses
 from rdflive.delivery.question import Question
 from rdflive.engine.query import TermWeights, Use
 from rdflive.entail.entailment import Regime
@@ -44,10 +45,13 @@ class Part(Use):
 
         Raises `ShapesError`.
         """
-        root, self.sources = (nothing(), ()) if shape is None else compile_shape(shape)
-        text = "# no shape" if shape is None else f"# the shape {shape.node.n3()}"
         self.shape = shape
         self.terms = ()
+        self.sources: tuple[Source, ...] = ()
+        root, text = nothing(), "# no shape"
+        if shape is not None:
+            text = f"# the shape {shape.node.n3()}"
+            root, self.sources = compile_shape(shape, merges=with_subclasses(regime) in (regime, SUBCLASSES))
         self.question = Question(text, make_plan(ParsedQuery(text, "SELECT", root, NAMES, {})), regime)
         self.results: TermWeights = {}
         """What was told last: each result, in the terms of the store, with how often it is there."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import replace
 from typing import Any, Final
 
 from rdflib import RDF, RDFS, BNode, Graph, Literal, URIRef
@@ -29,7 +31,7 @@ from rdflive.shacl.shapes import (
 )
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["ABOUT_SHAPES", "PATHS", "Reader"]
+__all__ = ["ABOUT_SHAPES", "PATHS", "Reader", "path_text"]
 
 TARGETS: Final = {
     SH.targetNode: "node",
@@ -37,9 +39,11 @@ TARGETS: Final = {
     SH.targetSubjectsOf: "subjects",
     SH.targetObjectsOf: "objects",
 }
+_LOCAL: Final = re.compile(r"[^\W\d][\w.\-]*$")
+"""The local name of an IRI: the longest name at its end."""
 _OF_COMPONENTS: Final = (
     SH.parameter, SH.nodeValidator, SH.propertyValidator, SH.validator, SH.ask, SH.optional, SH.prefixes,
-    SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf,
+    SH.declare, SH.prefix, SH.namespace, OWL.imports, RDFS.subClassOf, SH.entailment,
 )  # fmt: skip
 _NODE_KINDS: Final = {
     SH.IRI, SH.BlankNode, SH.Literal, SH.BlankNodeOrIRI, SH.BlankNodeOrLiteral, SH.IRIOrLiteral,
@@ -72,21 +76,42 @@ class Reader:
         """What the graph says of a node, as long as a shape is being read."""
         self._of_all: set[Node] = set()
         """The subjects that say what any shape may mean: components, and prefixes of queries."""
-        self._classes, self._kinds, self._named = self._read_classes()
+        self._classes, self._kinds, self._named, self.entailments = self._read_classes()
+        self._metas = {*self._classes, *self._kinds, *self._below(SH.ConstraintComponent)}
         self.components = tuple(self._components())
 
-    def _read_classes(self) -> tuple[set[Node], set[Node], set[Node]]:
-        """Give the classes of classes, the classes of shapes, and all constraint components."""
+    @property
+    def parameters(self) -> frozenset[URIRef]:
+        """The predicates that declare constraints of SPARQL-based components."""
+        return frozenset(p.path for component in self.components for p in component.parameters)
+
+    def _read_classes(self) -> tuple[set[Node], ...]:
+        """Give the classes of classes, the classes of shapes, all constraint components, and what the shapes
+        say must be entailed (2.4).
+        """
         kinds = self._below(SH.ConstraintComponent)
         return (
             self._below(RDFS.Class) | self._below(OWL.Class),
             self._below(SH.NodeShape) | self._below(SH.PropertyShape),
             {node for kind in kinds for node in self._graph.subjects(RDF.type, kind)},
+            set(self._graph.objects(None, SH.entailment)),
         )
+
+    def concerned(self, triples: Iterable[tuple[Node, Node, Node]]) -> set[Node]:
+        """Give the nodes whose shapes may mean something else since triples came or went."""
+        found = set()
+        for s, p, o in triples:
+            # among other data most types and subclasses are of no shape
+            if p in (RDF.type, RDFS.subClassOf) and o not in self._metas:
+                continue
+            found.add(s)
+            if p == SH.property:
+                found.add(o)  # it has other siblings
+        return found
 
     def is_outdated(self, changed: Set[Node]) -> bool:
         """Tell whether all shapes must be read again, because of triples with some subjects."""
-        known = self._classes, self._kinds, self._named
+        known = self._classes, self._kinds, self._named, self.entailments
         return not self._of_all.isdisjoint(changed) or self._read_classes() != known
 
     def roots(self) -> Iterator[Node]:
@@ -100,11 +125,17 @@ class Reader:
             )
         yield from found
 
+    def is_root(self, node: Node) -> bool:
+        """Tell whether a node has targets."""
+        has_target = any(self._objects(node, predicate) for predicate in (*TARGETS, SH.target))
+        return has_target or (self._is_shape(node) and self._is_class(node))
+
     def _objects(self, node: Node, predicate: Node) -> list[Any]:
         known = self._said.get(node)
         if known is None:
             known = self._said[node] = {}
-            for each, value in self._graph.predicate_objects(node):
+            # of several graphs two may have the same triple
+            for each, value in dict.fromkeys(self._graph.predicate_objects(node)):
                 known.setdefault(each, []).append(value)
         return known.get(predicate, [])
 
@@ -129,6 +160,10 @@ class Reader:
                 self._said.clear()
         self._known[node] = shape
         return shape
+
+    def read(self) -> Iterable[Shape]:
+        """List the shapes that were read, those within others too."""
+        return self._known.values()
 
     def forget(self, changed: Set[Node]) -> None:
         """Read again, when they are asked for, the shapes of which some subjects say what they are."""
@@ -285,9 +320,9 @@ class Reader:
 
     def _path(self, node: Node, path: Node, read_from: set[Node]) -> PathLike:
         """Read a property path (2.3.1)."""
-        if isinstance(path, URIRef):
+        if isinstance(path, URIRef) and path != RDF.nil:
             return path
-        if isinstance(path, Literal) or path in self._open:
+        if isinstance(path, Literal | URIRef) or path in self._open:
             raise self._expected(node, SH.path, "a property path", path)
         read_from.add(path)
         self._open.append(path)  # a path that contains itself is refused
@@ -323,6 +358,8 @@ class Reader:
     def _components(self) -> Iterator[Component]:
         """Read the SPARQL-based constraint components."""
         for node in sorted(self._named, key=_shown):
+            if str(node).startswith(SH):
+                continue  # the components of SHACL Core, which are known
             self._of_all.add(node)
             validators = [
                 self._validator(node, predicate)
@@ -338,8 +375,10 @@ class Reader:
             path = self._one(parameter, SH.path)
             if not isinstance(path, URIRef):
                 raise ShapesError(f"a parameter of {_shown(node)} needs an IRI as sh:path", node)
-            name = str(path).rpartition("#")[2].rpartition("/")[2]
-            yield Parameter(path, name, self._flag(parameter, SH.optional))
+            name = _LOCAL.search(path)
+            if name is None:
+                raise ShapesError(f"the parameter {_shown(path)} of {_shown(node)} has no local name", node)
+            yield Parameter(path, name[0], self._flag(parameter, SH.optional))
 
     def _validator(self, node: Node, predicate: URIRef) -> Validator | None:
         for value in sorted(self._objects(node, predicate), key=_shown):
@@ -347,7 +386,9 @@ class Reader:
             for form in (SH.select, SH.ask):
                 text = self._one(value, form)
                 if text is not None:
-                    return self._query(value, text, asks=form == SH.ask)
+                    found = self._query(value, text, asks=form == SH.ask)
+                    # the component's own messages, where its validator has none
+                    return replace(found, messages=found.messages or self._messages(node))
         return None
 
     def _of_component(self, shape: Shape, component: Component) -> Iterator[SparqlConstraint]:
@@ -408,7 +449,8 @@ class Reader:
             if not isinstance(message, Literal):
                 raise self._expected(node, SH.message, "a string", message)
             found.append(message)
-        return tuple(sorted(found, key=lambda m: (m.language or "", str(m))))
+        # the first is what a row tells: without a language, or else in English
+        return tuple(sorted(found, key=_message_order))
 
     def _flag(self, node: Node, predicate: URIRef) -> bool:
         value = self._one(node, predicate)
@@ -520,6 +562,24 @@ def _within(constraint: Constraint) -> tuple[Shape, ...]:
 
 def _name(predicate: URIRef) -> str:
     return f"sh:{str(predicate).removeprefix(str(SH))}"
+
+
+def path_text(path: Any, write: Callable[[Any], str], depth: int = 0) -> str:
+    """Write a path as SPARQL does, by what writes IRIs."""
+    if isinstance(path, URIRef):
+        return write(path)
+    if isinstance(path, InvPath):
+        return f"^{path_text(path.arg, write, 2)}"
+    if isinstance(path, MulPath):
+        return f"{path_text(path.path, write, 2)}{path.mod}"
+    mark, own = ("/", 1) if isinstance(path, SequencePath) else ("|", 0)
+    text = mark.join(path_text(each, write, own + 1) for each in path.args)
+    return f"({text})" if depth > own else text
+
+
+def _message_order(message: Literal) -> tuple[bool, bool, str, str]:
+    language = (message.language or "").lower()
+    return bool(language), not language.startswith("en"), language, str(message)
 
 
 def _shown(node: Any) -> str:

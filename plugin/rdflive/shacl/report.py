@@ -13,7 +13,7 @@ from rdflive.plugins import manager
 from rdflive.shacl.reading import PATHS
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["Report", "changes_text", "report_text"]
+__all__ = ["Report", "ReportText"]
 
 Row: TypeAlias = tuple[Any, ...]
 _PROPERTIES: Final = (
@@ -27,15 +27,24 @@ class Report:
     """A graph of rdflib with a sh:ValidationReport that follows the deltas of a validation."""
 
     def __init__(
-        self, now: Delta, shapes: Graph, read: Callable[[Iterable[Solution]], Iterable[Row]]
+        self,
+        now: Delta,
+        shapes: Graph,
+        read: Callable[[Iterable[Solution]], Iterable[Row]],
+        messages: Callable[[Row], Iterable[Node]],
+        *,
+        is_whole: bool,
     ) -> None:
         """Start with the whole answer; deltas up to its sequence number are in it already.
 
-        `read` gives rows in rdflib's terms.
+        `read` gives rows in rdflib's terms, and `messages` all messages of a row. It is whole where every
+        shape can be validated.
         """
         self.graph = Graph()
         self._shapes = shapes
         self._read = read
+        self._messages = messages
+        self._is_whole = is_whole
         self._since = now.sequence
         self._report = BNode()
         self._nodes: dict[Row, list[BNode]] = {}
@@ -70,9 +79,10 @@ class Report:
             self.graph.add((node, RDF.type, SH.ValidationResult))
             for predicate, term in zip(_PROPERTIES, row, strict=True):
                 if term is not None:
-                    self.graph.add(
-                        (node, predicate, self._path(term) if predicate == SH.resultPath else term)
-                    )
+                    told = self._path(term) if predicate == SH.resultPath else term
+                    self.graph.add((node, predicate, told))
+            for message in self._messages(row):
+                self.graph.add((node, SH.resultMessage, message))
 
     def _reached(self, node: BNode) -> list[Node]:
         """Give a result, and the blank nodes of its path."""
@@ -97,59 +107,70 @@ class Report:
                 self.graph.add((copy, predicate, self._path(value)))
         return copy
 
+    def conform(self, is_whole: bool) -> None:
+        """Take note whether every shape can be validated."""
+        if is_whole != self._is_whole:
+            self._is_whole = is_whole
+            with manager.batch(self.graph.store):
+                self._conform()
+
     def _conform(self) -> None:
-        self.graph.set((self._report, SH.conforms, Literal(not self._nodes)))
+        self.graph.set((self._report, SH.conforms, Literal(self._is_whole and not self._nodes)))
 
 
-def report_text(
-    results: Iterable[Row], prefixes: Mapping[str, str], inner: Callable[[Row], Iterable[Row]] | None = None
-) -> str:
-    """Write results for people: a paragraph for each focus node. `inner` gives the details of a result."""
-    by_focus: dict[Any, list[Row]] = {}
-    for row in results:
-        by_focus.setdefault(row[0], []).append(row)
-    count = sum(map(len, by_focus.values()))
-    shown = TermWriter(prefixes)
+class ReportText:
+    """Writes results for people, with prefixes; complex paths as SPARQL writes them."""
 
-    if not count:
-        return "Conforms: there are no results."
-    told, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
-    lines = [f"Does not conform: {told} at {nodes}."]
-    for focus in sorted(by_focus, key=shown):
-        lines += ["", shown(focus)]
-        lines += _lines(by_focus[focus], shown, inner, 1)
-    return "\n".join(lines)
+    def __init__(self, prefixes: Mapping[str, str], paths: Mapping[Node, str]) -> None:
+        self._shown = TermWriter(prefixes)
+        self._paths = paths
 
+    def whole(
+        self,
+        results: Iterable[Row],
+        errors: Iterable[Exception],
+        inner: Callable[[Row], Iterable[Row]] | None = None,
+    ) -> str:
+        """Write a paragraph for each focus node. `inner` gives the details of a result."""
+        by_focus: dict[Any, list[Row]] = {}
+        for row in results:
+            by_focus.setdefault(row[0], []).append(row)
+        count = sum(map(len, by_focus.values()))
+        failed = [f"Not validated: {to_printable(str(error))}" for error in errors]
+        if not count:
+            return "\n".join(failed or ["Conforms: there are no results."])
+        told, nodes = _counted(count, "result"), _counted(len(by_focus), "focus node")
+        lines = [*failed, f"Does not conform: {told} at {nodes}."]
+        for focus in sorted(by_focus, key=self._shown):
+            lines += ["", self._shown(focus), *self._lines(by_focus[focus], inner, 1)]
+        return "\n".join(lines)
 
-def _lines(
-    rows: Iterable[Row], shown: TermWriter, inner: Callable[[Row], Iterable[Row]] | None, depth: int
-) -> list[str]:
-    found = []
-    for row in sorted(rows, key=lambda row: _line(row, shown)):
-        found.append("  " * depth + _line(row, shown))
-        if inner is not None:
-            found += _lines(inner(row), shown, inner, depth + 1)
-    return found
+    def changes(self, commit: str, gone: Iterable[Row], came: Iterable[Row]) -> str:
+        """Write results that went and came, a line each, with the number of the commit."""
+        lines = [
+            f"{commit}  {sign} {line}\n"
+            for sign, rows in (("-", gone), ("+", came))
+            for line in sorted(f"{self._shown(row[0])}  {self._line(row)}" for row in rows)
+        ]
+        return "".join(lines)
 
+    def _lines(
+        self, rows: Iterable[Row], inner: Callable[[Row], Iterable[Row]] | None, depth: int
+    ) -> list[str]:
+        found = []
+        for row in sorted(rows, key=self._line):
+            found.append("  " * depth + self._line(row))
+            if inner is not None:
+                found += self._lines(inner(row), inner, depth + 1)
+        return found
 
-def changes_text(commit: str, gone: Iterable[Row], came: Iterable[Row], prefixes: Mapping[str, str]) -> str:
-    """Write results that went and came for people, with the number of the commit."""
-    shown = TermWriter(prefixes)
-    lines = [
-        f"{commit}  {sign} {line}\n"
-        for sign, rows in (("-", gone), ("+", came))
-        for line in sorted(f"{shown(row[0])}  {_line(row, shown)}" for row in rows)
-    ]
-    return "".join(lines)
-
-
-def _line(row: Row, shown: TermWriter) -> str:
-    _, path, value, component, shape, severity, message, _ = row
-    place = "" if path is None else f"{shown(path)}: "
-    what = "" if value is None else f"{shown(value)} "
-    name = _local(component).removesuffix("ConstraintComponent")
-    source = name if isinstance(shape, BNode) else f"{name} of {shown(shape)}"
-    return f"{_local(severity)}  {place}{what}{to_printable(str(message))}  ({source})"
+    def _line(self, row: Row) -> str:
+        _, path, value, component, shape, severity, message, _ = row
+        place = "" if path is None else f"{self._paths.get(path) or self._shown(path)}: "
+        what = "" if value is None else f"{self._shown(value)} "
+        name = _local(component).removesuffix("ConstraintComponent")
+        source = name if isinstance(shape, BNode) else f"{name} of {self._shown(shape)}"
+        return f"{_local(severity)}  {place}{what}{to_printable(str(message))}  ({source})"
 
 
 def _local(iri: Any) -> str:

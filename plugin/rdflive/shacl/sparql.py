@@ -33,6 +33,7 @@ __all__ = ["broken", "select_target"]
 
 _THIS, _VALUE, _PATH = map(Variable, ("this", "value", "path"))
 _REFUSED: Final = ("MINUS", "VALUES", "SERVICE")
+"""What SHACL forbids where variables are pre-bound."""
 _PLACES: Final = re.compile(r"\{[?$](\w+)\}")
 
 
@@ -76,11 +77,28 @@ def broken(
         )
     columns = {v.name: v for v in node.columns if v.distinguished}
     node = Project(node, tuple(columns.values()), ((rows.column, _THIS),))
+    # what a result tells of a solution (5.3.2): its ?value, or else the focus node of a node shape; its ?path
+    # if that is an IRI, or else the shape's
     value = columns.get("value") if "value" in names else None
-    if value is None and shape.path is None:
+    if shape.path is None and value is not None and value not in node.certain:
+        value, read = compiler.fresh(), (value.name, rows.column.name)
+        node = Extend(node, value, Function(read, f"COALESCE{read}", lambda one, other: one or other))
+    elif shape.path is None and value is None:
         value = rows.column
     path = columns.get("path") if "path" in names else None
-    yield _with_message(compiler, Found(node, rows.column, source, value, path), columns, bindings)
+    if path is not None:
+        path, name = compiler.fresh(), path.name
+        only = Function((name,), f"IF(isIRI(?{name}), ?{name}, ?none)", _only_iri)
+        node = Extend(node, path, only)
+    found = Found(node, rows.column, source, value, path)
+    if "message" in names and "message" in columns:
+        yield found._replace(message=columns["message"])
+    else:
+        yield _with_message(compiler, found, columns, bindings)
+
+
+def _only_iri(term: Any) -> Any:
+    return term if isinstance(term, URIRef) else None
 
 
 def _with_message(
@@ -178,6 +196,11 @@ def _check(validator: Validator, tokens: list[Token], prebound: list[str]) -> No
             raise ShapesError(
                 f"the query of {validator.node.n3()} has {word}, which SHACL forbids there", validator.node
             )
+    if "FROM" in words:
+        raise ShapesError(
+            f"the query of {validator.node.n3()} has FROM: it is asked of the graph that is validated",
+            validator.node,
+        )
     for before, token in zip(words, tokens[1:], strict=False):
         if before == "AS" and token.kind == "variable" and token.text[1:] in prebound:
             raise ShapesError(f"the query of {validator.node.n3()} assigns ${token.text[1:]}", validator.node)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Final, TypeAlias
 
-from rdflib import Graph
+from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from rdflive.delivery import membership
@@ -20,20 +20,27 @@ from rdflive.delivery.subscription import Subscription
 from rdflive.engine.query import QueryState, TermWeights
 from rdflive.engine.store_state import StoreState
 from rdflive.entail.entailment import Regime
-from rdflive.model import Answers, Delta, Header, Solution, Terms
+from rdflive.entail.errors import SchemaError
+from rdflive.entail.rdfs import Rdfs
+from rdflive.errors import PlanError, UnsupportedQueryError, UnsupportedStoreError
+from rdflive.model import Answers, Delta, Header, Solution, Terms, TermWriter
 from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
 from rdflive.shacl.parts import COLUMNS, Part
-from rdflive.shacl.reading import Reader
-from rdflive.shacl.report import Report, changes_text, report_text
+from rdflive.shacl.reading import Reader, path_text
+from rdflive.shacl.report import Report, ReportText
 from rdflive.shacl.shapes import Shape, ShapesError, Target
 from rdflive.store import Adapter, GraphLike
 
 __all__ = ["LiveValidation"]
 
 log = logging.getLogger("rdflive")
+
+Watch: TypeAlias = Callable[[frozenset[URIRef], Callable[[Delta], object]], list[Subscription]]
+"""Subscribes to the graphs with shapes, among whose predicates are some of SPARQL-based components."""
+_RDFS: Final = URIRef("http://www.w3.org/ns/entailment/RDFS")
 
 
 class LiveValidation(Subscription):
@@ -50,9 +57,11 @@ class LiveValidation(Subscription):
         "_net",
         "_owes",
         "_parts",
+        "_read_from",
         "_reader",
         "_regime",
         "_shapes",
+        "_watch",
         "_watches",
         "errors",
     )
@@ -62,6 +71,7 @@ class LiveValidation(Subscription):
         adapter: Adapter,
         graph: GraphLike,
         shapes: Graph,
+        watch: Watch,
         regime: Regime | None,
         receiver: Receiver,
         prefixes: Any,
@@ -73,8 +83,11 @@ class LiveValidation(Subscription):
         self._parts: dict[Node, Part] = {}
         self._net: TermWeights = {}
         self._owes = False
+        self._watch = watch
         self._watches: list[Subscription] = []
         """Of the graphs with shapes."""
+        self._read_from: dict[Node, set[Node]] = {}
+        """By subject of the shapes graph, the shapes that were read from it."""
         self.errors: dict[Node | None, ShapesError] = {}
         """The shapes that a change made ill-formed. They have no results until they are mended."""
         plan = make_plan(ParsedQuery("# SHACL validation", "SELECT", nothing(), NAMES, {}))
@@ -114,7 +127,7 @@ class LiveValidation(Subscription):
         with self._reading():
             now = self._plain(self._answer(), self._capture.sequence, True)
             inner = self._inner if details else None
-            return report_text(self._in_rdflib(now.added), self._question.prefixes(), inner)
+            return self._text().whole(self._in_rdflib(now.added), self.errors.values(), inner)
 
     def details(self, result: Solution) -> Answers[Solution]:
         """List why the value of a result does not conform to the shapes of its constraint: what SHACL calls
@@ -156,7 +169,16 @@ class LiveValidation(Subscription):
     def changes(self, delta: Delta) -> str:
         """Write a delta of this validation for people: a line for each result that came (+) or went (-)."""
         came, gone = self._in_rdflib(delta.added), self._in_rdflib(delta.removed)
-        return changes_text(f"#{delta.sequence}", gone, came, self._question.prefixes())
+        return self._text().changes(f"#{delta.sequence}", gone, came)
+
+    def _text(self) -> ReportText:
+        prefixes = self._question.prefixes()
+        writer = TermWriter(prefixes)
+        paths: dict[Node, str] = {}
+        for shape in self._reader.read():
+            if isinstance(shape.path_node, BNode):
+                paths[shape.path_node] = path_text(shape.path, writer)
+        return ReportText(prefixes, paths)
 
     def as_pyshacl(self) -> tuple[bool, Graph, str]:
         """Give what `pyshacl.validate` returns: whether it conforms, the report as a graph, and as text."""
@@ -177,6 +199,7 @@ class LiveValidation(Subscription):
         """Have all shapes maintained, and queue the first delta. Called under the store's lock."""
         try:
             self._join(self._anchor)
+            self._check_entailment()
             for node in self._reader.roots():
                 self._add(node)
             self._begin()
@@ -187,62 +210,104 @@ class LiveValidation(Subscription):
             self.close()
             raise
 
-    def watch(self, shapes: Subscription) -> None:
-        """Take what is subscribed to a graph with shapes, to be closed with this."""
-        self._watches.append(shapes)
+    def begin(self) -> None:
+        """Follow the graphs with shapes. Called without the lock, behind `start`."""
+        self._follow_graphs()
 
     def follow(self, delta: Any) -> None:
         """Take what changed in the shapes graph: the shapes that it concerns are planned again."""
-        changed = {row.s for row in (*delta.added, *delta.removed)}
+        changed = self._reader.concerned((*delta.added, *delta.removed))
+        if not changed and not self._is_outdated:
+            return
         with self._capture.lock:
             if self._closed or self._state is None:
                 return
+            before = self._reader.parameters
             # until all is done: what interrupts it leaves all to be told anew, and all shapes to be read anew
             is_outdated, owes = self._is_outdated, self._owes
             self._is_outdated = self._owes = True
             if is_outdated or self._reader.is_outdated(changed):
-                try:
-                    self._reader = Reader(self._shapes)
-                except ShapesError as error:
-                    self._refuse(error.shape, error)
-                    self._owes = owes
-                    return
-                stale = {*self._parts, *self.errors}
+                self._read_all()
             else:
                 self._reader.forget(changed)
-                stale = {node for node, part in self._parts.items() if part.read_from & changed}
-                stale |= set(self.errors)
-            roots = set(self._reader.roots())
-            for node in sorted(stale | (roots - {*self._parts, *self.errors}), key=str):
-                self._replace(node, is_root=node in roots)
-            self._is_outdated, self._owes = False, owes
+                stale: set[Node | None] = {
+                    node for subject in changed for node in self._read_from.get(subject, ())
+                }
+                stale |= {node for node in changed if self._reader.is_root(node)} | set(self.errors)
+                self._replace(stale)
+            # where all could not be read, the next change must try again
+            self._is_outdated, self._owes = None in self.errors, owes
+            if self._net or self._owes:
+                self._capture.sequence += 1  # so that no two deltas have one number
             self._tell(self._capture.sequence)
+            if isinstance(self._made, Report):
+                self._made.conform(not self.errors)
+            is_known = before == self._reader.parameters
         self._capture.deliver()
+        if not is_known:
+            self._follow_graphs()
 
-    def _replace(self, node: Node | None, *, is_root: bool) -> None:
-        self.errors.pop(node, None)
-        if node is None:
+    def _read_all(self) -> None:
+        try:
+            self._reader = Reader(self._shapes)
+            self._check_entailment()
+        except ShapesError as error:
+            self._refuse(None, error)
             return
-        self._remove(node)
-        if is_root:
-            try:
-                self._add(node)
-            except ShapesError as error:
-                self._refuse(node, error)
+        self._replace({*self._parts, *self.errors, *self._reader.roots()})
 
-    def _refuse(self, node: Node | None, error: ShapesError) -> None:
+    def _check_entailment(self) -> None:
+        """Refuse shapes that ask for what is not entailed (2.4)."""
+        for regime in sorted(self._reader.entailments, key=str):
+            if regime != _RDFS or not isinstance(self._regime, Rdfs):
+                advice = ': give entailment="rdfs"' if regime == _RDFS else ""
+                raise ShapesError(f"the shapes ask for the entailment regime {regime.n3()}{advice}")
+
+    def _follow_graphs(self) -> None:
+        """Subscribe to the graphs with shapes, in place of what was subscribed to before."""
+        before, self._watches = self._watches, self._watch(self._reader.parameters, self.follow)
+        for watch in before:
+            watch.close()
+
+    def _replace(self, nodes: Set[Node | None]) -> None:
+        for node in sorted(nodes, key=str):
+            before = self.errors.pop(node, None)
+            if node is None:
+                continue
+            self._remove(node)
+            if self._reader.is_root(node):
+                try:
+                    self._add(node)
+                except ShapesError as error:
+                    self._refuse(node, error, before)
+
+    def _refuse(self, node: Node | None, error: ShapesError, before: ShapesError | None = None) -> None:
         """Go on without a shape, or with the former ones where no shape can be read."""
         self.errors[node] = error
-        log.warning("shapes have no results until they are mended: %s", error)
+        if str(before) != str(error):
+            log.warning("shapes have no results until they are mended: %s", error)
 
     def _add(self, node: Node) -> None:
-        shape = self._reader.shape(node)
-        if shape.deactivated or not shape.targets:
-            return
-        part = Part(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
-        if part.sources:  # most classes of an ontology are shapes without a constraint
-            self._join(part)
+        try:
+            shape = self._reader.shape(node)
+        except RecursionError as error:
+            raise ShapesError(f"the shape {node.n3()} is nested too deeply", node) from error
+        try:
+            part = Part(shape, self._regime, self._adapter.to_native, self._gather, self._doubt)
+            if part.sources:  # most classes of an ontology are shapes without a constraint
+                self._join(part)
+        except (
+            UnsupportedQueryError,
+            UnsupportedStoreError,
+            PlanError,
+            SchemaError,
+            RecursionError,
+        ) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise ShapesError(f"the shape {node.n3()} cannot be maintained: {reason}", node) from error
         self._parts[node] = part
+        for subject in shape.read_from:
+            self._read_from.setdefault(subject, set()).add(node)
 
     def _join(self, part: Part) -> None:
         """Have a part maintained, and take its results."""
@@ -252,6 +317,10 @@ class LiveValidation(Subscription):
 
     def _remove(self, node: Node) -> None:
         part = self._parts.pop(node, None)
+        for subject in () if part is None else part.read_from:
+            self._read_from[subject].discard(node)
+            if not self._read_from[subject]:
+                del self._read_from[subject]
         if part is not None and part.sources and self._state is not None:
             part.begin({})
             membership.leave(self._adapter, self._state, part)
@@ -320,7 +389,17 @@ class LiveValidation(Subscription):
 
     def _construct(self) -> Any:
         now = self._plain(self._answer(), self._capture.sequence, True)
-        return Report(now, self._shapes, self._in_rdflib)
+        return Report(now, self._shapes, self._in_rdflib, self._messages_of, is_whole=not self.errors)
+
+    def _messages_of(self, row: tuple[Any, ...]) -> tuple[Literal, ...]:
+        """Give all messages of the constraint of a result, where the one that it tells is among them."""
+        _, _, _, component, shape, _, message, constraint = row
+        for part in self._parts.values():
+            for source in part.sources:
+                same = (source.component, source.shape, source.constraint) == (component, shape, constraint)
+                if same and message in source.messages:
+                    return source.messages
+        return ()
 
     def _in_rdflib(self, rows: Iterable[Solution]) -> Iterator[tuple[Any, ...]]:
         """Give rows in rdflib's terms; with some stores they are those of another library."""

@@ -14,7 +14,7 @@ from rdflive.query.expressions.values import compare
 from rdflive.shacl.conditions import Test
 from rdflive.shacl.vocabulary import SH
 
-__all__ = ["VALUE_TESTS", "comparable"]
+__all__ = ["VALUE_TESTS", "comparable", "spellings"]
 
 Make = Callable[[Any], Test]
 
@@ -51,6 +51,13 @@ def comparable(operator: str, one: Any, other: Any) -> bool | None:
     if getattr(one, "language", None) or getattr(other, "language", None):
         return None
     return compare(operator, one, other)
+
+
+def spellings(term: Any) -> tuple[Any, ...]:
+    """Give a term as rdflib may spell it: a plain literal is an xsd:string, and to rdflib another one."""
+    if isinstance(term, Literal) and not term.language and term.datatype in (None, XSD.string):
+        return Literal(str(term)), Literal(str(term), datatype=XSD.string)
+    return (term,)
 
 
 def _limit(operator: str) -> Callable[[Any], Make]:
@@ -91,7 +98,7 @@ def _language_in(tags: tuple[str, ...]) -> Make:
 
 def _in(terms: tuple[Any, ...]) -> Make:
     def make(constant: Callable[[Any], Any]) -> Test:
-        return frozenset(map(constant, terms)).__contains__
+        return frozenset(each for term in terms for each in spellings(constant(term))).__contains__
 
     return make
 
