@@ -59,7 +59,7 @@ def servers() -> Iterator[Any]:
         module.postgresql()
     except (subprocess.CalledProcessError, RuntimeError) as error:
         pytest.skip(f"the servers cannot be had: {error}")
-    # not in pytest's own folder: PostgreSQL runs as another user, and each run of pytest closes that to others
+    # not in pytest's own folder, which each run of pytest closes to others: PostgreSQL runs as another user
     with tempfile.TemporaryDirectory(prefix="servers-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         with module.Servers(Path(folder)) as found:
@@ -126,7 +126,7 @@ def held(store: Path) -> set[tuple[str, str, str]]:
         return set()
     try:
         opened = pyoxigraph.Store.read_only(str(store))
-    except OSError:  # the program is making it
+    except (OSError, RuntimeError):  # the program is making it
         return set()
     return {
         (q.subject.value, q.predicate.value.rpartition("#")[2].rpartition("/")[2], q.object.value)
