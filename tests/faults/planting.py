@@ -125,6 +125,9 @@ def run_tests(tests: tuple[str, ...], path: Path | None = None, seed: str = SEED
     first = FIRST.search(run.stdout)
     if first is None and "ImportError while loading conftest" in run.stderr:
         return Caught("the import of the package", seconds)
+    # one that is out of time in code without lines, as generated code may have, which pytest cannot write
+    if first is None and "in pytest_runtest_makereport" in run.stdout + run.stderr:
+        return Caught("a test whose failure pytest could not write", seconds)
     if first is None:  # the interpreter itself ended, or pytest found nothing to run
         assert run.returncode < 0, run.stdout + run.stderr
         return Caught(f"ended by signal {-run.returncode}", seconds)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def load(name: str) -> Any:
 
 
 @pytest.fixture
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def servers() -> Iterator[Any]:
     """PostgreSQL, Kafka and Kafka Connect; a skip says what is missing."""
     for program in ("mvn", "java"):
         if shutil.which(program) is None:
@@ -58,11 +59,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         module.postgresql()
     except (subprocess.CalledProcessError, RuntimeError) as error:
         pytest.skip(f"the servers cannot be had: {error}")
-    folder = tmp_path_factory.mktemp("servers")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # PostgreSQL runs as another user
-    with module.Servers(folder) as found:
-        yield found
+    # not in pytest's own folder, which each run of pytest closes to others: PostgreSQL runs as another user
+    with tempfile.TemporaryDirectory(prefix="servers-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        with module.Servers(Path(folder)) as found:
+            yield found
 
 
 def until(holds: Callable[[], bool], program: subprocess.Popen[bytes], log: Path) -> float:
@@ -125,7 +126,7 @@ def held(store: Path) -> set[tuple[str, str, str]]:
         return set()
     try:
         opened = pyoxigraph.Store.read_only(str(store))
-    except OSError:  # the program is making it
+    except (OSError, RuntimeError):  # the program is making it
         return set()
     return {
         (q.subject.value, q.predicate.value.rpartition("#")[2].rpartition("/")[2], q.object.value)

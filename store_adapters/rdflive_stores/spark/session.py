@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -29,6 +33,8 @@ __all__ = ["SessionError", "session", "settings"]
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _ENVIRONMENT = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")
+_LONGEST = 45
+"""Characters of a folder in which there is one for sockets: a path of a socket has some hundred at most."""
 _one_at_a_time = threading.Lock()
 
 
@@ -77,6 +83,36 @@ def session(
         return found
 
 
+@cache
+def _socket_folder(process: int) -> str | None:
+    """Make a folder for the Unix sockets of a process, which goes with it.
+
+    None where their paths would be too long.
+    """
+    for folder in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - a folder of our own is made there
+        if os.name == "posix" and len(folder) <= _LONGEST and os.access(folder, os.W_OK):
+            made = tempfile.mkdtemp(prefix="spark-", dir=folder)
+            atexit.register(_remove, made, process)
+            return made
+    return None
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not a fork of it
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sockets() -> dict[str, str]:
+    """Let tasks talk to their workers by Unix sockets: by TCP each waits some 40 ms for acknowledgements."""
+    folder = _socket_folder(os.getpid())
+    if folder is None:
+        return {}
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+    }
+
+
 def settings(master: str) -> dict[str, str]:
     """Give what a session is started with; for `local[n]` all of Spark is in one JVM and batches are small.
 
@@ -86,12 +122,11 @@ def settings(master: str) -> dict[str, str]:
     'UTC'
     """
     common = {"spark.sql.session.timeZone": "UTC"}
-    if os.name == "posix":
-        # A task that a worker of Python takes part in waits some 40 ms for acknowledgements of TCP otherwise.
-        common["spark.python.unix.domain.socket.enabled"] = "true"
     if not master.startswith("local"):
         return common
-    return common | {
+    return {
+        **common,
+        **_sockets(),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
