@@ -15,7 +15,7 @@ from bench.stream import SEED, SHARED
 from rdflive.feeds import decode
 from rdflive.feeds.rdf_patch import RDF_PATCH
 
-__all__ = ["DATA", "Changes", "History", "social_network", "train_benchmark"]
+__all__ = ["DATA", "Changes", "History", "schema_org", "social_network", "train_benchmark"]
 
 Triple: TypeAlias = tuple[Any, Any, Any]
 Changes: TypeAlias = list[tuple[int, Triple]]
@@ -53,6 +53,18 @@ def social_network(size: str, count: int) -> list[History]:
         History(f"TTC 2018, {size}, change sets", base, _and_back(sets), queries),
         History(f"TTC 2018, {size}, single changes", base, _and_back(single), queries),
     ]
+
+
+def schema_org() -> History:
+    """Give the vocabulary of schema.org, its transactions, and its maintainers' queries for what is wrong."""
+    folder = DATA / "history" / "schemaorg"
+    patch = folder / "changes.rdfp.gz"
+    with gzip.open(patch, "rt", encoding="utf-8") as lines:
+        changes = [_triples(batch.changes) for batch in decode(RDF_PATCH, lines, str(patch))]
+    queries = {
+        path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "queries").glob("*.rq"))
+    }
+    return History("schema.org", _read(folder / "base.nt.gz"), changes, queries)
 
 
 def _triples(changes: Iterable[tuple[int, tuple[Any, ...]]]) -> Changes:

@@ -1,4 +1,4 @@
-"""(v) SHACL: buildings by Brick's shapes, validated at first and after each change."""
+"""(v) SHACL: buildings by Brick's shapes and schema.org's vocabulary, at first and after each change."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any, Final
 from rdflib import Graph
 
 from bench.child import call_module
+from bench.histories import DATA
 from bench.report import Section
 from bench.sizes import Sizes
 from bench.stream import SEED
-from bench.validate_child import building
+from bench.validate_child import case
 
 __all__ = ["run"]
 
@@ -24,6 +25,8 @@ VERSION: Final = "1.4"
 PEERS: Final = {"pySHACL": "pyshacl", "rudof": "pyrudof"}
 LONGEST: Final = 600
 """Seconds that a peer may take."""
+MOST: Final = 102
+"""Transactions of a kind that the peer in Java makes: 30 before it is timed."""
 RDF4J: Final = "RDFLIVE_RDF4J"
 """Names the folder with what tests/bench/rdf4j.xml fetches."""
 CHANGES: Final = {
@@ -31,6 +34,7 @@ CHANGES: Final = {
     "point": "a sensor more",
     "link": "a relation more",
     "broken": "a relation that breaks a shape",
+    "transaction": "a transaction of its history",
 }
 
 
@@ -38,13 +42,14 @@ def run(sizes: Sizes) -> Section:
     """Measure each way in a process of its own."""
     section = Section(
         "validate",
-        f"SHACL: buildings by the shapes of Brick {VERSION}",
+        f"SHACL: buildings by the shapes of Brick {VERSION}, schema.org by its maintainers' queries",
         max(sizes.buildings),
         SEED,
         1,
         {
+            "data": "data",
+            "triples": "triples",
             "what": "what",
-            "triples": "triples of buildings",
             "way": "way",
             "seconds": "s of CPU time",
             "micros": "µs a change",
@@ -54,25 +59,30 @@ def run(sizes: Sizes) -> Section:
             "results": "results",
         },
     )
+    cases: list[tuple[str, dict[str, Any]]] = []
     if find_spec("brickschema") is None:
-        section.notes.append("brickschema is not installed, so nothing was measured.")
-        return section
-    import brickschema
+        section.notes.append("brickschema is not installed, so no building was measured.")
+    else:
+        import brickschema
 
-    ontology = str(Path(brickschema.__file__).parent / "ontologies" / VERSION / "Brick.ttl")
-    is_late: set[str] = set()
-    for copies in sizes.buildings:
-        task = {"ontology": ontology, "copies": copies}
+        ontology = str(Path(brickschema.__file__).parent / "ontologies" / VERSION / "Brick.ttl")
+        cases += [("buildings", {"ontology": ontology, "copies": copies}) for copies in sizes.buildings]
+    if DATA.exists():
+        cases.append(("schema.org", {"ontology": None, "copies": 1}))
+    else:
+        section.notes.append(f"schema.org was not measured: {DATA} is absent (set RDFLIVE_SHARED).")
+    is_late: set[tuple[str, str]] = set()
+    for name, task in cases:
         ours = call_module("bench.validate_child", {"way": "rdflive", **task})
-        shared = {"triples": ours["triples"]}
+        shared = {"data": name, "triples": ours["triples"]}
         anew = None
         for way, package in PEERS.items():
             if find_spec(package) is None:
                 continue
-            found = _peer({"way": way, **task}) if way not in is_late else None
+            found = _peer({"way": way, **task}) if (name, way) not in is_late else None
             row: dict[str, Any] = {"what": "first validation", **shared, "way": way}
             if found is None:
-                is_late.add(way)
+                is_late.add((name, way))
                 section.rows.append({**row, "way": f"{way}, more than {LONGEST} s"})
                 continue
             section.rows.append({**row, "seconds": found["first"], "results": found["results"]})
@@ -83,19 +93,21 @@ def run(sizes: Sizes) -> Section:
             "bytes": ours["bytes"], "results": ours["results"],
             "ratio": None if anew is None else anew / ours["first"],
         })  # fmt: skip
-        in_java = _rdf4j(ontology, copies) if os.environ.get(RDF4J) else None
+        in_java = _rdf4j(**task) if os.environ.get(RDF4J) else None
         if in_java is not None:
             row = {"what": "first validation", **shared, "way": "ShaclSail, all at once"}
             section.rows.append({**row, "seconds": in_java["first"]})
-        for name, what in CHANGES.items():
+        for kind, what in CHANGES.items():
+            if kind not in ours:
+                continue
             row = {"what": what, **shared}
             section.rows.append({
-                **row, "way": "rdflive", "micros": ours[name] * 1e6,
-                "ratio": None if anew is None else anew / ours[name],
-                "over_bare": ours[name] / ours["bare"] if name == "untouched" else None,
+                **row, "way": "rdflive", "micros": ours[kind] * 1e6,
+                "ratio": None if anew is None else anew / ours[kind],
+                "over_bare": ours[kind] / ours["bare"] if kind == "untouched" else None,
             })  # fmt: skip
             if in_java is not None:
-                section.rows.append({**row, "way": "ShaclSail", "micros": in_java[name] * 1e6})
+                section.rows.append({**row, "way": "ShaclSail", "micros": in_java[kind] * 1e6})
     section.notes += [
         "The data are the ontology and the buildings, in rdflib's Memory; the shapes are the ontology. "
         "Reading files is not in the times, reading the shapes is.",
@@ -114,15 +126,20 @@ def _peer(task: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _rdf4j(ontology: str, copies: int) -> dict[str, float] | None:
-    data = Graph().parse(ontology)
-    for each in building(copies):
-        data.add(each)
-    with tempfile.NamedTemporaryFile(suffix=".nt") as file:
-        data.serialize(file, format="nt", encoding="utf-8")
-        file.flush()
+def _rdf4j(ontology: str | None, copies: int) -> dict[str, float] | None:
+    found_case = case(ontology, copies)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / name) for name in ("shapes.ttl", "data.nt", "changes")]
+        found_case.shapes.serialize(paths[0], format="turtle")
+        found_case.data.serialize(paths[1], format="nt", encoding="utf-8")
+        with Path(paths[2]).open("w", encoding="utf-8") as file:
+            for kind, batches in found_case.changes.items():
+                for number, batch in enumerate(batches[:MOST]):
+                    for sign, triple in batch:
+                        line = Graph().add(triple).serialize(format="nt").strip()
+                        print(kind, number, "+" if sign > 0 else "-", line, file=file)
         program = str(Path(__file__).with_name("ValidatePeer.java"))
-        command = ["java", "-Xmx6g", "-cp", f"{os.environ[RDF4J]}/*", program, ontology, file.name]
+        command = ["java", "-Xmx6g", "-cp", f"{os.environ[RDF4J]}/*", program, *paths]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST)
         except subprocess.TimeoutExpired:
