@@ -116,6 +116,31 @@ def test_a_family_is_one_query(text: str) -> None:
     assert (len(state.dictionary), state.queries) == (0, {})
 
 
+def test_who_asks_for_what_somebody_asks_for_is_told_the_answer() -> None:
+    """At first, and then what changes; so is who asked before."""
+    graph = rdflib.Graph()
+    graph.bind("", E)
+    a, b, p, q, c = (URIRef(E + name) for name in ("a", "b", "p", "q", "c0"))
+    for triple in ((a, p, c), (a, q, c), (b, p, c), (b, q, c), (a, p, URIRef(E + "c1"))):
+        graph.add(triple)
+    told: list[Counter[Any]] = [Counter(), Counter(), Counter()]
+    opened = []
+    for constant, found in zip((":c0", ":c1", ":c0"), told, strict=True):
+
+        def take(delta: rdflive.Delta, found: Counter[Any] = found) -> None:
+            found.update(row.s for row in delta.added)
+            found.subtract(row.s for row in delta.removed)
+
+        text = f"SELECT ?s {{ ?s :p {constant} FILTER EXISTS {{ ?s :q ?o }} }}"
+        opened.append(rdflive.subscribe(graph, text, take))
+    assert len(opened[0]._live().queries) == 1
+    assert told == [Counter({a: 1, b: 1}), Counter({a: 1}), Counter({a: 1, b: 1})]
+    graph.remove((a, q, c))
+    assert told == [Counter({b: 1}), Counter(), Counter({b: 1})]
+    for subscription in opened:
+        subscription.close()
+
+
 @pytest.mark.parametrize("operator", ["<", "<=", "=", ">=", ">"])
 def test_limits_are_kept_in_order(operator: str) -> None:
     """Each member is told of the values that its limit lets through, whatever their types are."""

@@ -28,6 +28,7 @@ from support.syntax import (
     Repeat,
     Select,
     Triple,
+    Values,
     Var,
 )
 
@@ -36,6 +37,7 @@ P, Q = PREDICATES
 G, H = GRAPHS
 X, Y, Z, GRAPH, N = map(Var, ("x", "y", "z", "g", "n"))
 STEP, LINK = Triple(X, P, Y), Triple(Y, Q, Z)
+TERMS = Values((X,), ((A,), (H,)))
 
 
 def inside(*elements: Any, filters: tuple[Any, ...] = ()) -> Group:
@@ -56,6 +58,12 @@ QUERIES = {
     "slice inside": Select((GRAPH, Y), inside(Select((Y,), Group((STEP,)), order=((Y, True),), limit=1))),
     "path": Select((X, Y, GRAPH), inside(Triple(X, Repeat(P, "*"), Y))),
     "path of both": Select((Y, GRAPH), inside(Triple(A, Repeat(Alternative(P, Q), "+"), Y))),
+    "path from values": Select((Y, GRAPH), inside(TERMS, Triple(X, Repeat(P, "*"), Y))),
+    "one step from values": Select(
+        (Y, GRAPH), inside(Optional(Group((TERMS, Triple(X, Repeat(P, "?"), Y)))))
+    ),
+    "path to values": Select((X, GRAPH), inside(Values((Y,), ((C,), (H,))), Triple(X, Repeat(P, "+"), Y))),
+    "path from its graph": Select((Y,), Group((Graph(X, Group((TERMS, Triple(X, Repeat(P, "*"), Y)))),))),
     "name inside": Select((X, GRAPH), inside(Triple(X, P, GRAPH))),
     "name filtered": Select((X, GRAPH), Group(inside(STEP).elements, (Apply("!=", (GRAPH, G)),))),
     "constant": Select((X, Z), Group((Graph(G, Group((STEP,))), Graph(H, Group((LINK,)))))),

@@ -163,6 +163,13 @@ FAULTS: tuple[Fault, ...] = (
         TRANSLATE,
     ),
     Fault(
+        "a path starts from rows of no graph in none",
+        "rdflive/query/paths.py",
+        "bound = _beside(bound, scope)",
+        "bound = Distinct(bound)",
+        GRAPHS,
+    ),
+    Fault(
         "EXISTS takes what the outer pattern may bind for bound",
         "rdflive/query/exists.py",
         "bound = node.left.certain",

@@ -118,6 +118,9 @@ def _bounded(
     if bound is None or not bounded:
         seeds = _nodes(start, scope) if optional else None
         return _from(path, seeds, *ways[0], scope)
+    if not bound.certain.issuperset(scope.context):
+        # rows from elsewhere, such as those of VALUES, are in no graph: a path starts from them in each
+        bound = _beside(bound, scope)
     # An end that can only be a node of the graph needs no test of that.
     known = [way for way in bounded if _is_node(bound, way[0], scope)]
     near, far, forward = (known or bounded)[0]
