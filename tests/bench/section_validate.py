@@ -18,10 +18,10 @@ from bench.report import Section
 from bench.sizes import Sizes
 from bench.stream import SEED
 from bench.validate_child import case
+from bench.validate_data import VERSION
 
 __all__ = ["run"]
 
-VERSION: Final = "1.4"
 PEERS: Final = {"pySHACL": "pyshacl", "rudof": "pyrudof"}
 LONGEST: Final = 600
 """Seconds that a peer may take."""
@@ -34,6 +34,7 @@ CHANGES: Final = {
     "point": "a sensor more",
     "link": "a relation more",
     "broken": "a relation that breaks a shape",
+    "reading": "a reading of a device with a shape of its own, of a form that all have",
     "transaction": "a transaction of its history",
 }
 
@@ -59,22 +60,21 @@ def run(sizes: Sizes) -> Section:
             "results": "results",
         },
     )
-    cases: list[tuple[str, dict[str, Any]]] = []
+    cases: list[tuple[str, int]] = []
     if find_spec("brickschema") is None:
         section.notes.append("brickschema is not installed, so no building was measured.")
     else:
-        import brickschema
-
-        ontology = str(Path(brickschema.__file__).parent / "ontologies" / VERSION / "Brick.ttl")
-        cases += [("buildings", {"ontology": ontology, "copies": copies}) for copies in sizes.buildings]
+        cases += [("buildings", number) for number in sizes.buildings]
     if DATA.exists():
-        cases.append(("schema.org", {"ontology": None, "copies": 1}))
+        cases.append(("schema.org", 1))
     else:
         section.notes.append(f"schema.org was not measured: {DATA} is absent (set RDFLIVE_SHARED).")
+    cases += [("devices", number) for number in sizes.devices]
     is_late: set[tuple[str, str]] = set()
-    for name, task in cases:
+    for name, number in cases:
+        task = {"name": name, "number": number}
         ours = call_module("bench.validate_child", {"way": "rdflive", **task})
-        shared = {"data": name, "triples": ours["triples"]}
+        shared = {"data": name if name == "schema.org" else f"{number:,} {name}", "triples": ours["triples"]}
         anew = None
         for way, package in PEERS.items():
             if find_spec(package) is None:
@@ -126,8 +126,8 @@ def _peer(task: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _rdf4j(ontology: str | None, copies: int) -> dict[str, float] | None:
-    found_case = case(ontology, copies)
+def _rdf4j(name: str, number: int) -> dict[str, float] | None:
+    found_case = case(name, number)
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / name) for name in ("shapes.ttl", "data.nt", "changes")]
         found_case.shapes.serialize(paths[0], format="turtle")

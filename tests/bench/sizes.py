@@ -48,7 +48,9 @@ class Sizes:
     edges: int = sized(200, quick=20)
     """(i) Edges deleted per graph, each inserted again."""
     buildings: tuple[int, ...] = sized((1, 10, 100), quick=(1,))
-    """(v) Buildings of 3,626 triples each, or so."""
+    """(v) Buildings of 2,716 triples each."""
+    devices: tuple[int, ...] = sized((1, 10, 100, 1_000), quick=(10,))
+    """(v) Devices that have a shape of their own."""
     batches: int = sized(3_000, quick=100)
     """(j) Batches of ten changes."""
     spark: int = sized(200_000, quick=2_000)

@@ -15,7 +15,7 @@ from rdflib import RDF, Graph, Namespace
 
 import rdflive
 from bench.histories import Changes
-from bench.validate_data import Case, buildings, vocabulary
+from bench.validate_data import Case, buildings, devices, vocabulary
 
 __all__ = ["case"]
 
@@ -23,15 +23,17 @@ SH: Final = Namespace("http://www.w3.org/ns/shacl#")
 BLOCKS: Final = 8
 
 
-def case(ontology: str | None, copies: int) -> Case:
-    """Give so many buildings by an ontology, or schema.org's vocabulary."""
-    return vocabulary() if ontology is None else buildings(copies, ontology)
+def case(name: str, number: int) -> Case:
+    """Give so many buildings, devices with shapes of their own, or schema.org's vocabulary."""
+    if name == "schema.org":
+        return vocabulary()
+    return (devices if name == "devices" else buildings)(number)
 
 
-def _measure(way: str, ontology: str | None, copies: int) -> dict[str, Any]:
+def _measure(way: str, name: str, number: int) -> dict[str, Any]:
     # first of all: the notes of rdflib on ill-typed literals, and of pySHACL on its loads
     logging.disable(logging.CRITICAL)
-    found = case(ontology, copies)
+    found = case(name, number)
     measure = {"rdflive": _rdflive, "pySHACL": _pyshacl, "rudof": _rudof}[way]
     return {"triples": found.size, **measure(found)}
 

@@ -13,10 +13,13 @@ from rdflib.term import Node
 
 from bench.histories import Changes, schema_org
 
-__all__ = ["Case", "buildings", "vocabulary"]
+__all__ = ["Case", "buildings", "devices", "vocabulary"]
 
 BRICK: Final = Namespace("https://brickschema.org/schema/Brick#")
 SITE: Final = Namespace("urn:building#")
+SH: Final = Namespace("http://www.w3.org/ns/shacl#")
+VERSION: Final = "1.4"
+"""Of Brick."""
 FLOORS, ROOMS = 5, 20
 POINTS: Final = (
     "Zone_Air_Temperature_Sensor", "Zone_Air_Temperature_Setpoint", "Damper_Position_Command",
@@ -43,9 +46,12 @@ class Case:
     changes: dict[str, list[Changes]]
 
 
-def buildings(copies: int, ontology: str) -> Case:
+def buildings(copies: int) -> Case:
     """Give so many buildings beside the ontology, which holds the shapes."""
-    shapes, data = Graph().parse(Path(ontology)), Graph()
+    import brickschema
+
+    ontology = Path(brickschema.__file__).parent / "ontologies" / VERSION / "Brick.ttl"
+    shapes, data = Graph().parse(ontology), Graph()
     size = sum(1 for _ in building(copies))
     for each in (*shapes, *building(copies)):
         data.add(each)
@@ -92,6 +98,27 @@ def building(copies: int) -> Iterator[tuple[Node, URIRef, Node]]:
                     yield point, BRICK.isPointOf, box
                     yield point, RDFS.label, Literal(f"{kind} {here}")
                     yield box, BRICK.hasPoint, point
+
+
+def devices(number: int) -> Case:
+    """Give so many devices that have a shape of their own, all of one form, among 2,000 that measure."""
+    data, shapes = Graph(), Graph()
+    reading = SITE.reading
+    for at in range(2_000):
+        data.add((SITE[f"device{at}"], RDF.type, BRICK.Sensor))
+        data.add((SITE[f"device{at}"], reading, Literal(at % 50)))
+    for at in range(number):
+        shape, values = SITE[f"shape{at}"], SITE[f"values{at}"]
+        for each in (
+            (shape, SH.targetNode, SITE[f"device{at}"]), (shape, SH.property, values),
+            (values, SH.path, reading), (values, SH.maxInclusive, Literal(at % 70)),
+            (values, SH.maxCount, Literal(9)),
+        ):  # fmt: skip
+            shapes.add(each)
+    return Case(data, shapes, len(data), {
+        "untouched": _singles(lambda n: (SITE.x, URIRef("urn:note"), Literal(n))),
+        "reading": _singles(lambda n: (SITE[f"device{n * 7 % 1_000}"], reading, Literal(-n))),
+    })  # fmt: skip
 
 
 def vocabulary() -> Case:

@@ -112,4 +112,11 @@ FAULTS: tuple[Fault, ...] = (
         "found = Found(Exists(pairs.node, meets), pairs.focus, source, pairs.value)",
         SPARQL,
     ),
+    Fault(
+        "a shape of one node keeps the values of all",
+        COMPILING,
+        "_FEW: Final = 10",
+        "_FEW: Final = 0",
+        ("shacl/test_corners.py",),
+    ),
 )

@@ -10,7 +10,7 @@ import pytest
 from rdflib import RDF, Graph, URIRef
 
 import rdflive
-from bench.validate_child import BRICK, SITE, building
+from bench.validate_data import BRICK, SITE, building
 from support.effort import drawn_from, rounds
 from support.shacl import SH
 

@@ -252,3 +252,34 @@ def test_shapes_of_named_graphs_are_read(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["validate", str(tmp_path / "d.ttl"), "--shapes", str(tmp_path / "s.trig")]) == 1
     assert "Violation  :p/^:q: 1 value at least  (MinCount of :S)" in capsys.readouterr().out
     assert rdflib.__version__
+
+
+@pytest.mark.parametrize("target", [":t0", ":t0, :t1, 'no node', :a"])
+def test_a_shape_with_target_nodes_keeps_no_more_than_theirs(target: str) -> None:
+    """Thousands of devices may have a shape each, all with the same property."""
+    shapes = read(
+        f":S sh:targetNode {target} ; sh:property [ sh:path :p ; sh:maxInclusive 2 ; sh:minCount 1 ] ."
+    )
+    kept = []
+    for number in (3, 300):
+        data = read("".join(f":t{i} :p {i} ." for i in range(number)))
+        with rdflive.validate(data, shapes) as validation:
+            kept.append(validation.stats.entries)
+            before = found(validation)
+            data.add((EX.t0, EX.p, Literal(7)))
+            assert found(validation) == sorted([*before, EX.t0.n3()])
+    assert kept[0] == kept[1]
+
+
+def test_many_target_nodes_share_a_pattern() -> None:
+    """And are followed as few are."""
+    nodes = ", ".join(f":t{i}" for i in range(30))
+    shapes = read(
+        f":S sh:targetNode {nodes} ; sh:property [ sh:path (:p :q) ; sh:maxInclusive 2 ; sh:minCount 1 ] ."
+    )
+    data = read("".join(f":t{i} :p :u{i} . :u{i} :q {i} ." for i in range(29)))
+    with rdflive.validate(data, shapes) as validation:
+        assert found(validation) == sorted(EX[f"t{i}"].n3() for i in range(3, 30))
+        data.remove((EX.u4, EX.q, None))
+        data.add((EX.t29, EX.p, EX.u1))
+        assert found(validation) == sorted(EX[f"t{i}"].n3() for i in range(3, 29))

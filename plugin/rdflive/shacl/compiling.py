@@ -69,6 +69,8 @@ __all__ = ["NAMES", "compile_shape", "nothing"]
 
 NAMES: Final = ("focus", "value", "path", "message", "source")
 """The columns of a compiled shape: the last is the place of a `Source`."""
+_FEW: Final = 10
+"""So many nodes that are targets by themselves have a pattern each."""
 
 
 def compile_shape(shape: Shape, *, merges: bool = True) -> tuple[algebra.Node, tuple[Source, ...]]:
@@ -155,12 +157,23 @@ class Compiler:
 
     def along(self, path: PathLike, rows: Rows, value: Variable) -> Pairs:
         """Give nodes with the ends of a path."""
+        if isinstance(rows.node, Values) and len(rows.node.rows) <= _FEW:
+            # a pattern for each: one for all would keep the triples of all nodes, in each shape anew
+            parts = [self._from_node(path, node, rows.column, value) for (node,) in rows.node.rows]
+            found = parts[0] if len(parts) == 1 else Union(tuple(parts))
+            return Pairs(found, rows.column, value)
         is_classified = isinstance(rows.node, Basic) and rows.node.graph is CLASSIFIED
         graph = CLASSIFIED if self._merges and is_classified and _is_plain(path) else None
         scope = self.scope(rows, graph)
         node = join([rows.node, *path_parts(rows.column, path, value, scope)], scope, [])
         kept = Project(node, (rows.column, value))
         return Pairs(kept if _is_one_step(path) else Distinct(kept), rows.column, value)
+
+    def _from_node(self, path: PathLike, node: Any, focus: Variable, value: Variable) -> algebra.Node:
+        scope = self.scope()
+        ends = Project(join([*path_parts(node, path, value, scope)], scope, []), (value,))
+        kept = ends if _is_one_step(path) else Distinct(ends)
+        return algebra.Extend(kept, focus, Constant(node))
 
     def values(self, pairs: Pairs) -> Rows:
         """Give the value nodes, each once."""
