@@ -86,7 +86,7 @@ def validate(
     with ExitStack() as undo:
         journal = None
         if resume is not None:
-            journal = Journal(resume, str(name), "# SHACL validation")
+            journal = Journal(resume, str(name), "SHACL validation")
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
             watch = partial(_watch, given, graph)

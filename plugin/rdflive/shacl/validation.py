@@ -90,8 +90,8 @@ class LiveValidation(Subscription):
         """By subject of the shapes graph, the shapes that were read from it."""
         self.errors: dict[Node | None, ShapesError] = {}
         """The shapes that a change made ill-formed. They have no results until they are mended."""
-        plan = make_plan(ParsedQuery("# SHACL validation", "SELECT", nothing(), NAMES, {}))
-        question = Question("# SHACL validation", plan, regime, prefixes=prefixes, key=key)
+        plan = make_plan(ParsedQuery("SHACL validation", "SELECT", nothing(), NAMES, {}))
+        question = Question("SHACL validation", plan, regime, prefixes=prefixes, key=key)
         header = Header("SELECT", COLUMNS, convert=adapter.from_native(), prefixes=prefixes, key=key)
         super().__init__(adapter, graph, question, (), header, receiver, journal)
         self._use = Member(self)
