@@ -23,8 +23,6 @@ from bench.validate_data import VERSION
 __all__ = ["run"]
 
 PEERS: Final = {"pySHACL": "pyshacl", "rudof": "pyrudof"}
-LONGEST: Final = 600
-"""Seconds that a peer may take."""
 MOST: Final = 102
 """Transactions of a kind that the peer in Java makes: 30 before it is timed."""
 RDF4J: Final = "RDFLIVE_RDF4J"
@@ -44,7 +42,7 @@ def run(sizes: Sizes) -> Section:
     section = Section(
         "validate",
         f"SHACL: buildings by the shapes of Brick {VERSION}, schema.org by its maintainers' queries",
-        max(sizes.buildings),
+        max((*sizes.buildings, *sizes.devices)),
         SEED,
         1,
         {
@@ -79,11 +77,11 @@ def run(sizes: Sizes) -> Section:
         for way, package in PEERS.items():
             if find_spec(package) is None:
                 continue
-            found = _peer({"way": way, **task}) if (name, way) not in is_late else None
+            found = _peer({"way": way, **task}, sizes.longest) if (name, way) not in is_late else None
             row: dict[str, Any] = {"what": "first validation", **shared, "way": way}
             if found is None:
                 is_late.add((name, way))
-                section.rows.append({**row, "way": f"{way}, more than {LONGEST} s"})
+                section.rows.append({**row, "way": f"{way}, more than {sizes.longest} s"})
                 continue
             section.rows.append({**row, "seconds": found["first"], "results": found["results"]})
             if way == "pySHACL":
@@ -93,7 +91,7 @@ def run(sizes: Sizes) -> Section:
             "bytes": ours["bytes"], "results": ours["results"],
             "ratio": None if anew is None else anew / ours["first"],
         })  # fmt: skip
-        in_java = _rdf4j(**task) if os.environ.get(RDF4J) else None
+        in_java = _rdf4j(**task, longest=sizes.longest) if os.environ.get(RDF4J) else None
         if in_java is not None:
             row = {"what": "first validation", **shared, "way": "ShaclSail, all at once"}
             section.rows.append({**row, "seconds": in_java["first"]})
@@ -119,14 +117,14 @@ def run(sizes: Sizes) -> Section:
     return section
 
 
-def _peer(task: dict[str, Any]) -> dict[str, Any] | None:
+def _peer(task: dict[str, Any], longest: int) -> dict[str, Any] | None:
     try:
-        return call_module("bench.validate_child", task, seconds=LONGEST)
+        return call_module("bench.validate_child", task, seconds=longest)
     except subprocess.TimeoutExpired:
         return None
 
 
-def _rdf4j(name: str, number: int) -> dict[str, float] | None:
+def _rdf4j(name: str, number: int, longest: int) -> dict[str, float] | None:
     found_case = case(name, number)
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / name) for name in ("shapes.ttl", "data.nt", "changes")]
@@ -141,7 +139,7 @@ def _rdf4j(name: str, number: int) -> dict[str, float] | None:
         program = str(Path(__file__).with_name("ValidatePeer.java"))
         command = ["java", "-Xmx6g", "-cp", f"{os.environ[RDF4J]}/*", program, *paths]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST)
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=longest)
         except subprocess.TimeoutExpired:
             return None
     found: dict[str, float] = json.loads(done.stdout)

@@ -47,8 +47,10 @@ class Sizes:
     """(i) Nodes of the graphs that a path leads through."""
     edges: int = sized(200, quick=20)
     """(i) Edges deleted per graph, each inserted again."""
-    buildings: tuple[int, ...] = sized((1, 10, 100), quick=(1,))
+    buildings: tuple[int, ...] = sized((1, 10, 100), quick=())
     """(v) Buildings of 2,716 triples each."""
+    longest: int = sized(600, quick=10)
+    """(v) Seconds that a peer may take."""
     devices: tuple[int, ...] = sized((1, 10, 100, 1_000), quick=(10,))
     """(v) Devices that have a shape of their own."""
     batches: int = sized(3_000, quick=100)

@@ -300,8 +300,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a path of one optional step from a parameter takes several",
         "rdflive/query/paths.py",
-        'return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path) else path',
-        'return MulPath(path.path, "*") if _may_stay(path.path) else path',
+        'return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path, scope) else path',
+        'return MulPath(path.path, "*") if _may_stay(path.path, scope) else path',
         ("test_families.py",),
     ),
     Fault(

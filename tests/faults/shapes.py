@@ -113,6 +113,13 @@ FAULTS: tuple[Fault, ...] = (
         SPARQL,
     ),
     Fault(
+        "the second step of a path stays at nodes of the graph alone",
+        COMPILING,
+        "walks=True,",
+        "walks=False,",
+        ("shacl/test_corners.py",),
+    ),
+    Fault(
         "a shape of one node keeps the values of all",
         COMPILING,
         "_FEW: Final = 10",

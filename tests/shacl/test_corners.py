@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import rdflib
 from rdflib import RDF, BNode, Graph, Literal, Namespace
 
 import rdflive
-from support.shacl import SH
+from shacl.worlds import result
+from support.shacl import SH, Validator
 
 EX = Namespace("http://e/")
 PREFIXES = """
@@ -283,3 +285,27 @@ def test_many_target_nodes_share_a_pattern() -> None:
         data.remove((EX.u4, EX.q, None))
         data.add((EX.t29, EX.p, EX.u1))
         assert found(validation) == sorted(EX[f"t{i}"].n3() for i in range(3, 29))
+
+
+@pytest.mark.parametrize("targets", [":a, 'x'", ":a ; sh:targetObjectsOf :r"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "([ sh:zeroOrMorePath :p ] [ sh:zeroOrOnePath :q ])",
+        "[ sh:oneOrMorePath ([ sh:zeroOrOnePath :p ] [ sh:zeroOrOnePath :q ]) ]",
+        "[ sh:alternativePath (:r ([ sh:zeroOrOnePath :p ] [ sh:zeroOrMorePath :q ])) ]",
+        "[ sh:inversePath ([ sh:zeroOrMorePath :p ] [ sh:zeroOrOnePath :q ]) ]",
+    ],
+)
+def test_steps_of_a_path_may_stay_at_a_term_of_no_triple(path: str, targets: str) -> None:
+    """Value nodes are what one comes to, step by step, as other validators have it too."""
+    shapes = read(f":S sh:targetNode {targets} ; sh:property [ sh:path {path} ; sh:in (1) ] .")
+    data = read(":a :p :b . :b :q :c . :d :p :a .")
+    with rdflive.validate(data, shapes) as validation:
+        for change in ((EX.a, EX.q, Literal("x")), (EX.e, EX.r, Literal("x")), (EX.b, EX.q, EX.a)):
+            assert Counter(map(result, validation.answers())) == Validator(data, shapes).results()
+            data.add(change)
+        for each in list(data):
+            assert Counter(map(result, validation.answers())) == Validator(data, shapes).results()
+            data.remove(each)
+        assert Counter(map(result, validation.answers())) == Validator(data, shapes).results()

@@ -61,10 +61,10 @@ class _SeveralViews:
         self.commit, self.renew = self.state.commit, self.state.renew
 
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
-        matched = [
-            view.apply(sign, change) for view in self.views
-        ]  # a list, because `any` alone would stop at the first that matched
-        return any(matched)
+        matched = False
+        for view in self.views:  # not `any`, which would stop at the first that matched
+            matched = view.apply(sign, change) or matched
+        return matched
 
     def wanted(self) -> set[Term] | None:
         """Give the predicates of triples that some view wants to know of; None where it may be any."""

@@ -38,7 +38,7 @@ class Kinds:
         self._dictionary = graph.dictionary
         # Only inside `reading_once`; between updates columns would be out of date.
         self._columns: dict[Kind, Columns] | None = None
-        self.routes = Routes()
+        self.routes = Routes(self.words.schema)
 
     def find(self, p: Any, o: Any) -> Route | None:
         """Give what explicit triples with this property and object entail, as far as it is kept; None for

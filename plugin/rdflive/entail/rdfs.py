@@ -214,9 +214,7 @@ class RdfsEntailment:
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
-        p = change[1]
-        # a schema triple may change what any kind entails
-        return p in self._kinds.routes or ALL in self._wants or self._is_schema(p)
+        return change[1] in self._kinds.routes.heard or ALL in self._wants
 
     def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
         """Give the net changes of what is wanted, by those of the graph."""

@@ -61,7 +61,12 @@ class Route:
 class Routes:
     """Finds what explicit triples entail, by their property and, for type triples, their class."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Iterable[Any]) -> None:
+        self._schema = frozenset(schema)
+        self.heard = set(self._schema)
+        """The properties of triples that may change what is entailed: those of the schema, and those that
+        lead somewhere.
+        """
         self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}
 
@@ -85,6 +90,7 @@ class Routes:
         table, _, atom, _ = step
         p, c = atom.source
         self._steps.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
+        self.heard.add(p)
 
     def remove(self, table: Table, atom: Atom) -> None:
         """Stop letting a table be found by an atom."""
@@ -96,6 +102,8 @@ class Routes:
             del by_class[c]
         if not by_class:
             del self._steps[p]
+            if p not in self._schema:
+                self.heard.remove(p)
 
     def forget(self) -> None:
         """Sort routes again when needed, because a table began or ceased to count.

@@ -138,15 +138,15 @@ class EntailedView(WantedView):
     def apply(self, sign: Literal[1, -1], change: tuple[Term, ...], /) -> bool:
         """Keep a change for `flush`, unless it concerns no wanted pattern."""
         self.seen += 1
-        s, p, o = change
         try:
-            concerned = self.entailment.concerns((s, p, o))
+            concerned = self.entailment.concerns(change)
         except BaseException:
             # The change is not in `_changes`, so what is entailed would miss it for ever.
             self.state.give_up(self)
             raise
         if not concerned:
             return False
+        s, p, o = change
         self._changes.append((sign, (s, p, o)))
         self.state.await_flush(self)
         return True

@@ -74,7 +74,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         # no steps lead from every node of the graph to itself, also from one without such an edge
         seeds = _nodes(s, scope) if path.mod in "?*" else None
         if s in scope.query.parameters.values():
-            path, seeds = _from_term(path), _beside(scope.query.asked((s,)), scope)
+            path, seeds = _from_term(path, scope), _beside(scope.query.asked((s,)), scope)
         loops = _from(path, seeds, s, end, True, scope)
         yield Project(algebra.Filter(loops, algebra.SameTerm(s.name, end.name)), _shown(s, o, scope))
         return
@@ -86,7 +86,7 @@ def _repeated(s: Any, path: MulPath, o: Any, scope: Scope) -> Iterator[Part]:
         stay = _beside(Values(*kept), scope)
         yield Distinct(algebra.Union((_relation(s, path.path, o, scope), stay)))
         return
-    path = _from_term(path)
+    path = _from_term(path, scope)
     # the constant becomes the only row of a column, since a closure starts from rows
     near = scope.query.fresh()
     far = other if isinstance(other, Variable) else scope.query.fresh()
@@ -107,7 +107,7 @@ def _bounded(
     """
     asked = scope.query.parameters.values()
     if start in asked or end in asked:
-        path = _from_term(path)
+        path = _from_term(path, scope)
     optional = path.mod in "?*"
     ways = [(start, end, True), (end, start, False)]
     # a parameter stands for a constant, which need not be a node of the graph
@@ -126,26 +126,28 @@ def _bounded(
     near, far, forward = (known or bounded)[0]
     # a closure counts nothing: each start has to come once and go once
     seeds = Distinct(Project(bound, (*scope.context, near)))
-    if optional and not known:
+    if optional and not known and not scope.query.walks:
         seeds = algebra.Exists(seeds, _nodes(near, scope))
     return _from(path, seeds, near, far, forward, scope)
 
 
-def _from_term(path: MulPath) -> MulPath:
+def _from_term(path: MulPath, scope: Scope) -> MulPath:
     """Give a path as it is followed from a constant, where no steps match a term outside the graph too.
 
     From there `(:p?)+` is `(:p?)*`, whereas `(:p?)?` still takes one step at most.
     """
-    return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path) else path
+    return MulPath(path.path, "*") if path.mod == "+" and _may_stay(path.path, scope) else path
 
 
-def _may_stay(path: Path | URIRef) -> bool:
+def _may_stay(path: Path | URIRef, scope: Scope) -> bool:
     """Tell whether a path of no steps matches, even at a term that is no node of the graph."""
     if isinstance(path, MulPath):
-        return path.mod in "?*" or _may_stay(path.path)
+        return path.mod in "?*" or _may_stay(path.path, scope)
     if isinstance(path, AlternativePath):
-        return any(map(_may_stay, path.args))
-    return isinstance(path, InvPath) and _may_stay(path.arg)
+        return any(_may_stay(arg, scope) for arg in path.args)
+    if isinstance(path, SequencePath) and scope.query.walks:
+        return all(_may_stay(arg, scope) for arg in path.args)
+    return isinstance(path, InvPath) and _may_stay(path.arg, scope)
 
 
 def _from(

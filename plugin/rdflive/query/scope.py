@@ -64,6 +64,10 @@ class Query:
     """The rows of another query that the parameters stand for; None where members ask for them."""
     prebound: bool = False
     """Whether subqueries see the outer solutions too, as they do in SHACL."""
+    walks: bool = False
+    """Whether paths are walked from where they start, as SHACL's are: in `:p*/:q?` the second step may stay
+    at a term that is no node of the graph, which a join of two paths with a variable between them does not.
+    """
     fixed: dict[str, algebra.Values] = field(default_factory=dict)
     """Rows of IRIs by the text of a filter that compares a variable with them, such as `?x IN (:a, :b)`."""
     _numbers: Iterator[int] = field(default_factory=partial(count, 1))

@@ -120,7 +120,15 @@ class Compiler:
         asked: dict[Node, Variable] = {} if rows is None else {RdflibVariable("this"): rows.column}
         given = None if rows is None else rows.node
         query = Query(
-            translate, partial(refused, tokens=[]), {}, Dataset(), None, asked, given, _numbers=self.numbers
+            translate,
+            partial(refused, tokens=[]),
+            {},
+            Dataset(),
+            None,
+            asked,
+            given,
+            walks=True,
+            _numbers=self.numbers,
         )
         return Scope(query, graph)
 
