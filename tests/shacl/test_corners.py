@@ -294,6 +294,8 @@ def test_many_target_nodes_share_a_pattern() -> None:
         "([ sh:zeroOrMorePath :p ] [ sh:zeroOrOnePath :q ])",
         "[ sh:oneOrMorePath ([ sh:zeroOrOnePath :p ] [ sh:zeroOrOnePath :q ]) ]",
         "[ sh:alternativePath (:r ([ sh:zeroOrOnePath :p ] [ sh:zeroOrMorePath :q ])) ]",
+        "([ sh:zeroOrMorePath :q ] [ sh:alternativePath (:r [ sh:zeroOrMorePath :r ]) ])",
+        "([ sh:zeroOrMorePath :q ] [ sh:oneOrMorePath [ sh:zeroOrOnePath :r ] ])",
         "[ sh:inversePath ([ sh:zeroOrMorePath :p ] [ sh:zeroOrOnePath :q ]) ]",
     ],
 )

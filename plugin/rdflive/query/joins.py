@@ -22,7 +22,7 @@ CPython allows 20 nested blocks; planning time grows with the cube.
 
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A `?`, `*` or `+` path between two variables, to be joined when one end is bound."""
+    """A path between two variables that may take no steps or several, to be joined when one end is bound."""
 
     start: Variable
     end: Variable

@@ -5,6 +5,7 @@ become nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,11 @@ def path_parts(s: Any, path: Any, o: Any, scope: Scope) -> Iterator[Part]:
         for i, step in enumerate(path.args):
             yield from path_parts(ends[i], step, ends[i + 1], scope)
     elif isinstance(path, AlternativePath):
-        yield algebra.Union(tuple(_relation(s, step, o, scope) for step in path.args))
+        open_ended = isinstance(s, Variable) and isinstance(o, Variable)
+        if open_ended and scope.query.walks and _may_stay(path, scope):
+            yield OpenPath(s, o, partial(_alternatives, s, path, o))  # waits for where it starts
+        else:
+            yield _alternatives(s, path, o, None, scope)
     elif isinstance(path, NegatedPath):
         yield from _negated(s, path, o, scope)
     elif isinstance(path, MulPath):
@@ -45,6 +50,15 @@ def _relation(s: Any, path: Any, o: Any, scope: Scope) -> algebra.Node:
     """Match one path and keep only its ends as columns."""
     node = join(list(path_parts(s, path, o, scope)), scope, [])
     return Project(node, _shown(s, o, scope))
+
+
+def _alternatives(
+    s: Any, path: AlternativePath, o: Any, bound: algebra.Node | None, scope: Scope
+) -> algebra.Node:
+    """Follow each of several paths, from what `bound` gives."""
+    if bound is not None:
+        scope = replace(scope, bounds=(bound,))
+    return algebra.Union(tuple(_relation(s, step, o, scope) for step in path.args))
 
 
 def _shown(s: Any, o: Any, scope: Scope) -> algebra.Columns:
@@ -106,7 +120,7 @@ def _bounded(
     graph are left out.
     """
     asked = scope.query.parameters.values()
-    if start in asked or end in asked:
+    if scope.query.walks or start in asked or end in asked:
         path = _from_term(path, scope)
     optional = path.mod in "?*"
     ways = [(start, end, True), (end, start, False)]

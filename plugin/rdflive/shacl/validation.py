@@ -230,11 +230,7 @@ class LiveValidation(Subscription):
                 self._read_all()
             else:
                 self._reader.forget(changed)
-                stale: set[Node | None] = {
-                    node for subject in changed for node in self._read_from.get(subject, ())
-                }
-                stale |= {node for node in changed if self._reader.is_root(node)} | set(self.errors)
-                self._replace(stale)
+                self._replace(self._stale(changed))
             # where all could not be read, the next change must try again
             self._is_outdated, self._owes = None in self.errors, owes
             if self._net or self._owes:
@@ -246,6 +242,11 @@ class LiveValidation(Subscription):
         self._capture.deliver()
         if not is_known:
             self._follow_graphs()
+
+    def _stale(self, changed: Set[Node]) -> set[Node | None]:
+        """Give the shapes that are read from what changed, or fail, or are shapes only now."""
+        stale: set[Node | None] = {node for subject in changed for node in self._read_from.get(subject, ())}
+        return stale | {node for node in changed if self._reader.is_root(node)} | set(self.errors)
 
     def _read_all(self) -> None:
         try:
