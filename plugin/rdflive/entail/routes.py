@@ -89,8 +89,8 @@ class Routes:
         self.forget()
         table, _, atom, _ = step
         p, c = atom.source
+        self.heard.add(p)  # first: what interrupts this may leave one too many, but none too few
         self._steps.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
-        self.heard.add(p)
 
     def remove(self, table: Table, atom: Atom) -> None:
         """Stop letting a table be found by an atom."""
@@ -103,7 +103,7 @@ class Routes:
         if not by_class:
             del self._steps[p]
             if p not in self._schema:
-                self.heard.remove(p)
+                self.heard.discard(p)
 
     def forget(self) -> None:
         """Sort routes again when needed, because a table began or ceased to count.
