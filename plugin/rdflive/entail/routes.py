@@ -64,8 +64,8 @@ class Routes:
     def __init__(self, schema: Iterable[Any]) -> None:
         self._schema = frozenset(schema)
         self.heard = set(self._schema)
-        """The properties of triples that may change what is entailed: those of the schema, and those that
-        lead somewhere.
+        """The properties of triples that may change what is entailed: those of the schema, and those whose
+        triples entail what is kept.
         """
         self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}

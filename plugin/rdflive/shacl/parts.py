@@ -19,7 +19,7 @@ from rdflive.shacl.compiling import NAMES, compile_shape, nothing
 from rdflive.shacl.found import Source
 from rdflive.shacl.shapes import Shape
 
-__all__ = ["COLUMNS", "Part"]
+__all__ = ["COLUMNS", "Part", "add_up"]
 
 COLUMNS: Final = ("focus", "path", "value", "component", "shape", "severity", "message", "constraint")
 """What a result is told as; each is called as in sh:ValidationResult."""
@@ -91,18 +91,23 @@ class Part(Use):
         return {result: weight for result, weight in told.items() if weight}
 
     def _take(self, told: TermWeights) -> None:
-        for result, weight in told.items():
-            left = self.results.get(result, 0) + weight
-            if left:
-                self.results[result] = left
-            else:
-                del self.results[result]
+        add_up(self.results, told)
         self._tell(told)
 
     def _result(self, row: Terms) -> Terms:
         focus, value, path, message, number = row
         _, static = self._static[number]
         return (focus, path or static[0], value, *static[1:4], message or static[4], static[5])
+
+
+def add_up(results: TermWeights, told: TermWeights) -> None:
+    """Add what came and went to results; what comes to nothing is left out."""
+    for result, weight in told.items():
+        left = results.get(result, 0) + weight
+        if left:
+            results[result] = left
+        else:
+            del results[result]
 
 
 def _static(source: Source, to_native: Callable[[Any], Term]) -> Terms:

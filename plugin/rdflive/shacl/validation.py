@@ -28,7 +28,7 @@ from rdflive.query.explain import Explanation
 from rdflive.query.parse import ParsedQuery
 from rdflive.query.plan import make_plan
 from rdflive.shacl.compiling import NAMES, nothing
-from rdflive.shacl.parts import COLUMNS, Part
+from rdflive.shacl.parts import COLUMNS, Part, add_up
 from rdflive.shacl.reading import Reader, path_text
 from rdflive.shacl.report import Report, ReportText
 from rdflive.shacl.shapes import Shape, ShapesError, Target
@@ -327,12 +327,7 @@ class LiveValidation(Subscription):
             membership.leave(self._adapter, self._state, part)
 
     def _gather(self, told: TermWeights) -> None:
-        for result, weight in told.items():
-            left = self._net.get(result, 0) + weight
-            if left:
-                self._net[result] = left
-            else:
-                del self._net[result]
+        add_up(self._net, told)
         if self._state is not None:
             self._state.commits.gather(self._tell)
 
