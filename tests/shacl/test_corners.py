@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import rdflib
-from rdflib import RDF, BNode, Graph, Literal, Namespace
+from rdflib import RDF, RDFS, BNode, Graph, Literal, Namespace
 
 import rdflive
 from shacl.worlds import result
@@ -311,3 +311,18 @@ def test_steps_of_a_path_may_stay_at_a_term_of_no_triple(path: str, targets: str
             assert Counter(map(result, validation.answers())) == Validator(data, shapes).results()
             data.remove(each)
         assert Counter(map(result, validation.answers())) == Validator(data, shapes).results()
+
+
+def test_a_class_of_components_may_come_before_its_components() -> None:
+    """No shape is concerned by the class alone, but by what is of that class from then on."""
+    shapes = read("""
+        :S sh:targetNode 1, 2 ; :limit 1 .
+        :Limit sh:parameter [ sh:path :limit ] ; sh:validator [ sh:ask "ASK { FILTER($value <= $limit) }" ] .
+    """)
+    with rdflive.validate(read(""), shapes) as validation:
+        assert validation.conforms
+        shapes.add((EX.Components, RDFS.subClassOf, SH.ConstraintComponent))
+        shapes.add((EX.Limit, RDF.type, EX.Components))
+        assert found(validation) == [Literal(2).n3()]
+        shapes.remove((EX.Components, RDFS.subClassOf, None))
+        assert validation.conforms

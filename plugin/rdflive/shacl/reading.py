@@ -76,8 +76,9 @@ class Reader:
         """What the graph says of a node, as long as a shape is being read."""
         self._of_all: set[Node] = set()
         """The subjects that say what any shape may mean: components, and prefixes of queries."""
-        self._classes, self._kinds, self._named, self.entailments = self._read_classes()
-        self._metas = {*self._classes, *self._kinds, *self._below(SH.ConstraintComponent)}
+        known = self._read_classes()
+        self._classes, self._kinds, self._component_kinds, self._named, self.entailments = known
+        self._metas = self._classes | self._kinds | self._component_kinds
         self.components = tuple(self._components())
 
     @property
@@ -86,14 +87,15 @@ class Reader:
         return frozenset(p.path for component in self.components for p in component.parameters)
 
     def _read_classes(self) -> tuple[set[Node], ...]:
-        """Give the classes of classes, the classes of shapes, all constraint components, and what the shapes
-        say must be entailed (2.4).
+        """Give the classes of classes, of shapes and of constraint components, all constraint components,
+        and what the shapes say must be entailed (2.4).
         """
-        kinds = self._below(SH.ConstraintComponent)
+        component_kinds = self._below(SH.ConstraintComponent)
         return (
             self._below(RDFS.Class) | self._below(OWL.Class),
             self._below(SH.NodeShape) | self._below(SH.PropertyShape),
-            {node for kind in kinds for node in self._graph.subjects(RDF.type, kind)},
+            component_kinds,
+            {node for kind in component_kinds for node in self._graph.subjects(RDF.type, kind)},
             set(self._graph.objects(None, SH.entailment)),
         )
 
@@ -111,7 +113,7 @@ class Reader:
 
     def is_outdated(self, changed: Set[Node]) -> bool:
         """Tell whether all shapes must be read again, because of triples with some subjects."""
-        known = self._classes, self._kinds, self._named, self.entailments
+        known = self._classes, self._kinds, self._component_kinds, self._named, self.entailments
         return not self._of_all.isdisjoint(changed) or self._read_classes() != known
 
     def roots(self) -> Iterator[Node]:
