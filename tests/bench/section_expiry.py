@@ -19,10 +19,10 @@ from bench.stream import SEED
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
+from rdflive.entail.labels import Labels
+from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key
 from rdflive.time.expiry import program_of, regime_for
-from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
-from rdflive.time.labels import Labels
 from rdflive.time.windows import ALWAYS
 
 __all__ = ["run"]
@@ -82,8 +82,8 @@ class _Labelled:
         self._explicit = Labels(self.dictionary)
         self._explicit.put_all(self._ids(sliding.background), ALWAYS)
         terms = TermTable(self.dictionary, _same, None)
-        graph = LabelledGraph(self.dictionary, terms, _same, self._matching)
-        self._closure = LabelledClosure(program_of(world.regime()), graph)
+        graph = AnnotatedGraph(self.dictionary, terms, _same, self._matching)
+        self._closure = Closure(program_of(world.regime()), graph)
         self._closure.want([world.wanted])
         self._before = self._closure.labels.watch()
         self._first, self._now = 0, 0

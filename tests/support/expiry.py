@@ -14,8 +14,8 @@ from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Regime
 from rdflive.entail.rules import Program, load_program
+from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key
-from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.windows import ALWAYS
 
 __all__ = ["ANY", "Labelled", "Peer", "Timeline", "draw", "labelled", "matches", "play", "rules", "triple"]
@@ -84,8 +84,8 @@ class Labelled:
         self._explicit: dict[Triple, int] = {}
         self._early = early
         terms = TermTable(self.dictionary, _same, None)
-        graph = LabelledGraph(self.dictionary, terms, _same, lambda key: self.read(key))
-        self.closure = LabelledClosure(program, graph)
+        graph = AnnotatedGraph(self.dictionary, terms, _same, lambda key: self.read(key))
+        self.closure = Closure(program, graph)
 
     def read(self, key: Key) -> Iterator[tuple[Any, int]]:
         """List the explicit triples that match, with their labels."""

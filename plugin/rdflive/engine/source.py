@@ -48,6 +48,14 @@ class Source:
         self.line(head)
         self._margin += 1
 
+    def leave(self) -> None:
+        """Go back to the depth of the function's first line."""
+        self._margin = 1
+
+    def __len__(self) -> int:
+        """Count the lines."""
+        return len(self._lines)
+
     def name(self, value: object) -> str:
         """Bind `value` to a name that the text can use."""
         name = f"k{len(self._names)}"

@@ -9,12 +9,12 @@ from typing import Any
 
 from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import IdTriple, Sign
+from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.entail.rules.program import Program
 from rdflive.model import TermPattern, Triple
 from rdflive.time.background import BackgroundGraph
 from rdflive.time.content import Changes
-from rdflive.time.expiry.labelled import LabelledClosure, LabelledGraph
 from rdflive.time.group import Group
 from rdflive.time.pane import Moves, Pane
 from rdflive.time.windows import ALWAYS
@@ -37,8 +37,8 @@ class SharedClosure:
         self._before = group.explicit.watch()
         self._noted: dict[IdTriple, None] = {}
         """Triples of the background graph that changed since the last `sync`."""
-        graph = LabelledGraph(state.dictionary, state.terms, state.to_native, self._explicit)
-        self.closure = LabelledClosure(program, graph)
+        graph = AnnotatedGraph(state.dictionary, state.terms, state.to_native, self._explicit)
+        self.closure = Closure(program, graph)
         self.views: dict[View, None] = {}
         """The views that share the closure."""
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from rdflive.engine.view import Lister, State
 from rdflive.entail.entailment import Regime
+from rdflive.entail.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.time.content import ExplicitContent, ReportedBackground
 from rdflive.time.entailed_content import EntailedContent
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
 from rdflive.time.labelled_content import LabelledContent, SharedClosure
-from rdflive.time.labels import Labels
 from rdflive.time.pane import Pane
 from rdflive.time.timeline import Timeline
 from rdflive.time.view import WindowView

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 from rdflive.entail.entailment import IdTriple, Sign
+from rdflive.entail.labels import Labels
 from rdflive.entail.rules.keys import Key, matches
 from rdflive.store import Listener
-from rdflive.time.labels import Labels
 from rdflive.time.windows import ALWAYS, Window
 
 __all__ = ["Moves", "Pane"]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
+from rdflive.entail.rules.algebra import ALWAYS
 from rdflive.time.instants import DurationLike, Instant, InstantLike, numbered, to_duration, to_instant
 
 __all__ = [
@@ -29,9 +30,6 @@ __all__ = [
 Axis: TypeAlias = Literal["time", "elements", "triples"]
 Closed: TypeAlias = Literal["right", "left", "both", "neither"]
 """Which ends of a window belong to it, as in pandas."""
-
-ALWAYS: Final = 1 << 200
-"""A position after all others on every axis: the label of triples that never expire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph
-from rdflive.entail.rules import Materialisation, Program, RuleRegime
+from rdflive.entail.rules import Program, RuleEntailment, RuleRegime
 
 Triple = tuple[Any, Any, Any]
 Pattern = tuple[Any, Any, Any]
@@ -36,7 +36,7 @@ class Driver:
         terms = TermTable(self.dictionary, same, None)
         graph = ExplicitGraph(self._list, self.dictionary, terms, same)
         entailment = RuleRegime(program).start(graph)
-        assert isinstance(entailment, Materialisation)
+        assert isinstance(entailment, RuleEntailment)
         self.entailment = entailment
 
     def _list(self, pattern: Pattern) -> Iterator[Triple]:

@@ -21,6 +21,8 @@ from time import process_time
 from typing import Any, Final
 
 from rdflib import OWL, RDF, Graph, URIRef
+from rdflive.entail.rules.facts import EXPLICIT
+from rdflive.entail.rules.instance import Instance
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
@@ -28,8 +30,6 @@ from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
 from rdflive.entail.rules import Materialisation, Program, load_program
 from rdflive.entail.rules import derivation as derivations
 from rdflive.entail.rules.bound import Values
-from rdflive.entail.rules.facts import EXPLICIT
-from rdflive.entail.rules.instance import Instance
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.propagation import Propagation
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rdflive.entail.rules import RuleRegime
-from rdflive.time.expiry.dred import Dred
+from rdflive.entail.rules import SETS, RuleRegime
 from support.expiry import ANY, Peer, rules, triple
 
 TRANSITIVE = rules("{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } .")
@@ -11,7 +10,7 @@ TRANSITIVE = rules("{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } .")
 
 def test_dred_keeps_what_follows_in_another_way() -> None:
     """A delete of one way of two takes nothing away that the other way gives."""
-    peer = Peer(Dred(TRANSITIVE))
+    peer = Peer(RuleRegime(TRANSITIVE, SETS))
     peer.want(ANY)
     edges = [triple(text) for text in ("a in b", "b in c", "a in d", "d in c", "c in e")]
     peer.become(edges)
@@ -24,7 +23,7 @@ def test_dred_keeps_what_follows_in_another_way() -> None:
 
 def test_dred_lets_cycles_go() -> None:
     """What holds up itself alone is taken away."""
-    peer = Peer(Dred(rules("{ ?x :p ?y . ?x :on :yes } => { ?y :on :yes } .")))
+    peer = Peer(RuleRegime(rules("{ ?x :p ?y . ?x :on :yes } => { ?y :on :yes } ."), SETS))
     peer.want(ANY)
     cycle = [triple(text) for text in ("a p b", "b p a")]
     peer.become([*cycle, triple("a on yes")])
@@ -35,7 +34,7 @@ def test_dred_lets_cycles_go() -> None:
 
 def test_dred_tells_the_same_as_the_rules_regime() -> None:
     """It has the identity of the regime, proves what it holds, and counts a triple once."""
-    regime = Dred(TRANSITIVE)
+    regime = RuleRegime(TRANSITIVE, SETS)
     assert regime.identity == RuleRegime(TRANSITIVE).identity
     peer = Peer(regime)
     peer.want(ANY)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rdflib import OWL, RDF, RDFS, URIRef
 
 from entail.rules.worlds import make_program, make_triple
-from rdflive.entail.rules import Program, RuleRegime, load_program
-from rdflive.time.expiry.dred import Dred
+from rdflive.entail.rules import SETS, Program, RuleRegime, load_program
 from rdflive.time.expiry.recompute import Recompute
 from rdflive.time.windows import ALWAYS
 from support.effort import examples
@@ -22,7 +21,7 @@ TRANSITIVE = rules("{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } .")
 
 
 def timeline(program: Program, *ranges: int, early: bool = False) -> Timeline:
-    regimes = Dred(program), Recompute(RuleRegime(program)), RuleRegime(program)
+    regimes = RuleRegime(program, SETS), Recompute(RuleRegime(program)), RuleRegime(program)
     return Timeline(program, ranges, regimes, early=early)
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rdflib.term import BNode, URIRef
 
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
 from rdflive.entail.rules.keys import Key
-from rdflive.entail.rules.program import Comparison, Rule, RuleError
+from rdflive.entail.rules.program import Comparison, Operator, Rule, RuleError
 from rdflive.entail.rules.staging import guides
 from rdflive.query.bgp import TriplePattern, Variable, to_text
 from rdflive.query.expressions.values import compare
 
-__all__ = ["BoundRule", "Places", "Values", "bind"]
+__all__ = ["BoundRule", "Condition", "Head", "Places", "Values", "bind"]
 
 Values: TypeAlias = tuple[int, ...]
 """The values of a match: the constants of the rule, then what its guides bind, then what its other patterns
@@ -24,7 +24,23 @@ bind.
 """
 Places: TypeAlias = tuple[int, int, int]
 """A pattern, as positions in `Values`."""
-Test: TypeAlias = Callable[[Values], bool]
+
+
+class Condition(NamedTuple):
+    """A comparison of the values at two positions."""
+
+    operator: Operator
+    left: int
+    right: int
+    passes: Callable[[int, int], bool]
+    """Compares two ids."""
+
+
+class Head(NamedTuple):
+    """A conclusion, and the test whether it is a triple of RDF; None if it always is."""
+
+    places: Places
+    test: Callable[[IdTriple], bool] | None
 
 
 # compared by identity, as rules are keys of dictionaries and no program has one twice
@@ -47,11 +63,10 @@ class BoundRule:
     guides: tuple[Places, ...]
     reads: tuple[Places, ...]
     """The patterns of the body that are no guides."""
-    heads: tuple[tuple[Places, Test | None], ...]
-    """The conclusions, each with the test whether it is a triple of RDF; None if it always is."""
-    guide_tests: tuple[Test, ...]
+    heads: tuple[Head, ...]
+    guide_tests: tuple[Condition, ...]
     """The conditions over variables that the guides bind."""
-    tests: tuple[Test, ...]
+    tests: tuple[Condition, ...]
     apart: frozenset[frozenset[int]]
     """Pairs of positions whose values a condition requires to differ."""
 
@@ -62,25 +77,6 @@ class BoundRule:
     def head_keys(self, fixed: Values) -> list[Key]:
         """Give the keys of the conclusions when the first values are known."""
         return self.keys((head for head, _ in self.heads), fixed)
-
-    def heads_of(self, values: Values) -> Iterable[IdTriple]:
-        """List the conclusions of a match of the whole body, each triple once."""
-        found = [
-            (values[s], values[p], values[o])
-            for (s, p, o), is_triple in self.heads
-            if is_triple is None or is_triple(values)
-        ]
-        # a derivation counts once for a fact, also where two heads come to the same triple
-        return found if len(found) < 2 else dict.fromkeys(found)
-
-    def instantiate(self, patterns: Iterable[Places], fixed: Values) -> tuple[TriplePattern, ...]:
-        """Write patterns with the known values as constants; patterns that become equal are given once."""
-        known, first = len(fixed), len(self.constants)
-
-        def term(place: int) -> Any:
-            return fixed[place] if place < known else self.variables[place - first]
-
-        return tuple(dict.fromkeys(TriplePattern(term(s), term(p), term(o)) for s, p, o in patterns))
 
     def _key(self, pattern: Places, fixed: Values) -> Key:
         known = len(fixed)
@@ -105,7 +101,7 @@ def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
     def located(patterns: Iterable[TriplePattern]) -> tuple[Places, ...]:
         return tuple((places[p.subject], places[p.predicate], places[p.object]) for p in patterns)
 
-    tests = {True: [], False: []}  # type: dict[bool, list[Test]]
+    tests = {True: [], False: []}  # type: dict[bool, list[Condition]]
     for condition in rule.conditions:
         tests[set(condition.variables) <= set(guided)].append(_test(condition, places, graph))
     graph.dictionary.hold(ids)
@@ -117,7 +113,7 @@ def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
         guides=located(first),
         reads=located(rest),
         heads=tuple(
-            (head, _triple_test(rule, pattern, head, graph))
+            Head(head, _triple_test(rule, pattern, graph))
             for pattern, head in zip(rule.head, located(rule.head), strict=True)
         ),
         guide_tests=tuple(tests[True]),
@@ -139,24 +135,22 @@ def _intern(rule: Rule, graph: ExplicitGraph, term: Any) -> int:
         raise RuleError(f"{rule.name}: {to_text(term)} can be no term of this store: {error}") from error
 
 
-def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> Test:
-    left, right, operator = places[condition.left], places[condition.right], condition.operator
-    if operator == "is":
-        return lambda values: values[left] == values[right]
-    if operator == "is not":
-        return lambda values: values[left] != values[right]
-    term = graph.terms.value
-    return lambda values: compare(operator, term(values[left]), term(values[right])) is True
+def _test(condition: Comparison, places: dict[Any, int], graph: ExplicitGraph) -> Condition:
+    operator, term = condition.operator, graph.terms.value
+
+    def passes(left: int, right: int) -> bool:
+        return compare(operator, term(left), term(right)) is True
+
+    return Condition(operator, places[condition.left], places[condition.right], passes)
 
 
-def _triple_test(rule: Rule, head: TriplePattern, places: Places, graph: ExplicitGraph) -> Test | None:
+def _triple_test(rule: Rule, head: TriplePattern, graph: ExplicitGraph) -> Callable[[IdTriple], bool] | None:
     """Make the test whether a conclusion is a triple of RDF; None if the body guarantees it.
 
     A rule may move an object, perhaps a literal, to the place of the subject.
     """
     iri, blank = (type(graph.to_native(term)) for term in (URIRef("urn:x"), BNode("x")))
     terms = graph.dictionary.terms
-    subject, predicate, _ = places
     # what a body has found as a subject, or as a predicate, may be a subject again
     sure_subject = not isinstance(head.subject, Variable) or any(
         head.subject in (pattern.subject, pattern.predicate) for pattern in rule.body
@@ -167,7 +161,5 @@ def _triple_test(rule: Rule, head: TriplePattern, places: Places, graph: Explici
     if sure_subject and sure_predicate:
         return None
     if sure_predicate:
-        return lambda values: isinstance(terms[values[subject]], (iri, blank))
-    return lambda values: (
-        isinstance(terms[values[subject]], (iri, blank)) and isinstance(terms[values[predicate]], iri)
-    )
+        return lambda triple: isinstance(terms[triple[0]], (iri, blank))
+    return lambda triple: isinstance(terms[triple[0]], (iri, blank)) and isinstance(terms[triple[1]], iri)

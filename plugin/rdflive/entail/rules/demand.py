@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
+from rdflive.entail.labels import Labels
+from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values, bind
-from rdflive.entail.rules.instance import Instance, Reader
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.program import Program
 from rdflive.entail.rules.propagation import Propagation
+from rdflive.entail.rules.units import Shape, Unit, is_transitive
 
-__all__ = ["Demand"]
+__all__ = ["Demand", "Explicit"]
+
+Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
+"""Lists the explicit triples that match a key, with their labels."""
 
 
 class Demand:
-    """The patterns that are asked for, and the rules and instances that work for them.
+    """The patterns that are asked for, and the units that work for them.
 
-    All explicit triples that match a pattern asked for are facts, and so are all conclusions. An instance
-    that concludes nothing asked for sleeps: it reads nothing. This is magic sets without rewriting the rules.
+    The guides of a rule (see `staging.py`) work when its conclusions are asked for. Each match of them
+    makes a unit, which works when its own conclusions are asked for, and otherwise sleeps.
     """
 
-    def __init__(self, program: Program, graph: ExplicitGraph, propagation: Propagation) -> None:
-        self._graph = graph
+    def __init__(
+        self, dictionary: Dictionary, explicit: Explicit, propagation: Propagation, algebra: Algebra
+    ) -> None:
+        self._dictionary = dictionary
+        self._explicit = explicit
         self._propagation = propagation
-        self._program = program
-        self._rules: KeyIndex[BoundRule] = KeyIndex()
+        self._algebra = algebra
         self._bound: list[BoundRule] = []
+        self._rules: KeyIndex[BoundRule] = KeyIndex()
+        self._shapes: dict[BoundRule, Shape] = {}
         self._asked: dict[Key, None] = {}
         self._relevant: KeyIndex[Key] = KeyIndex()
+        self.at_work: dict[BoundRule, Unit | None] = {}
+        """The unit of the guides of each working rule; None for a rule without guides."""
+        self._made: dict[tuple[BoundRule, Values], Unit] = {}
+        """The units that matches of guides made, by rule and match."""
+        self._founded: dict[IdTriple, dict[Unit, None]] = {}
+        """The same units, by the triples that the guides matched."""
+        self._sleeping: KeyIndex[Unit] = KeyIndex()
         self._starting: deque[BoundRule] = deque()
-        self.at_work: dict[BoundRule, Reader] = {}
-        """Rules at work, each with the reader of its guides."""
-        self._sleeping: KeyIndex[Instance] = KeyIndex()
-        self._waking: deque[Instance] = deque()
-        self.active: dict[Instance, None] = {}
-        self._giving: KeyIndex[Instance] = KeyIndex()
-        """The active instances by the keys of their conclusions."""
+        self._waking: deque[Unit] = deque()
         self._gone = 0
-        """How many active instances lost their guides since the last collection."""
+        """How many active units lost their guides since the last collection."""
 
-    def bind(self) -> None:
-        """Replace the terms of all rules by ids."""
-        for rule in self._program.rules:
-            bound = bind(rule, self._graph)
+    def bind(self, program: Program, graph: ExplicitGraph) -> None:
+        """Replace the terms of the rules by ids."""
+        for rule in program.rules:
+            bound = bind(rule, graph)
             self._bound.append(bound)
             for key in bound.head_keys(bound.constants):
                 self._rules.add(key, bound)
@@ -53,23 +64,26 @@ class Demand:
         """Start working for a pattern; `settle` must follow."""
         if key in self._asked:
             return
-        self._note(key)
-        self._propagation.admit(self._propagation.explicit(key))
-        for instance in self._sleeping.unifiable(key):
-            self._wake(instance)
+        # A triple that matches another pattern is labelled already; its label may be changing right now.
+        self._propagation.admit(found for found in self._explicit(key) if not self.concerns(found[0]))
+        self._asked[key] = None
+        self._relevant.add(key, key)
+        self._dictionary.hold(key[:3])
+        for unit in self._sleeping.unifiable(key):
+            self._wake(unit)
         for rule in self._rules.unifiable(key):
             if rule not in self.at_work:
-                self.at_work[rule] = Reader(rule, rule.constants, rule.guides)
+                self.at_work[rule] = None
                 self._starting.append(rule)
 
     def settle(self) -> None:
-        """Derive everything that follows, starting the rules and instances that this needs."""
+        """Derive everything that follows, starting the rules and units that this needs."""
         propagation = self._propagation
         while True:
-            # Facts first. A rule or an instance that starts later reads those that hold by then.
-            propagation.insert()
+            propagation.settle()
             if propagation.opened:
-                self._open(*propagation.opened.pop())
+                guide, row = propagation.opened.pop()
+                self._open(guide.shape.rule, row)
             elif self._starting:
                 self._start(self._starting.popleft())
             elif self._waking:
@@ -77,143 +91,134 @@ class Demand:
             else:
                 return
 
-    def shrink(self) -> None:
-        """Remove all facts that are not founded any more, and the instances that they guided."""
-        propagation = self._propagation
-        propagation.delete()
-        while propagation.closed:
-            # an instance takes its derivations along, so more facts may go
-            self._close(*propagation.closed.pop())
-            propagation.delete()
-        # Only now, when nothing else goes, is it clear which facts still have derivations.
-        propagation.revive()
+    def close(self, gone: Iterable[IdTriple]) -> None:
+        """Remove the units whose guides matched triples that are gone."""
+        if not self._founded:
+            return
+        table = self._propagation.labels.table
+        for triple in gone:
+            # by now it may have a label again, by another derivation
+            if triple in self._founded and triple not in table:
+                for unit in tuple(self._founded[triple]):
+                    self._gone += unit.active
+                    self._discard(unit)
 
     def concerns(self, triple: IdTriple) -> bool:
         """Tell whether a triple matches a pattern that is asked for."""
         return bool(self._relevant.matching(*triple))
 
-    def giving(self, triple: IdTriple) -> list[Instance]:
-        """List the active instances that may conclude a triple; one may come twice."""
-        return self._giving.matching(*triple)
+    @property
+    def active(self) -> int:
+        """How many units work, guides not counted."""
+        return sum(unit.active for unit in self._made.values())
 
     def is_wasteful(self) -> bool:
-        """Tell whether enough instances are gone for a collection to pay."""
-        # A collection walks through everything, so it is put off until it can free a large part.
-        return self._gone > max(64, len(self.active) // 2)
+        """Tell whether enough units are gone for a collection to pay."""
+        return self._gone > max(64, len(self._made) // 2)
 
     def collect(self, wanted: Iterable[Key]) -> None:
-        """Stop everything that no wanted pattern depends on; `settle` must follow.
-
-        Instances ask for patterns, and nobody counts who asked: rules may ask for each other in a circle. So
-        what is needed is found from the wanted patterns, as a garbage collector does.
-        """
+        """Stop and forget everything that no wanted pattern depends on."""
         self._gone = 0
-        asked, rules, instances = self._needed(wanted)
-        propagation = self._propagation
-        # before patterns are forgotten, because `detach` finds its matches among the facts
-        for instance in [i for i in self.active if i not in instances]:
-            propagation.detach(instance)
-            self._sleep(instance)
+        asked, rules, units = self._needed(wanted)
+        for unit in [unit for unit in self._made.values() if unit.active and unit not in units]:
+            self._propagation.detach(unit)
+            for head in unit.heads:
+                self._sleeping.add(head, unit)
         for rule in [rule for rule in self.at_work if rule not in rules]:
             guide = self.at_work.pop(rule)
-            if rule.guides:
-                propagation.forget(guide)
-            for instance in guide.instances.values():
-                self._drop(instance)
+            if guide is not None:
+                self._propagation.detach(guide)
+            for unit in [unit for (made, _), unit in self._made.items() if made is rule]:
+                self._discard(unit)
         for key in [key for key in self._asked if key not in asked]:
-            self._forget(key)
-        self.shrink()
+            del self._asked[key]
+            self._relevant.remove(key, key)
+            self._dictionary.drop(key[:3])
+        self._propagation.retain(self.concerns)
 
     def release(self) -> None:
         """Release the terms of the rules."""
         for key in self._asked:
-            self._graph.dictionary.drop(key[:3])
+            self._dictionary.drop(key[:3])
         for rule in self._bound:
-            self._graph.dictionary.drop(rule.constants)
-
-    def _note(self, key: Key) -> None:
-        self._asked[key] = None
-        self._relevant.add(key, key)
-        self._graph.dictionary.hold(key[:3])
-
-    def _forget(self, key: Key) -> None:
-        """Stop asking for a pattern; explicit triples that match another one stay."""
-        del self._asked[key]
-        self._relevant.remove(key, key)
-        self._graph.dictionary.drop(key[:3])
-        for triple in self._propagation.explicit(key):
-            if not self.concerns(triple):
-                self._propagation.retract(triple)
+            self._dictionary.drop(rule.constants)
 
     def _start(self, rule: BoundRule) -> None:
-        guide = self.at_work[rule]
-        if rule.guides:
-            for key in guide.keys:
-                self.ask(key)
-            self._propagation.attach(guide)
-        else:
-            self._propagation.opened.append((guide, ()))
-
-    def _open(self, guide: Reader, row: Values) -> None:
-        rule = guide.rule
-        values = rule.constants + row
-        if all(test(values) for test in rule.guide_tests):
-            # The guides' levels count for every derivation of the instance, so their maximum is kept.
-            table = self._propagation.facts.table
-            premises = (table[values[s], values[p], values[o]].level for s, p, o in rule.guides)
-            instance = guide.instances[row] = Instance(rule, row, max(premises, default=-1))
-            self._sleep(instance)
-            # Instances that conclude nothing asked for are kept asleep, to be found when somebody asks.
-            if any(True for head in instance.heads for _ in self._relevant.unifiable(head)):
-                self._wake(instance)
-
-    def _close(self, guide: Reader, row: Values) -> None:
-        instance = guide.instances.pop(row, None)
-        # none was made where the conditions of the guides failed
-        if instance is not None:
-            if instance.active:
-                self._gone += 1
-                self._propagation.detach(instance)
-            self._drop(instance)
-
-    def _wake(self, instance: Instance) -> None:
-        for head in instance.heads:
-            self._sleeping.remove(head, instance)
-        self._waking.append(instance)
-
-    def _activate(self, instance: Instance) -> None:
-        # what it reads must be facts before `attach` lists its first matches
-        for key in instance.keys:
+        if not rule.guides:
+            self._open(rule, ())
+            return
+        shape = Shape(rule, len(rule.constants), self._propagation.labels, self._algebra, guide=True)
+        guide = self.at_work[rule] = Unit(shape, rule.constants)
+        for key in guide.keys:
             self.ask(key)
-        self.active[instance] = None
-        for head in instance.heads:
-            self._giving.add(head, instance)
-        instance.active = True
-        self._propagation.attach(instance)
+        self._propagation.attach(guide)
 
-    def _sleep(self, instance: Instance) -> None:
-        self._drop(instance)
-        instance.active = False
-        for head in instance.heads:
-            self._sleeping.add(head, instance)
+    def _open(self, rule: BoundRule, row: Values) -> None:
+        # a match is found again whenever a label of its triples rises
+        if (rule, row) in self._made:
+            return
+        unit = self._made[rule, row] = Unit(self._shape(rule), rule.constants + row)
+        for triple in unit.premises():
+            self._founded.setdefault(triple, {})[unit] = None
+        for head in unit.heads:
+            self._sleeping.add(head, unit)
+        if any(True for head in unit.heads for _ in self._relevant.unifiable(head)):
+            self._wake(unit)
 
-    def _drop(self, instance: Instance) -> None:
-        self.active.pop(instance, None)
-        for head in instance.heads:
-            self._sleeping.remove(head, instance)
-            self._giving.remove(head, instance)
+    def _shape(self, rule: BoundRule) -> Shape:
+        shape = self._shapes.get(rule)
+        if shape is None:
+            known = len(rule.constants) + rule.guided
+            shape = Shape(rule, known, self._propagation.labels, self._algebra, base=self._base(rule))
+            self._shapes[rule] = shape
+        return shape
+
+    def _base(self, rule: BoundRule) -> Labels | None:
+        """Give the explicit triples if one pattern of the rule needs to match no others.
+
+        That is so for a rule that makes a property transitive, if no other rule concludes triples of the
+        property. Every path then is an explicit first step and the rest of the path, so `?x p ?y . ?y p ?z`
+        may read `?x p ?y` from explicit triples. This saves deriving a path of n steps in n - 1 ways.
+        """
+        (key, *_) = rule.head_keys(rule.constants)
+        alone = is_transitive(rule) and all(other is rule for other in self._rules.unifiable(key))
+        return self._propagation.explicit if alone else None
+
+    def _wake(self, unit: Unit) -> None:
+        for head in unit.heads:
+            self._sleeping.remove(head, unit)
+        self._waking.append(unit)
+
+    def _activate(self, unit: Unit) -> None:
+        # before `attach`, which finds its first matches among what is labelled
+        for key in unit.keys:
+            self.ask(key)
+        self._propagation.attach(unit)
+
+    def _discard(self, unit: Unit) -> None:
+        if unit.active:
+            self._propagation.detach(unit)
+        for head in unit.heads:
+            self._sleeping.remove(head, unit)
+        for triple in unit.premises():
+            units = self._founded[triple]
+            del units[unit]
+            if not units:
+                del self._founded[triple]
+        rule = unit.shape.rule
+        del self._made[rule, unit.fixed[len(rule.constants) :]]
 
     def _needed(
         self, wanted: Iterable[Key]
-    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Instance]]:
-        """Find the patterns, rules and instances that the wanted patterns depend on."""
+    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Unit]]:
+        """Find the patterns, rules and units that the wanted patterns depend on."""
         asked: dict[Key, None] = dict.fromkeys(wanted)
         rules: dict[BoundRule, None] = {}
-        instances: dict[Instance, None] = {}
-        unmarked: KeyIndex[Instance] = KeyIndex()
-        for instance in self.active:
-            for head in instance.heads:
-                unmarked.add(head, instance)
+        units: dict[Unit, None] = {}
+        unmarked: KeyIndex[Unit] = KeyIndex()
+        for unit in self._made.values():
+            for head in unit.heads if unit.active else ():
+                unmarked.add(head, unit)
         todo = deque(asked)
         while todo:
             key = todo.popleft()
@@ -221,15 +226,16 @@ class Demand:
             for rule in self._rules.unifiable(key):
                 if rule not in rules:
                     rules[rule] = None
-                    more += self.at_work[rule].keys
-            for instance in tuple(unmarked.unifiable(key)):
-                if instance not in instances:
-                    instances[instance] = None
-                    more += instance.keys
-                    for head in instance.heads:
-                        unmarked.remove(head, instance)
+                    guide = self.at_work[rule]
+                    more += guide.keys if guide is not None else ()
+            for unit in tuple(unmarked.unifiable(key)):
+                if unit not in units:
+                    units[unit] = None
+                    more += unit.keys
+                    for head in unit.heads:
+                        unmarked.remove(head, unit)
             for new in more:
                 if new not in asked:
                     asked[new] = None
                     todo.append(new)
-        return asked, rules, instances
+        return asked, rules, units

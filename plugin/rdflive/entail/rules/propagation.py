@@ -1,247 +1,360 @@
-"""Maintains what rules conclude while explicit triples come and go.
+"""Keeps the annotations of facts right while explicit triples come, change and go.
 
-A derivation is counted for its head when its last premise comes, and uncounted when its first premise goes. A
-derived fact goes with its last founded derivation (see `Fact`). It may have others, which perhaps depend on
-the fact itself. So when nothing more goes, those facts that still have a derivation from what is left are put
-back, on a level above all others, where every such derivation is founded.
-
-Example: :near is symmetric; (a, near, b) is explicit and (b, near, a) is derived from it, which in turn
-derives (a, near, b). Deleting the explicit triple removes both, and neither comes back, because the other one
-is gone. With a second explicit triple that also derives (a, near, b), that one is put back and derives (b,
-near, a) again. Only facts that depended on the deleted triple are derived again.
+Facts that come are annotated in descending order. A derivation is never better than its premises, so each
+fact gets its final annotation at once, as distances do in Dijkstra's algorithm. What a delete does depends on
+the algebra, see `Algebra.step`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Final
 
-from rdflive.engine.kernel import Kernel, SegmentState
-from rdflive.engine.pattern import PatternState
-from rdflive.entail.entailment import ExplicitGraph, IdTriple, Sign
+from rdflive.engine.dictionary import UNBOUND, Dictionary
+from rdflive.entail.entailment import IdTriple
+from rdflive.entail.labels import Labels
+from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import Values
-from rdflive.entail.rules.facts import EXPLICIT, Fact, Facts
-from rdflive.entail.rules.instance import Instance, Reader
+from rdflive.entail.rules.joins import Join
 from rdflive.entail.rules.keys import Key, KeyIndex
-from rdflive.query.segment import make_segment
+from rdflive.entail.rules.units import Trigger, Unit
 
 __all__ = ["Propagation"]
 
 log = logging.getLogger("rdflive")
 
 _REPORT_EVERY: Final = 1_000_000
+_ANY_TRIPLE: Final = ((0, 0, 0),)
+"""For joins that begin with no triple."""
+_LOWEST: Final = -(1 << 62)
+"""Below all annotations: whatever derivation is found first is good enough."""
 
 
 class Propagation:
-    """Maintains the conclusions of the attached readers.
+    """Keeps the annotation of every fact at the best that it has, as explicit triple or by the working units.
 
-    `delete` and then `insert` run until nothing more follows. Matches of guides that appeared or disappeared
-    wait in `opened` and `closed` until the facts are settled, because they change which instances there are.
+    In an algebra with levels a fact keeps the one that it was found with: a better one would change nothing.
     """
 
-    def __init__(self, graph: ExplicitGraph) -> None:
-        self._graph = graph
-        self._kernel = Kernel()
-        self._readers: KeyIndex[Reader] = KeyIndex()
-        self._joined: dict[SegmentState, Reader] = {}
-        self._entering: deque[IdTriple] = deque()
-        self._leaving: deque[IdTriple] = deque()
-        self._top = 0
-        self.facts = Facts(graph.dictionary)
-        self.opened: list[tuple[Reader, Values]] = []
-        self.closed: list[tuple[Reader, Values]] = []
-        self.born: dict[IdTriple, None] = {}
-        """Facts that came to hold since the last `net`."""
-        self.dead: dict[IdTriple, Fact] = {}
-        """Facts that ceased to hold since then, perhaps to come back. Their counts are kept for `revive`."""
+    def __init__(self, dictionary: Dictionary, algebra: Algebra) -> None:
+        self.labels = Labels(dictionary, ordered=algebra.expires)
+        self.explicit = Labels(dictionary, ordered=algebra.expires)
+        self.opened: list[tuple[Unit, Values]] = []
+        """Matches of guides that were not looked at yet."""
+        self._algebra = algebra
+        self._forward: KeyIndex[Trigger] = KeyIndex()
+        """The triggers of working units, by the pattern of a premise."""
+        self._backward: KeyIndex[Trigger] = KeyIndex()
+        """The triggers of working units, by their conclusions."""
+        self._open: dict[int, list[Trigger]] = {}
+        """A cache of what `_open_triggers` found, until units start or stop."""
+        self._waiting: dict[int, set[IdTriple]] = {}
+        """Triples that may be raised, by the label that they would get."""
+        self._order: list[int] = []
+        """A heap of these labels, negated, since `heapq` gives the smallest first."""
+        self._reported = 0
 
-    def net(self) -> list[tuple[Sign, IdTriple]]:
-        """Give what changed since the last call."""
-        table = self.facts.table
-        # what came may have gone again, and what went may be back: only first and last state count
-        changes: list[tuple[Sign, IdTriple]] = [(-1, t) for t in self.dead if t not in table]
-        changes += ((1, t) for t in self.born if t in table and t not in self.dead)
-        self.born, self.dead = {}, {}
-        return changes
+    def admit(self, triples: Iterable[tuple[IdTriple, int]]) -> None:
+        """Take explicit triples that no working unit reads yet."""
+        table = self.labels.table
+        for label, admitted in _grouped(triples).items():
+            self.explicit.put_all(admitted, label)
+            better = [triple for triple in admitted if self._betters(label, table.get(triple))]
+            self.labels.put_all(better, label)
 
-    def admit(self, triples: Iterable[IdTriple]) -> None:
-        """Take explicit triples that no attached reader reads yet, so that nothing follows from them now."""
-        table = self.facts.table
-        for triple in triples:
-            if triple in table:
-                self.facts.mark(triple)
+    def attach(self, unit: Unit) -> None:
+        """Start a unit with the triples that are there; `settle` must follow."""
+        unit.active = True
+        for trigger in unit.forward:
+            self._forward.add(trigger.key, trigger)
+        for trigger in unit.backward:
+            self._backward.add(trigger.key, trigger)
+        self._open.clear()
+        self._derive(unit, unit.shape.whole, _ANY_TRIPLE, self._algebra.top)
+
+    def detach(self, unit: Unit) -> None:
+        """Stop a unit; what it derived stays until `retain`."""
+        unit.active = False
+        for trigger in unit.forward:
+            self._forward.remove(trigger.key, trigger)
+        for trigger in unit.backward:
+            self._backward.remove(trigger.key, trigger)
+        self._open.clear()
+
+    def change(self, changes: Mapping[IdTriple, int | None]) -> Iterable[IdTriple]:
+        """Give explicit triples new labels, or None; `settle` must follow.
+
+        Returns the triples that lost their label; some may get one again.
+        """
+        explicit = self.explicit.table
+        lowered: dict[IdTriple, int | None] = {}
+        raised: dict[IdTriple, int] = {}
+        for triple, label in changes.items():
+            old = explicit.get(triple)
+            if label is not None and (old is None or old < label):
+                raised[triple] = label
+            elif old is not None and label != old:
+                lowered[triple] = label
+        gone: Iterable[IdTriple] = self._lower(lowered) if lowered else ()
+        for label, triples in _grouped(raised.items()).items():
+            self.explicit.put_all(triples, label)
+            for triple in triples:
+                self._carry(triple, label)
+        return gone
+
+    def settle(self) -> None:
+        """Raise all labels that can be raised."""
+        table, waiting, order, steps = self.labels.table, self._waiting, self._order, self._algebra.step
+        while order:
+            label = -order[0]
+            raised = waiting[label]
+            # Left in place, so that conclusions with the same label join this round.
+            waiting[label] = set()
+            if steps:
+                triples = [triple for triple in raised if triple not in table]
             else:
-                self.facts.put(triple, EXPLICIT)
+                triples = [triple for triple in raised if (old := table.get(triple)) is None or old < label]
+            self.labels.put_all(triples, label)
+            for trigger, some in self._routed(triples):
+                found = self._eligible(trigger, some, label) if trigger.base else some
+                if found:
+                    self._derive(trigger.unit, trigger.join, found, label)
+            if not waiting[label]:
+                del waiting[label]
+                heappop(order)
+            if len(table) // _REPORT_EVERY != self._reported:
+                self._reported = len(table) // _REPORT_EVERY
+                log.info("rules: %d triples hold and more are being derived", len(table))
 
-    def tell(self, triple: IdTriple) -> None:
-        """Make a triple explicit; `insert` must follow."""
-        if triple in self.facts.table:
-            self.facts.mark(triple)
+    def drop(self, below: int) -> list[IdTriple]:
+        """Remove everything with a lower label, and list it. No other label depends on these."""
+        self.explicit.drop(below)
+        return self.labels.drop(below)
+
+    def retain(self, concerns: Callable[[IdTriple], bool]) -> None:
+        """Remove the triples that are of no concern, unless a working unit concludes them anyway.
+
+        No unit reads such triples, so nothing follows from removing them.
+        """
+        table = self.labels.table
+        for triple in [triple for triple in table if not concerns(triple)]:
+            if triple in self.explicit.table:
+                self.explicit.remove(triple)
+            best = self._best(triple, table[triple])
+            if best is None:
+                self.labels.remove(triple)
+            else:
+                self.labels.put(triple, best)
+
+    def derivations(self, triple: IdTriple, *, counted: bool = False) -> Iterator[tuple[Unit, Values, int]]:
+        """List the derivations of a fact by working units: the values of the rule, and the label they give.
+
+        With `counted` those are among them that `Demand._base` leaves out.
+        """
+        for trigger in self._backward.matching(*triple):
+            unit = trigger.unit
+            join = trigger.join if not counted else unit.shape.counted[unit.backward.index(trigger)]
+            for values, label in join.matches(unit.fixed, (triple,)):
+                yield unit, values, label
+
+    def clear(self) -> None:
+        """Forget all triples and units."""
+        self._forward = KeyIndex()
+        self._backward = KeyIndex()
+        self._open.clear()
+        self.labels.clear()
+        self.explicit.clear()
+        self._waiting.clear()
+        self._order.clear()
+        self.opened.clear()
+
+    def _betters(self, label: int, old: int | None) -> bool:
+        return old is None or (old < label and not self._algebra.step)
+
+    def _routed(self, triples: Iterable[IdTriple]) -> Iterator[tuple[Trigger, Sequence[IdTriple]]]:
+        """List the triggers of triples, with the triples together that have the same trigger."""
+        by_predicate: dict[int, list[IdTriple]] = {}
+        for triple in triples:
+            by_predicate.setdefault(triple[1], []).append(triple)
+        for predicate, some in by_predicate.items():
+            found = self._open.get(predicate)
+            if found is None:
+                found = self._open_triggers(predicate)
+            for trigger in found:
+                yield trigger, some
+            if not found:
+                for triple in some:
+                    for trigger in self._forward.matching(*triple):
+                        yield trigger, (triple,)
+
+    def _eligible(self, trigger: Trigger, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
+        """List those of the triples, all with this label, that a trigger of explicit triples starts from.
+
+        See `Demand._base`. A triple whose label is not its own as an explicit triple is skipped. Such a label
+        comes from a longer path: with x→w→y and y→z, everything that x→y would conclude also follows from the
+        explicit step x→w, with the same label.
+        """
+        explicit = self.explicit.table
+        return [triple for triple in triples if explicit.get(triple) == label]
+
+    def _open_triggers(self, predicate: int) -> list[Trigger]:
+        """List the triggers of all triples with a predicate; none if they depend on subject or object."""
+        found: list[Trigger] = []
+        for trigger in self._forward.unifiable(Key(UNBOUND, predicate, UNBOUND)):
+            if trigger.key.subject or trigger.key.object:
+                found = []
+                break
+            found.append(trigger)
+        self._open[predicate] = found
+        return found
+
+    def _derive(self, unit: Unit, join: Join, triples: Sequence[IdTriple], label: int) -> None:
+        """Pass the label of triples on to what a join concludes from them."""
+        if join.heads:
+            join.derive(unit.fixed, triples, label, self._waiting, self._order)
         else:
-            self._enter(triple, EXPLICIT)
+            rows: list[Values] = []
+            join.open(unit.fixed, triples, label, rows)
+            self.opened += ((unit, row) for row in rows)
 
-    def retract(self, triple: IdTriple) -> None:
-        """Make a triple no longer explicit; `delete` must follow."""
-        fact = self.facts.table.get(triple)
-        if fact is not None and fact.explicit and self.facts.unmark(triple):
-            self._leaving.append(triple)
-
-    def delete(self) -> None:
-        """Remove all facts that are not founded any more."""
-        while self._leaving:
-            triple = self._leaving.popleft()
-            # while the fact is still in the table, where its matches and their levels are read
-            self._apply(-1, triple)
-            self.dead[triple] = self.facts.take(triple)
-
-    def revive(self) -> None:
-        """Put back facts that can still be derived from what is left; `insert` must follow."""
-        back = [(triple, fact) for triple, fact in self.dead.items() if fact.derivations]
-        if back:
-            self._top += 1
-        for triple, fact in back:
-            # every premise that is left is below the new level, so all these derivations are founded
-            fact.level, fact.founded = self._top, fact.derivations
-            self._enter(triple, fact)
-
-    def insert(self) -> None:
-        """Derive everything that follows from the facts that entered."""
-        while self._entering:
-            self._apply(1, self._entering.popleft())
-
-    def attach(self, reader: Reader) -> None:
-        """Let a reader take every match of its patterns, starting with the present ones."""
-        for row in self._start(reader):
-            self._take(1, reader, row)
-
-    def detach(self, reader: Reader) -> None:
-        """Undo every match of a reader and stop it."""
-        for row in self._rows(reader):
-            self._take(-1, reader, row)
-        self.forget(reader)
-
-    def forget(self, reader: Reader) -> None:
-        """Stop a reader without undoing its matches."""
-        if reader.state is not None:
-            self._kernel.remove(reader.state)
-            del self._joined[reader.state]
-            reader.state = None
-        elif reader.patterns:
-            self._readers.remove(reader.keys[0], reader)
-
-    def matching(self, key: Key) -> Iterator[IdTriple]:
-        """List the facts that match a pattern."""
-        table = self.facts.table
-        for triple in self.explicit(key):
-            # the graph has all changes of an update from its beginning, the facts only those taken so far
-            fact = table.get(triple)
-            if fact is not None and fact.explicit:
-                yield triple
-        yield from self.facts.inferred(key)
-
-    def explicit(self, key: Key) -> Iterator[IdTriple]:
-        """List the triples of the graph that match a pattern."""
-        known, intern = self._graph.dictionary.ids.get, self._graph.dictionary.intern
-        terms = self._graph.dictionary.terms
-        for s, p, o in self._graph.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
-            yield known(s) or intern(s), known(p) or intern(p), known(o) or intern(o)
-
-    def _apply(self, sign: Sign, triple: IdTriple) -> None:
-        for reader in self._readers.matching(*triple):
-            assert reader.row is not None  # noqa: S101 - only readers of one pattern are found here
-            row = reader.row(triple)
-            if row is not None:
-                self._take(sign, reader, row)
-        self._kernel.apply(sign, *triple)
-        # The kernel collects matches; they are taken at once, because levels of facts may change next.
-        if self._kernel.dirty:
-            for state in self._kernel.dirty:
-                reader = self._joined[state]
-                rows = state.added if sign > 0 else state.removed
-                for row in rows:
-                    self._take(sign, reader, row)
-                rows.clear()
-            self._kernel.dirty.clear()
-
-    def _take(self, sign: Sign, reader: Reader, row: Values) -> None:
-        if isinstance(reader, Instance):
-            self._derive(sign, reader, row)
-        elif sign > 0:
-            self.opened.append((reader, row))
+    def _carry(self, triple: IdTriple, label: int) -> None:
+        """Note that a triple may be raised to a label."""
+        bucket = self._waiting.get(label)
+        if bucket is None:
+            self._waiting[label] = {triple}
+            heappush(self._order, -label)
         else:
-            self.closed.append((reader, row))
+            bucket.add(triple)
 
-    def _derive(self, sign: Sign, instance: Instance, row: Values) -> None:
-        rule, values, level = instance.rule, instance.fixed + row, instance.level
-        for test in rule.tests:
-            if not test(values):
-                return
-        table = self.facts.table
-        for s, p, o in rule.reads:
-            # The level of a derivation is that of its highest premise; its conclusion starts one above.
-            below = table[values[s], values[p], values[o]].level
-            if below > level:
-                level = below
-        count = self._gain if sign > 0 else self._lose
-        for head in rule.heads_of(values):
-            count(head, level)
+    def _lower(self, lowered: dict[IdTriple, int | None]) -> Iterable[IdTriple]:
+        """Lower or remove labels of explicit triples, and note the labels that are left for what depended on
+        them.
 
-    def _gain(self, triple: IdTriple, level: int) -> None:
-        fact = self.facts.own(triple)
-        if fact is None:
-            fact = Fact(level + 1)
-            self._enter(triple, fact)
-        fact.derivations += 1
-        if level < fact.level:
-            fact.founded += 1
+        A fact is in doubt if a derivation that gave it its label has lost a premise, and it does not have
+        that label as an explicit triple. Facts in doubt are looked at in descending order.
+        """
+        table, explicit, steps = self.labels.table, self.explicit.table, self._algebra.step
+        doubtful = _Buckets()
+        for triple, label in lowered.items():
+            if steps or table[triple] == explicit[triple]:
+                doubtful.add(triple, table[triple])
+            if label is None:
+                self.explicit.remove(triple)
+            else:
+                self.explicit.put(triple, label)
+        gone: dict[IdTriple, int] = {}
+        again: dict[IdTriple, int] = {}
+        """What may have a derivation left, with the label that a search for one need not pass."""
+        while doubtful:
+            label, found = doubtful.pop()
+            going = [triple for triple in found if triple in table]
+            if steps:
+                staying, going, back = self._sorted(going, label)
+                again.update(back)
+                self._doubt(staying, label, lowered, doubtful, base=True)
+            else:
+                again.update(dict.fromkeys(going, label))
+            self._doubt(going, label, lowered, doubtful)
+            # All at once: while some still had this label, they could hold up each other in a circle.
+            self.labels.remove_all(going)
+            gone.update(dict.fromkeys(going, label))
+        for triple, enough in again.items():
+            best = self._best(triple, enough)
+            if best is not None:
+                self._carry(triple, best)
+        return gone
 
-    def _lose(self, triple: IdTriple, level: int) -> None:
-        fact = self.facts.table.get(triple)
-        if fact is None:
-            # The conclusion went before this derivation did. Its count must still be right for `revive`.
-            self.dead[triple].derivations -= 1
-            return
-        fact.derivations -= 1
-        if level < fact.level:
-            fact.founded -= 1
-            if not fact.founded and not fact.explicit:
-                self._leaving.append(triple)
+    def _sorted(
+        self, triples: Sequence[IdTriple], label: int
+    ) -> tuple[list[IdTriple], list[IdTriple], dict[IdTriple, int]]:
+        """Tell facts that still have a founded derivation from others, and which of these have any at all.
 
-    def _enter(self, triple: IdTriple, fact: Fact) -> None:
-        self.facts.put(triple, fact)
-        self._entering.append(triple)
-        self.born[triple] = None
-        # `revive` puts facts on a level above all others.
-        if fact.level > self._top:
-            self._top = fact.level
-        if len(self.facts.table) % _REPORT_EVERY == 0:
-            log.info("rules: %d triples hold and more are being derived", len(self.facts.table))
+        All better facts are decided already, and no other can be a premise of a founded derivation.
+        """
+        staying: list[IdTriple] = []
+        going: list[IdTriple] = []
+        back: dict[IdTriple, int] = {}
+        for triple in triples:
+            best = self._best(triple, label)
+            if best is not None and best >= label:
+                staying.append(triple)
+            else:
+                going.append(triple)
+                # It may come back, if what it is derived from does not go with it.
+                if best is not None:
+                    back[triple] = _LOWEST
+        return staying, going, back
 
-    def _start(self, reader: Reader) -> list[Values]:
-        if len(reader.patterns) > 1:
-            patterns = reader.rule.instantiate(reader.patterns, reader.fixed)
-            first = len(reader.fixed) - len(reader.rule.constants)
-            last = first + len({p for places in reader.patterns for p in places if p >= len(reader.fixed)})
-            segment = make_segment(patterns, reader.rule.variables[first:last], "join")
-            reader.state = self._kernel.add(segment, self._snapshot)
-            self._joined[reader.state] = reader
-        elif reader.patterns:
-            self._readers.add(reader.keys[0], reader)
-        return self._rows(reader)
+    def _doubt(
+        self,
+        triples: Sequence[IdTriple],
+        label: int,
+        lowered: Container[IdTriple],
+        doubtful: _Buckets,
+        *,
+        base: bool = False,
+    ) -> None:
+        """Put into doubt what has its label from these triples, or with `base` from them as explicit ones."""
+        table, explicit = self.labels.table, self.explicit.table
+        heads: list[tuple[IdTriple, int]] = []
+        for trigger, found in self._routed(triples):
+            if not trigger.join.heads or base > trigger.base:
+                continue
+            some = [triple for triple in found if triple in lowered] if trigger.base else found
+            trigger.join.conclude(trigger.unit.fixed, some, label, heads)
+        for head, least in heads:
+            old = table.get(head)
+            if old is not None and old <= least:
+                # An explicit triple with this label does not need the doubtful derivation.
+                kept = explicit.get(head)
+                if kept is None or kept < old:
+                    doubtful.add(head, old)
 
-    def _rows(self, reader: Reader) -> list[Values]:
-        if reader.state is not None:
-            return self._kernel.solutions(reader.state, self._snapshot)
-        if reader.row is None:
-            return [()]
-        rows = map(reader.row, self.matching(reader.keys[0]))
-        return [row for row in rows if row is not None]
+    def _best(self, triple: IdTriple, enough: int) -> int | None:
+        """Give the best label that a triple has from what is there, or the first found that is enough."""
+        best = self.explicit.table.get(triple)
+        for trigger in self._backward.matching(*triple):
+            if best is not None and best >= enough:
+                break
+            found = trigger.join.best(trigger.unit.fixed, (triple,), enough)
+            if found is not None and (best is None or best < found):
+                best = found
+        return best
 
-    def _snapshot(self, pattern: PatternState) -> Iterator[IdTriple]:
-        # the kernel has negative numbers for variables
-        s, p, o = (max(term, 0) for term in pattern.key)
-        for triple in self.matching(Key(s, p, o)):
-            if pattern.guard is None or pattern.guard(*triple):
-                yield triple
+
+class _Buckets:
+    """Triples by label, the highest first; labels must not rise above the one that was taken last.
+
+    >>> buckets = _Buckets(); buckets.add((1, 2, 3), 5); buckets.add((4, 5, 6), 7)
+    >>> buckets.pop(), bool(buckets)
+    ((7, {(4, 5, 6)}), True)
+    """
+
+    def __init__(self) -> None:
+        self._triples: dict[int, set[IdTriple]] = {}
+        self._order: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._order)
+
+    def add(self, triple: IdTriple, label: int) -> None:
+        bucket = self._triples.get(label)
+        if bucket is None:
+            self._triples[label] = {triple}
+            heappush(self._order, -label)
+        else:
+            bucket.add(triple)
+
+    def pop(self) -> tuple[int, set[IdTriple]]:
+        label = -heappop(self._order)
+        return label, self._triples.pop(label)
+
+
+def _grouped(labelled: Iterable[tuple[IdTriple, int]]) -> dict[int, list[IdTriple]]:
+    """Group triples by label."""
+    groups: dict[int, list[IdTriple]] = {}
+    for triple, label in labelled:
+        groups.setdefault(label, []).append(triple)
+    return groups

@@ -6,8 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Rdfs
-from rdflive.entail.rules import Program, RuleRegime
-from rdflive.time.expiry.dred import Dred
+from rdflive.entail.rules import SETS, Program, RuleRegime
 from rdflive.time.expiry.rdfs import RDFS_RULES
 from rdflive.time.expiry.recompute import Recompute
 
@@ -72,10 +71,11 @@ def program_of(regime: Regime) -> Program:
 def regime_for(expiry: Way, regime: Regime) -> Regime:
     """Give the regime that maintains the triples when expiries are deletes; not for `labels`.
 
-    >>> regime_for("dred", Rdfs()).identity == Dred(program_of(Rdfs())).identity
+    >>> regime_for("dred", Rdfs()) == RuleRegime(program_of(Rdfs()), SETS)
     True
     """
     if expiry == "keep-all":
         return regime
-    derived = Dred(program_of(regime)) if isinstance(regime, RuleRegime) or expiry == "dred" else regime
+    rederives = isinstance(regime, RuleRegime) or expiry == "dred"
+    derived = RuleRegime(program_of(regime), SETS) if rederives else regime
     return Recompute(derived) if expiry == "recompute" else derived

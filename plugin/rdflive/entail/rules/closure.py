@@ -1,5 +1,6 @@
-"""The closure of explicit triples under rules, with labels: IMaRS, Section 4, with its errors
-corrected.
+"""What rules entail, as far as wanted patterns depend on it: facts with annotations.
+
+With labels it is the maintenance of IMaRS, Section 4, with its errors corrected.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from rdflib.term import URIRef
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
+from rdflive.entail.labels import Labels
+from rdflive.entail.rules.algebra import LABELS, Algebra
+from rdflive.entail.rules.demand import Demand
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.program import AUXILIARY, Program
+from rdflive.entail.rules.propagation import Propagation
 from rdflive.model import TermPattern, Triple
-from rdflive.time.expiry.demand import Demand
-from rdflive.time.expiry.propagation import Propagation
-from rdflive.time.labels import Labels
 
-__all__ = ["LabelledClosure", "LabelledGraph"]
+__all__ = ["AnnotatedGraph", "Closure"]
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledGraph:
+class AnnotatedGraph:
     """The explicit triples with their labels, as a closure reads them."""
 
     dictionary: Dictionary
@@ -37,7 +39,7 @@ class LabelledGraph:
     """
 
 
-class LabelledClosure:
+class Closure:
     """Maintains the labels of the triples that rules entail, as far as wanted patterns depend on them.
 
     The label of an explicit triple is the position where it arrived last. A derivation has the lowest label
@@ -54,26 +56,27 @@ class LabelledClosure:
     (a, partOf, c) are outside. If (a, partOf, b) arrives again at 9, the label of (a, partOf, c) rises to 8.
     """
 
-    def __init__(self, program: Program, graph: LabelledGraph) -> None:
+    def __init__(self, program: Program, graph: AnnotatedGraph, algebra: Algebra = LABELS) -> None:
         self._program = program
+        self._algebra = algebra
         self._graph = graph
         self._wanted: Counter[Key] = Counter()
         # not in `_begin`, as windows watch its labels, which must stay the same object
-        self._propagation = Propagation(graph.dictionary)
+        self.propagation = Propagation(graph.dictionary, algebra)
         self._begin()
 
     def _begin(self) -> None:
-        self._demand = Demand(self._graph.dictionary, self._graph.explicit, self._propagation)
+        self._demand = Demand(self._graph.dictionary, self._graph.explicit, self.propagation, self._algebra)
         self._patterns: KeyIndex[Key] = KeyIndex()
         self._whole: set[int] = set()
         """Predicates of which all triples are wanted, or `UNBOUND`; a shortcut for `is_wanted`."""
-        self._hidden: frozenset[int] = frozenset()
+        self.hidden: frozenset[int] = frozenset()
         """The auxiliary predicates of rule sets: no triple that contains one is ever shown."""
 
     @property
     def labels(self) -> Labels:
         """The labels of explicit and derived triples, of wanted ones and of those that they depend on."""
-        return self._propagation.labels
+        return self.propagation.labels
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
         """Start maintaining what matches these patterns, with the rules that this needs.
@@ -115,7 +118,7 @@ class LabelledClosure:
 
         Triples that nobody asks for are skipped.
         """
-        demand, propagation = self._demand, self._propagation
+        demand, propagation = self._demand, self.propagation
         left = changes
         while True:
             # Most triples of a stream concern no rule, and cost no more than this test.
@@ -132,7 +135,7 @@ class LabelledClosure:
 
     def expire(self, below: int) -> None:
         """Drop everything with a lower label, which no window holds any more."""
-        self._demand.close(self._propagation.drop(below))
+        self._demand.close(self.propagation.drop(below))
 
     def reset(self) -> None:
         """Forget everything, with nothing wanted, as after an update that failed half-way."""
@@ -140,23 +143,34 @@ class LabelledClosure:
 
     def is_wanted(self, triple: IdTriple) -> bool:
         """Tell whether a triple matches a wanted pattern and has no auxiliary predicate."""
-        if self._hidden and not self._hidden.isdisjoint(triple):
+        if self.hidden and not self.hidden.isdisjoint(triple):
             return False
         whole = self._whole
         return triple[1] in whole or UNBOUND in whole or bool(self._patterns.matching(*triple))
 
     def describe(self) -> list[str]:
         """Tell how many rules work, and on how many triples."""
-        explicit, labels = self._propagation.explicit.table, self.labels.table
+        explicit, labels = self.propagation.explicit.table, self.labels.table
         return [
             f"{len(self._demand.at_work)} of {len(self._program.rules)} rules at work, "
             f"as {self._demand.active} instances",
-            f"{len(explicit)} explicit and {len(labels) - len(explicit)} derived triples are kept, labelled",
+            f"{len(explicit)} explicit and {len(labels) - len(explicit)} derived triples are kept",
         ]
+
+    def support(self, triple: IdTriple) -> int:
+        """Count the derivations of a fact, plus one if it is explicit; 0 if it does not hold."""
+        if triple not in self.labels.table:
+            return 0
+        # a derivation counts once, also where two heads of its rule come to the same triple
+        ways = {
+            (unit.shape.rule, values)
+            for unit, values, _ in self.propagation.derivations(triple, counted=True)
+        }
+        return len(ways) + (triple in self.propagation.explicit.table)
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets of what is kept, for measuring."""
-        return [*self.labels.containers(), *self._propagation.explicit.containers()]
+        return [*self.labels.containers(), *self.propagation.explicit.containers()]
 
     def _want(self, keys: Iterable[Key]) -> None:
         for key in keys:
@@ -177,14 +191,14 @@ class LabelledClosure:
         self._demand.bind(self._program, explicit)
         heads = {pattern.predicate for rule in self._program.rules for pattern in rule.head}
         hidden = (p for p in heads if isinstance(p, URIRef) and p.startswith(AUXILIARY))
-        self._hidden = frozenset(graph.dictionary.intern(graph.to_native(p)) for p in hidden)
+        self.hidden = frozenset(graph.dictionary.intern(graph.to_native(p)) for p in hidden)
 
     def _stop(self) -> None:
         for key in self._wanted:
             self._graph.dictionary.drop(key[:3])
         self._wanted.clear()
         self._demand.release()
-        self._propagation.clear()
+        self.propagation.clear()
         self._begin()
 
     def _key(self, pattern: TermPattern) -> Key:

@@ -2,79 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rdflive.entail.entailment import IdTriple
-from rdflive.entail.rules.bound import BoundRule, Places, Test, Values
+from rdflive.entail.labels import Labels
+from rdflive.entail.rules.algebra import Algebra
+from rdflive.entail.rules.bound import BoundRule, Places, Values
+from rdflive.entail.rules.joins import Join, Reading
 from rdflive.entail.rules.keys import Key
-from rdflive.time.expiry.joins import Conclusion, Plan, Source
-from rdflive.time.labels import Labels
 
 __all__ = ["Shape", "Trigger", "Unit", "is_transitive"]
 
 
 class Shape:
-    """The plans that all units of a rule share."""
+    """The joins that all units of a rule share."""
 
-    __slots__ = ("backward", "base", "body", "forward", "heads", "known", "rule", "whole")
+    __slots__ = ("backward", "base", "body", "counted", "forward", "heads", "rule", "whole")
 
     def __init__(
         self,
         rule: BoundRule,
         known: int,
         labels: Labels,
+        algebra: Algebra,
         *,
         guide: bool = False,
         base: Labels | None = None,
     ) -> None:
         self.rule = rule
-        self.known = known
-        """How many of the rule's values a unit knows from the start."""
         self.body: tuple[Places, ...] = rule.guides if guide else (*rule.guides, *rule.reads)
-        self.heads: tuple[Conclusion, ...] = () if guide else rule.heads
+        self.heads = () if guide else rule.heads
         # a unit of a rule with guides is made after their conditions were tested
         tests = rule.guide_tests if guide else rule.tests if rule.guides else (*rule.guide_tests, *rule.tests)
         self.base = base is not None
         """True if the first pattern is matched with explicit triples only, see `Demand._base`."""
-        sources: list[Source] = [(pattern, labels) for pattern in self.body]
-        if base is not None:
-            sources[0] = self.body[0], base
+        plain: list[Reading] = [(pattern, labels) for pattern in self.body]
+        read = plain if base is None else [(self.body[0], base), *plain[1:]]
 
-        def plan(first: Places | None, rest: Sequence[Source]) -> Plan:
-            return Plan(rule, known, first, rest, self.heads, tests)
+        def join(first: Places | None, rest: list[Reading]) -> Join:
+            return Join(rule, known, first, rest, labels, algebra, tests=tests, heads=self.heads)
 
-        def back(head: Places, test: Test | None) -> Plan:
-            return Plan(rule, known, head, sources, (), tests if test is None else (*tests, test))
+        def back(rest: list[Reading]) -> tuple[Join, ...]:
+            return tuple(
+                Join(rule, known, None, rest, labels, algebra, tests=tests, conclusion=head)
+                for head in self.heads
+            )
 
-        self.whole = plan(None, sources)
+        self.whole = join(None, read)
         self.forward = tuple(
-            plan(pattern, sources[:number] + sources[number + 1 :])
-            for number, pattern in enumerate(self.body)
+            join(pattern, read[:number] + read[number + 1 :]) for number, pattern in enumerate(self.body)
         )
-        """Per pattern, the plan from a triple that matches it to the conclusions."""
-        self.backward = tuple(back(head, test) for head, test in self.heads)
-        """Per conclusion, the plan from a triple back to the premises that give it."""
+        """Per pattern, from a triple that matches it to the conclusions."""
+        self.backward = back(read)
+        """Per conclusion, from a triple back to the premises that give it."""
+        self.counted = self.backward if base is None else back(plain)
+        """The same with all derivations, those left out by `base` too."""
 
 
 class Unit:
     """A rule at work, or its guides: a shape together with the values that it knows."""
 
-    __slots__ = ("active", "backward", "fixed", "forward", "heads", "keys", "shape", "whole")
+    __slots__ = ("active", "backward", "fixed", "forward", "heads", "keys", "shape")
 
     def __init__(self, shape: Shape, fixed: Values) -> None:
         self.shape = shape
         self.fixed = fixed
         self.keys: list[Key] = shape.rule.keys(shape.body, fixed)
-        self.heads: list[Key] = shape.rule.keys((head for head, _ in shape.heads), fixed)
+        self.heads: list[Key] = shape.rule.keys((head.places for head in shape.heads), fixed)
         self.forward = [
-            Trigger(key, self, plan, base=shape.base and not number)
-            for number, (key, plan) in enumerate(zip(self.keys, shape.forward, strict=True))
+            Trigger(key, self, join, base=shape.base and not number)
+            for number, (key, join) in enumerate(zip(self.keys, shape.forward, strict=True))
         ]
         self.backward = [
-            Trigger(key, self, plan, base=False) for key, plan in zip(self.heads, shape.backward, strict=True)
+            Trigger(key, self, join, base=False) for key, join in zip(self.heads, shape.backward, strict=True)
         ]
-        self.whole = Trigger(Key(0, 0, 0), self, shape.whole, base=False)
         self.active = False
         """True while it derives."""
 
@@ -90,7 +92,7 @@ class Trigger:
 
     key: Key
     unit: Unit
-    plan: Plan
+    join: Join
     base: bool
     """True if only explicit triples count."""
 

@@ -1,9 +1,11 @@
-"""Triples with labels: the position on the stream's axis where each arrived last.
+"""Triples with labels: numbers that say how a triple came, or until when it lasts.
 
-IMaRS labels a triple with the instant at which it expires. Windows of different ranges share these
-tables, so the label is the arrival instead: a window holds what arrived at its begin or later. Example:
-(T101, delay, 4) arrived at 7. At report 12, a window of the last 10 begins at 3 and holds it; a window of the
-last 4 begins at 9 and does not.
+In windows the label is the position on the stream's axis where a triple arrived last. IMaRS labels a triple
+with the instant at which it expires. Windows of different ranges share these tables, so the label is the
+arrival instead: a window holds what arrived at its begin or later. Example: (T101, delay, 4) arrived at 7. At
+report 12, a window of the last 10 begins at 3 and holds it; a window of the last 4 begins at 9 and does not.
+
+In what rules entail the label is the annotation of a fact, see `rules/algebra.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class Before(dict[IdTriple, "int | None"]):
 
 
 class Labels:
-    """Labels by triple, and triples by label. The dictionary holds the ids of each triple.
+    """Labels by triple, and with `ordered` triples by label. The dictionary holds the ids of each triple.
 
     >>> labels = Labels(Dictionary())
     >>> before = labels.watch()
@@ -63,15 +65,17 @@ class Labels:
     ([], [(0, 0, 0)], {(0, 0, 0): None})
     """
 
-    __slots__ = ("_by_label", "_dictionary", "_indexes", "_watching", "table")
+    __slots__ = ("_by_label", "_dictionary", "_indexes", "_ordered", "_watching", "table")
 
-    def __init__(self, dictionary: Dictionary) -> None:
+    def __init__(self, dictionary: Dictionary, *, ordered: bool = True) -> None:
         self._dictionary = dictionary
+        self._ordered = ordered
         self.table: dict[IdTriple, int] = {}
         """The label of each triple; only this class changes it."""
         self._by_label: SortedDict[int, IdTriple | set[IdTriple]] = SortedDict()
         """A lone triple is stored bare."""
-        self._indexes: dict[tuple[int, ...], dict[Any, set[IdTriple]]] = {}
+        self._indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]] = {}
+        """Of these too."""
         self._watching: list[Before] = []
 
     def watch(self) -> Before:
@@ -121,13 +125,14 @@ class Labels:
             # before the labels, so that an interruption between leaves no label without terms
             self._dictionary.hold(chain.from_iterable(new))
             table.update(dict.fromkeys(changed, label))
-            if len(new) < len(changed):  # some had a label
-                for triple, old in changed.items():
-                    if old is not None:
-                        self._leave(old, triple)
             for places, index in self._indexes.items():
                 _enter_all(index, _PICKS[places], new)
-            self._join(label, list(changed))
+            if self._ordered:
+                if len(new) < len(changed):  # some had a label
+                    for triple, old in changed.items():
+                        if old is not None:
+                            self._leave(old, triple)
+                self._join(label, list(changed))
         except BaseException:
             self._mend()
             raise
@@ -142,7 +147,8 @@ class Labels:
             for triple in triples:
                 old = self.table[triple]
                 self._note_gone(triple, old)
-                self._leave(old, triple)
+                if self._ordered:
+                    self._leave(old, triple)
             self._forget(triples)
         except BaseException:
             self._mend()
@@ -190,12 +196,13 @@ class Labels:
             return self.table
         if len(known) == 3:
             return (key[:3],) if key[:3] in self.table else ()
-        return self.by(known).get(_PICKS[known](key), ())
+        found = self.by(known).get(_PICKS[known](key), ())
+        return found if type(found) is set else (found,) if found else ()
 
-    def by(self, places: tuple[int, ...]) -> Mapping[Any, Iterable[IdTriple]]:
+    def by(self, places: tuple[int, ...]) -> Mapping[Any, IdTriple | set[IdTriple]]:
         """Give an index of the triples by one position (an id) or two (a pair). It follows changes.
 
-        It is made when it is first asked for.
+        A lone triple is stored bare.
         """
         # Six indexes are possible and few are used, so each is made when it is first asked for.
         index = self._indexes.get(places)
@@ -207,7 +214,8 @@ class Labels:
 
     def containers(self) -> list[Any]:
         """List the dictionaries and sets in use, for measuring."""
-        return [self.table, *(found for index in self._indexes.values() for found in index.values())]
+        found = (found for index in self._indexes.values() for found in index.values())
+        return [self.table, *(triples for triples in found if type(triples) is set)]
 
     def clear(self) -> None:
         """Remove everything, with notes."""
@@ -223,7 +231,7 @@ class Labels:
     def _mend(self) -> None:
         """Rebuild everything from the table after a failure half-way; at worst some terms stay held."""
         self._by_label.clear()
-        for triple, label in self.table.items():
+        for triple, label in self.table.items() if self._ordered else ():
             self._join(label, [triple])
         for places, index in self._indexes.items():
             index.clear()
@@ -264,17 +272,22 @@ class Labels:
             for triple in triples:
                 key = pick(triple)
                 found = index[key]
-                found.discard(triple)
-                if not found:
+                if type(found) is set:
+                    found.discard(triple)
+                    if len(found) == 1:
+                        index[key] = found.pop()
+                else:
                     del index[key]
         self._dictionary.drop(chain.from_iterable(triples))  # after the labels are gone, as in `put_all`
 
 
-def _enter_all(index: dict[Any, set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:
+def _enter_all(index: dict[Any, IdTriple | set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:
     for triple in triples:
         key = pick(triple)
         found = index.get(key)
         if found is None:
-            index[key] = {triple}
-        else:
+            index[key] = triple
+        elif type(found) is set:
             found.add(triple)
+        else:
+            index[key] = {found, triple}  # type: ignore[arg-type]

@@ -1,0 +1,187 @@
+"""Entailment of a graph by rules: what they conclude is stored and maintained under inserts and deletes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from rdflive.engine.dictionary import UNBOUND
+from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
+from rdflive.entail.proof import Proof, ProofStep
+from rdflive.entail.rules.algebra import LEVELS, Algebra
+from rdflive.entail.rules.closure import AnnotatedGraph, Closure
+from rdflive.entail.rules.derivation import IdStep, explain
+from rdflive.entail.rules.keys import Key
+from rdflive.entail.rules.program import Program
+from rdflive.model import TermPattern, Triple
+
+__all__ = ["RuleEntailment", "RuleRegime"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRegime:
+    """Entailment by the rules of a program.
+
+    With `SETS` as algebra a delete removes whatever some derivation leads to from it, and then puts back what
+    still follows (DRed, after Volz, Staab and Motik). It is there to compare with.
+    """
+
+    program: Program
+    algebra: Algebra = LEVELS
+
+    def start(self, graph: ExplicitGraph) -> Entailment:
+        """Make what keeps the triples that a graph entails by the rules."""
+        return RuleEntailment(self.program, graph, self.algebra)
+
+    @property
+    def identity(self) -> str:
+        """A digest of the rules, whatever their order and names."""
+        said = sorted({str(replace(rule, name="")) for rule in self.program.rules})
+        digest = sha256("\n".join(said).encode()).hexdigest()
+        return f"{len(said)} rules, digest {digest[:16]}"
+
+
+class RuleEntailment:
+    """Maintains the conclusions of rules, as far as the wanted patterns depend on them."""
+
+    def __init__(self, program: Program, graph: ExplicitGraph, algebra: Algebra) -> None:
+        self._program = program
+        self._graph = graph
+        self._algebra = algebra
+        annotated = AnnotatedGraph(graph.dictionary, graph.terms, graph.to_native, self._explicit)
+        self._closure = Closure(program, annotated, algebra)
+        self._before = self._closure.labels.watch()
+        self._wanted: Counter[TermPattern] = Counter()
+        self._sound = True
+        """False while an update runs, so that one that fails half-way is noticed: everything is then derived
+        again.
+        """
+
+    def want(self, patterns: Iterable[TermPattern]) -> None:
+        """Start maintaining what matches these patterns, with the rules that this needs."""
+        self._repair()
+        patterns = list(patterns)
+        self._closure.want(patterns)
+        # what the graph entails already is no change: whoever wants it lists it with `triples`
+        self._closure.labels.forget(self._before)
+        self._wanted.update(patterns)
+
+    def unwant(self, patterns: Iterable[TermPattern]) -> None:
+        """Stop maintaining what nobody wants any more."""
+        patterns = list(patterns)
+        self._wanted -= Counter(patterns)
+        # after an update that failed half-way the next one derives everything anew
+        if self._sound:
+            self._closure.unwant(patterns)
+        elif not self._wanted:
+            self._repair()
+        self._closure.labels.forget(self._before)
+
+    def check(self, patterns: Iterable[TermPattern]) -> None:
+        """Accept everything: rules that cannot be maintained are refused when they are read."""
+
+    def concerns(self, change: Triple) -> bool:
+        """Tell whether a change matches a pattern that some query or working rule asks for."""
+        return self._closure.concerns(self._ids(change))
+
+    def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
+        """Give the net changes of the wanted entailed triples; none after an update that failed."""
+        if self._repair():
+            return []
+        self._sound = False
+        intern, closure = self._graph.dictionary.intern, self._closure
+        # a triple may change twice in one update; only its last state counts
+        signs = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
+        explicit = self._algebra.explicit
+        closure.update({triple: explicit if sign > 0 else None for triple, sign in signs.items()})
+        table = closure.labels.table
+        changed: list[tuple[Sign, IdTriple]] = [
+            (1 if old is None else -1, triple)
+            for triple, old in self._before.items()
+            # a triple that was removed and derived again has not changed
+            if (old is None) == (triple in table) and closure.is_wanted(triple)
+        ]
+        closure.labels.forget(self._before)
+        self._sound = True
+        return changed
+
+    def triples(self, pattern: TermPattern) -> Iterator[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        terms = self._graph.dictionary.terms
+        for triple in self._closure.labels.matching(Key(*self._ids(pattern))):
+            if self._closure.is_wanted(triple):
+                s, p, o = triple
+                yield terms[s], terms[p], terms[o]
+
+    def support(self, triple: Triple) -> int:
+        """Count the derivations of a triple, plus one if it is explicit; 0 if it is not entailed."""
+        return self._closure.support(self._ids(triple))
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give one proof of a triple, each premise proved before it is used; none if it is not entailed."""
+        ids, terms = self._ids(triple), self._graph.dictionary.terms
+        if ids not in self._closure.labels.table:
+            return []
+        if not self._algebra.step:
+            # where all labels are equal, they do not tell which premises a triple was derived from first
+            fresh = RuleRegime(self._program).start(self._graph)
+            fresh.want([triple])
+            try:
+                return fresh.why(triple)
+            finally:
+                fresh.unwant([triple])
+        steps = {step.triple: step for step in explain(ids, self._closure.propagation)}
+        hidden = self._closure.hidden
+
+        def shown(fact: IdTriple) -> Triple:
+            s, p, o = fact
+            return terms[s], terms[p], terms[o]
+
+        def visible(step: IdStep) -> Iterator[IdTriple]:
+            # premises that are hidden are replaced by their own
+            for premise in step.premises:
+                if hidden.isdisjoint(premise):
+                    yield premise
+                else:
+                    yield from visible(steps[premise])
+
+        proof = (
+            ProofStep(step.rule, tuple(map(shown, visible(step))), shown(fact))
+            for fact, step in steps.items()
+            if step.rule is not None and hidden.isdisjoint(fact)
+        )
+        return [Proof(triple, tuple(proof))]
+
+    def containers(self) -> list[Any]:
+        """List the containers of what is stored, for measuring."""
+        return self._closure.containers()
+
+    def describe(self) -> list[str]:
+        """Tell how many rules work, and on how many triples."""
+        way = [] if self._algebra.step else ["deletes and derives again"]
+        return [*way, *self._closure.describe()]
+
+    def _repair(self) -> bool:
+        """Derive everything again if an update failed half-way; True if one had."""
+        broken = not self._sound
+        if broken:
+            self._closure.reset()
+            self._closure.want(self._wanted.elements())
+            self._closure.labels.forget(self._before)
+            self._sound = True
+        return broken
+
+    def _explicit(self, key: Key) -> Iterator[tuple[IdTriple, int]]:
+        terms, intern = self._graph.dictionary.terms, self._graph.dictionary.intern
+        explicit = self._algebra.explicit
+        for s, p, o in self._graph.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
+            yield (intern(s), intern(p), intern(o)), explicit
+
+    def _ids(self, pattern: TermPattern) -> IdTriple:
+        """Give ids for terms: 0 for None, -1 for a term that no stored triple has."""
+        known = self._graph.dictionary.ids.get
+        s, p, o = (UNBOUND if term is None else known(term, -1) for term in pattern)
+        return s, p, o
