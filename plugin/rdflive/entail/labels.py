@@ -196,8 +196,10 @@ class Labels:
             return self.table
         if len(known) == 3:
             return (key[:3],) if key[:3] in self.table else ()
-        found = self.by(known).get(_PICKS[known](key), ())
-        return found if type(found) is set else (found,) if found else ()
+        found = self.by(known).get(_PICKS[known](key))
+        if found is None:
+            return ()
+        return found if isinstance(found, set) else (found,)
 
     def by(self, places: tuple[int, ...]) -> Mapping[Any, IdTriple | set[IdTriple]]:
         """Give an index of the triples by one position (an id) or two (a pair). It follows changes.

@@ -369,15 +369,15 @@ def test_owl_rl_takes_lists_apart_once() -> None:
 
     driver = Driver(load_program("owl-rl"))
     driver.want((None, RDFS.subClassOf, None))
-    before = len(driver.entailment._propagation.facts.table)
+    before = len(driver.entailment.closure.labels.table)
     driver.commit([(1, fact) for fact in make_list("free")])
     driver.commit([(1, fact) for fact in make_list("union")])
-    assert len(driver.entailment._propagation.facts.table) == before + 80
+    assert len(driver.entailment.closure.labels.table) == before + 80
     gained = driver.commit([(1, (iri("c"), OWL.unionOf, iri("union0")))])
     assert {fact for _, fact in gained} == {
         (iri(f"union{i}-first"), RDFS.subClassOf, iri("c")) for i in range(20)
     }
-    assert len(driver.entailment._propagation.facts.table) == before + 80 + 1 + 20 + 21 + 20
+    assert len(driver.entailment.closure.labels.table) == before + 80 + 1 + 20 + 21 + 20
 
 
 def test_owl_rl_says_that_a_restriction_is_below_itself() -> None:
@@ -441,7 +441,7 @@ def test_why_looks_only_at_what_may_give_a_triple() -> None:
     driver.commit([(1, (iri("a"), p, iri("b"))) for p in predicates])
     ids = driver.dictionary.ids
     fact = ids[iri("b")], ids[predicates[7]], ids[iri("a")]
-    assert len(driver.entailment._demand.giving(fact)) == 1
+    assert len(list(driver.entailment.closure.propagation.derivations(fact))) == 1
     assert len(driver.entailment.why((iri("b"), predicates[7], iri("a")))) == 1
     driver.commit([(-1, (predicates[7], iri("on"), Literal(True)))])
-    assert driver.entailment._demand.giving(fact) == []
+    assert list(driver.entailment.closure.propagation.derivations(fact)) == []

@@ -8,7 +8,7 @@ the algebra, see `Algebra.step`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Final
 
@@ -118,7 +118,7 @@ class Propagation:
                 triples = [triple for triple in raised if (old := table.get(triple)) is None or old < label]
             self.labels.put_all(triples, label)
             for trigger, some in self._routed(triples):
-                found = self._eligible(trigger, some, label) if trigger.base else some
+                found = self._eligible(some, label) if trigger.base else some
                 if found:
                     self._derive(trigger.unit, trigger.join, found, label)
             if not waiting[label]:
@@ -189,10 +189,10 @@ class Propagation:
                     for trigger in self._forward.matching(*triple):
                         yield trigger, (triple,)
 
-    def _eligible(self, trigger: Trigger, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
-        """List those of the triples, all with this label, that a trigger of explicit triples starts from.
+    def _eligible(self, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
+        """List those of the triples with this label that have it as explicit triples, see `Demand._base`.
 
-        See `Demand._base`. A triple whose label is not its own as an explicit triple is skipped. Such a label
+        A triple whose label is not its own as an explicit triple is skipped. Such a label
         comes from a longer path: with x→w→y and y→z, everything that x→y would conclude also follows from the
         explicit step x→w, with the same label.
         """
@@ -237,6 +237,9 @@ class Propagation:
         """
         table, explicit, steps = self.labels.table, self.explicit.table, self._algebra.step
         doubtful = _Buckets()
+        # As explicit triples they have a label of their own, and all of what follows from that is here still.
+        for label, triples in _grouped((triple, explicit[triple]) for triple in lowered).items():
+            self._doubt(triples, label, doubtful, base=True)
         for triple, label in lowered.items():
             if steps or table[triple] == explicit[triple]:
                 doubtful.add(triple, table[triple])
@@ -251,12 +254,10 @@ class Propagation:
             label, found = doubtful.pop()
             going = [triple for triple in found if triple in table]
             if steps:
-                staying, going, back = self._sorted(going, label)
-                again.update(back)
-                self._doubt(staying, label, lowered, doubtful, base=True)
+                going = self._going(going, label, again)
             else:
                 again.update(dict.fromkeys(going, label))
-            self._doubt(going, label, lowered, doubtful)
+            self._doubt(going, label, doubtful, base=False)
             # All at once: while some still had this label, they could hold up each other in a circle.
             self.labels.remove_all(going)
             gone.update(dict.fromkeys(going, label))
@@ -266,44 +267,28 @@ class Propagation:
                 self._carry(triple, best)
         return gone
 
-    def _sorted(
-        self, triples: Sequence[IdTriple], label: int
-    ) -> tuple[list[IdTriple], list[IdTriple], dict[IdTriple, int]]:
-        """Tell facts that still have a founded derivation from others, and which of these have any at all.
+    def _going(self, triples: Sequence[IdTriple], label: int, again: dict[IdTriple, int]) -> list[IdTriple]:
+        """List those of the facts, all on one level, that have no founded derivation left.
 
-        All better facts are decided already, and no other can be a premise of a founded derivation.
+        All better facts are decided already, and no others can be premises of a founded derivation.
         """
-        staying: list[IdTriple] = []
         going: list[IdTriple] = []
-        back: dict[IdTriple, int] = {}
         for triple in triples:
             best = self._best(triple, label)
-            if best is not None and best >= label:
-                staying.append(triple)
-            else:
+            if best is None or best < label:
                 going.append(triple)
-                # It may come back, if what it is derived from does not go with it.
+                # One with other derivations comes back, if these do not rest on what goes.
                 if best is not None:
-                    back[triple] = _LOWEST
-        return staying, going, back
+                    again[triple] = _LOWEST
+        return going
 
-    def _doubt(
-        self,
-        triples: Sequence[IdTriple],
-        label: int,
-        lowered: Container[IdTriple],
-        doubtful: _Buckets,
-        *,
-        base: bool = False,
-    ) -> None:
-        """Put into doubt what has its label from these triples, or with `base` from them as explicit ones."""
+    def _doubt(self, triples: Sequence[IdTriple], label: int, doubtful: _Buckets, *, base: bool) -> None:
+        """Put into doubt what has its label from triples with this one, or with `base` from explicit ones."""
         table, explicit = self.labels.table, self.explicit.table
         heads: list[tuple[IdTriple, int]] = []
         for trigger, found in self._routed(triples):
-            if not trigger.join.heads or base > trigger.base:
-                continue
-            some = [triple for triple in found if triple in lowered] if trigger.base else found
-            trigger.join.conclude(trigger.unit.fixed, some, label, heads)
+            if trigger.join.heads and trigger.base is base:
+                trigger.join.conclude(trigger.unit.fixed, found, label, heads)
         for head, least in heads:
             old = table.get(head)
             if old is not None and old <= least:

@@ -52,8 +52,8 @@ class RuleEntailment:
         self._graph = graph
         self._algebra = algebra
         annotated = AnnotatedGraph(graph.dictionary, graph.terms, graph.to_native, self._explicit)
-        self._closure = Closure(program, annotated, algebra)
-        self._before = self._closure.labels.watch()
+        self.closure = Closure(program, annotated, algebra)
+        self._before = self.closure.labels.watch()
         self._wanted: Counter[TermPattern] = Counter()
         self._sound = True
         """False while an update runs, so that one that fails half-way is noticed: everything is then derived
@@ -64,9 +64,9 @@ class RuleEntailment:
         """Start maintaining what matches these patterns, with the rules that this needs."""
         self._repair()
         patterns = list(patterns)
-        self._closure.want(patterns)
+        self.closure.want(patterns)
         # what the graph entails already is no change: whoever wants it lists it with `triples`
-        self._closure.labels.forget(self._before)
+        self.closure.labels.forget(self._before)
         self._wanted.update(patterns)
 
     def unwant(self, patterns: Iterable[TermPattern]) -> None:
@@ -75,24 +75,24 @@ class RuleEntailment:
         self._wanted -= Counter(patterns)
         # after an update that failed half-way the next one derives everything anew
         if self._sound:
-            self._closure.unwant(patterns)
+            self.closure.unwant(patterns)
         elif not self._wanted:
             self._repair()
-        self._closure.labels.forget(self._before)
+        self.closure.labels.forget(self._before)
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
         """Accept everything: rules that cannot be maintained are refused when they are read."""
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change matches a pattern that some query or working rule asks for."""
-        return self._closure.concerns(self._ids(change))
+        return self.closure.concerns(self._ids(change))
 
     def update(self, changes: Sequence[tuple[Sign, Triple]]) -> list[tuple[Sign, IdTriple]]:
         """Give the net changes of the wanted entailed triples; none after an update that failed."""
         if self._repair():
             return []
         self._sound = False
-        intern, closure = self._graph.dictionary.intern, self._closure
+        intern, closure = self._graph.dictionary.intern, self.closure
         # a triple may change twice in one update; only its last state counts
         signs = {(intern(s), intern(p), intern(o)): sign for sign, (s, p, o) in changes}
         explicit = self._algebra.explicit
@@ -111,19 +111,19 @@ class RuleEntailment:
     def triples(self, pattern: TermPattern) -> Iterator[Triple]:
         """List the entailed triples that match a wanted pattern."""
         terms = self._graph.dictionary.terms
-        for triple in self._closure.labels.matching(Key(*self._ids(pattern))):
-            if self._closure.is_wanted(triple):
+        for triple in self.closure.labels.matching(Key(*self._ids(pattern))):
+            if self.closure.is_wanted(triple):
                 s, p, o = triple
                 yield terms[s], terms[p], terms[o]
 
     def support(self, triple: Triple) -> int:
         """Count the derivations of a triple, plus one if it is explicit; 0 if it is not entailed."""
-        return self._closure.support(self._ids(triple))
+        return self.closure.support(self._ids(triple))
 
     def why(self, triple: Triple) -> list[Proof]:
         """Give one proof of a triple, each premise proved before it is used; none if it is not entailed."""
         ids, terms = self._ids(triple), self._graph.dictionary.terms
-        if ids not in self._closure.labels.table:
+        if ids not in self.closure.labels.table:
             return []
         if not self._algebra.step:
             # where all labels are equal, they do not tell which premises a triple was derived from first
@@ -133,8 +133,8 @@ class RuleEntailment:
                 return fresh.why(triple)
             finally:
                 fresh.unwant([triple])
-        steps = {step.triple: step for step in explain(ids, self._closure.propagation)}
-        hidden = self._closure.hidden
+        steps = {step.triple: step for step in explain(ids, self.closure.propagation)}
+        hidden = self.closure.hidden
 
         def shown(fact: IdTriple) -> Triple:
             s, p, o = fact
@@ -157,20 +157,20 @@ class RuleEntailment:
 
     def containers(self) -> list[Any]:
         """List the containers of what is stored, for measuring."""
-        return self._closure.containers()
+        return self.closure.containers()
 
     def describe(self) -> list[str]:
         """Tell how many rules work, and on how many triples."""
         way = [] if self._algebra.step else ["deletes and derives again"]
-        return [*way, *self._closure.describe()]
+        return [*way, *self.closure.describe()]
 
     def _repair(self) -> bool:
         """Derive everything again if an update failed half-way; True if one had."""
         broken = not self._sound
         if broken:
-            self._closure.reset()
-            self._closure.want(self._wanted.elements())
-            self._closure.labels.forget(self._before)
+            self.closure.reset()
+            self.closure.want(self._wanted.elements())
+            self.closure.labels.forget(self._before)
             self._sound = True
         return broken
 
