@@ -10,7 +10,7 @@ from rdflive.engine.source import Source
 
 __all__ = [
     "Identity", "Key", "Masks", "Neighbours", "PatternState", "RowTest", "Walk", "arguments", "each",
-    "loader", "pattern_identity", "pattern_key",
+    "loader", "pattern_identity", "pattern_key", "write_delete", "write_insert",
 ]  # fmt: skip
 
 Key: TypeAlias = tuple[int, ...]
@@ -307,12 +307,13 @@ def _write_path(
         source.line(f"{name}.{'add' if operation == 'insert' else 'discard'}({key})")
         _write_masks(source, masks, key, operation)
     elif operation == "insert":
-        _write_insert(source, name, key, _expression(pattern, rest), masks)
+        write_insert(source, name, key, _expression(pattern, rest), masks)
     else:
-        _write_delete(source, name, key, _expression(pattern, rest), masks)
+        write_delete(source, name, key, _expression(pattern, rest), masks)
 
 
-def _write_insert(source: Source, name: str, key: str, value: str, masks: list[Any]) -> None:
+def write_insert(source: Source, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
+    """Write the lines that put a value into a mapping that is like `Neighbours`."""
     source.line(f"found = {name}.get({key})")
     with source.block("if found is None:"):
         source.line(f"{name}[{key}] = {value}")
@@ -323,7 +324,8 @@ def _write_insert(source: Source, name: str, key: str, value: str, masks: list[A
         source.line(f"{name}[{key}] = {{found, {value}}}")
 
 
-def _write_delete(source: Source, name: str, key: str, value: str, masks: list[Any]) -> None:
+def write_delete(source: Source, name: str, key: str, value: str, masks: Sequence[Any] = ()) -> None:
+    """Write the lines that take a value out."""
     source.line(f"found = {name}[{key}]")
     with source.block("if type(found) is set:"):
         source.line(f"found.discard({value})")
@@ -335,7 +337,7 @@ def _write_delete(source: Source, name: str, key: str, value: str, masks: list[A
         _write_masks(source, masks, key, "delete")
 
 
-def _write_masks(source: Source, masks: list[Any], key: str, operation: str) -> None:
+def _write_masks(source: Source, masks: Sequence[Any], key: str, operation: str) -> None:
     """Set or clear the bit of this pattern at a centre (the triple match state of Algorithm 2)."""
     if not masks:
         return

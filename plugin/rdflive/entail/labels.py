@@ -19,6 +19,8 @@ from typing import Any, Final, TypeAlias
 from sortedcontainers import SortedDict
 
 from rdflive.engine.dictionary import Dictionary
+from rdflive.engine.pattern import write_delete, write_insert
+from rdflive.engine.source import Source
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.rules.keys import Key
 
@@ -56,7 +58,9 @@ class Before(dict[IdTriple, "int | None"]):
 
 
 class Labels:
-    """Labels by triple, and with `ordered` triples by label. The dictionary holds the ids of each triple.
+    """Labels by triple, and with `ordered` triples by label.
+
+    The dictionary holds the ids of each triple; None where another table has the same triples.
 
     >>> labels = Labels(Dictionary())
     >>> before = labels.watch()
@@ -65,9 +69,11 @@ class Labels:
     ([], [(0, 0, 0)], {(0, 0, 0): None})
     """
 
-    __slots__ = ("_by_label", "_dictionary", "_indexes", "_ordered", "_watching", "table")
+    __slots__ = (
+        "_by_label", "_dictionary", "_enter", "_indexes", "_leave_all", "_ordered", "_watching", "table",
+    )  # fmt: skip
 
-    def __init__(self, dictionary: Dictionary, *, ordered: bool = True) -> None:
+    def __init__(self, dictionary: Dictionary | None, *, ordered: bool = True) -> None:
         self._dictionary = dictionary
         self._ordered = ordered
         self.table: dict[IdTriple, int] = {}
@@ -77,6 +83,7 @@ class Labels:
         self._indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]] = {}
         """Of these too."""
         self._watching: list[Before] = []
+        self._write()
 
     def watch(self) -> Before:
         """Note every change of a label, with the first label it replaced, until `unwatch`.
@@ -97,7 +104,7 @@ class Labels:
         gone = before.gone
         while gone:
             # taken out first: an interruption may leave a term held for ever, and never one that is not held
-            self._dictionary.drop(gone.pop())
+            self._drop((gone.pop(),))
         before.clear()
 
     @contextmanager
@@ -123,10 +130,9 @@ class Labels:
             for before in self._watching:
                 before.note(changed)
             # before the labels, so that an interruption between leaves no label without terms
-            self._dictionary.hold(chain.from_iterable(new))
+            self._hold(new)
             table.update(dict.fromkeys(changed, label))
-            for places, index in self._indexes.items():
-                _enter_all(index, _PICKS[places], new)
+            self._enter(new)
             if self._ordered:
                 if len(new) < len(changed):  # some had a label
                     for triple, old in changed.items():
@@ -144,12 +150,10 @@ class Labels:
     def remove_all(self, triples: Collection[IdTriple]) -> None:
         """Remove triples, all of which have a label."""
         try:
-            for triple in triples:
-                old = self.table[triple]
-                self._note_gone(triple, old)
-                if self._ordered:
-                    self._leave(old, triple)
-            self._forget(triples)
+            if self._ordered:
+                for triple in triples:
+                    self._leave(self.table[triple], triple)
+            self._forget(self._note_gone(triples), triples)
         except BaseException:
             self._mend()
             raise
@@ -172,7 +176,7 @@ class Labels:
             while self._by_label and self._by_label.peekitem(0)[0] < below:
                 there = self._by_label.popitem(0)[1]
                 dropped += there if isinstance(there, set) else (there,)
-            self._forget(dropped)
+            self._forget(dropped, dropped)
         except BaseException:
             self._mend()
             raise
@@ -210,8 +214,9 @@ class Labels:
         index = self._indexes.get(places)
         if index is None:
             index = {}
-            _enter_all(index, _PICKS[places], self.table)
             self._indexes[places] = index
+            self._write()
+            self._fill(places)
         return index
 
     def containers(self) -> list[Any]:
@@ -221,14 +226,12 @@ class Labels:
 
     def clear(self) -> None:
         """Remove everything, with notes."""
-        for triple, old in self.table.items():
-            self._note_gone(triple, old)
-        held = list(self.table)
+        held = self._note_gone(list(self.table))
         self.table.clear()
         self._by_label.clear()
         for index in self._indexes.values():
             index.clear()
-        self._dictionary.drop(chain.from_iterable(held))
+        self._drop(held)
 
     def _mend(self) -> None:
         """Rebuild everything from the table after a failure half-way; at worst some terms stay held."""
@@ -237,14 +240,28 @@ class Labels:
             self._join(label, [triple])
         for places, index in self._indexes.items():
             index.clear()
-            _enter_all(index, _PICKS[places], self.table)
+            self._fill(places)
 
-    def _note_gone(self, triple: IdTriple, old: int) -> None:
-        for before in self._watching:
-            before.setdefault(triple, old)
-            if triple not in before.gone:
-                self._dictionary.hold(triple)
-                before.gone.add(triple)
+    def _note_gone(self, triples: Collection[IdTriple]) -> Collection[IdTriple]:
+        """Note that triples go. Gives those that the dictionary is to hold no more.
+
+        The first watcher takes over what the table held.
+        """
+        table, dropped = self.table, triples
+        for number, before in enumerate(self._watching):
+            gone, known = before.gone, []
+            for triple in triples:
+                if triple not in before:
+                    before[triple] = table[triple]
+                if triple in gone:
+                    known.append(triple)
+                else:
+                    gone.add(triple)
+                    if number:
+                        self._hold((triple,))
+            if not number:
+                dropped = known
+        return dropped
 
     def _join(self, label: int, triples: list[IdTriple]) -> None:
         there = self._by_label.get(label)
@@ -266,30 +283,40 @@ class Labels:
                 return
         del self._by_label[label]
 
-    def _forget(self, triples: Collection[IdTriple]) -> None:
+    def _forget(self, dropped: Collection[IdTriple], triples: Collection[IdTriple]) -> None:
         for triple in triples:
             del self.table[triple]
-        for places, index in self._indexes.items():
-            pick = _PICKS[places]
-            for triple in triples:
-                key = pick(triple)
-                found = index[key]
-                if type(found) is set:
-                    found.discard(triple)
-                    if len(found) == 1:
-                        index[key] = found.pop()
-                else:
-                    del index[key]
-        self._dictionary.drop(chain.from_iterable(triples))  # after the labels are gone, as in `put_all`
+        self._leave_all(triples)
+        self._drop(dropped)  # after the labels are gone, as in `put_all`
+
+    def _hold(self, triples: Collection[IdTriple]) -> None:
+        if triples and self._dictionary is not None:
+            self._dictionary.hold(chain.from_iterable(triples))
+
+    def _drop(self, triples: Collection[IdTriple]) -> None:
+        if triples and self._dictionary is not None:
+            self._dictionary.drop(chain.from_iterable(triples))
+
+    def _write(self) -> None:
+        """Write what puts triples into the indexes, or takes them out: called when an index is new."""
+        self._enter = _index_writer(self._indexes, write_insert)
+        self._leave_all = _index_writer(self._indexes, write_delete)
+
+    def _fill(self, places: tuple[int, ...]) -> None:
+        _index_writer({places: self._indexes[places]}, write_insert)(self.table)
 
 
-def _enter_all(index: dict[Any, IdTriple | set[IdTriple]], pick: Pick, triples: Iterable[IdTriple]) -> None:
-    for triple in triples:
-        key = pick(triple)
-        found = index.get(key)
-        if found is None:
-            index[key] = triple
-        elif type(found) is set:
-            found.add(triple)
-        else:
-            index[key] = {found, triple}  # type: ignore[arg-type]
+def _index_writer(
+    indexes: Mapping[tuple[int, ...], Any], write: Callable[..., None]
+) -> Callable[[Iterable[IdTriple]], None]:
+    """Generate the function that does the same in every index with some triples."""
+    source = Source("def run(triples):")
+    if not indexes:
+        source.line("pass")
+        return source.function("run")
+    source.enter("for t in triples:")
+    source.line("s, p, o = t")
+    for places, index in indexes.items():
+        names = ["spo"[place] for place in places]
+        write(source, source.name(index), names[0] if len(names) == 1 else f"({', '.join(names)})", "t")
+    return source.function("run")

@@ -126,6 +126,8 @@ class Closure:
             gone = propagation.change(relevant)
             demand.settle()
             demand.close(gone)
+            if len(relevant) == len(left):
+                break
             # rules that started in this round may ask for changes that nobody asked for before
             left = {triple: label for triple, label in left.items() if triple not in relevant}
             if not any(map(demand.concerns, left)):
@@ -146,7 +148,7 @@ class Closure:
         if self.hidden and not self.hidden.isdisjoint(triple):
             return False
         whole = self._whole
-        return triple[1] in whole or UNBOUND in whole or bool(self._patterns.matching(*triple))
+        return triple[1] in whole or UNBOUND in whole or self._patterns.has_matching(*triple)
 
     def describe(self) -> list[str]:
         """Tell how many rules work, and on how many triples."""
@@ -162,10 +164,7 @@ class Closure:
         if triple not in self.labels.table:
             return 0
         # a derivation counts once, also where two heads of its rule come to the same triple
-        ways = {
-            (unit.shape.rule, values)
-            for unit, values, _ in self.propagation.derivations(triple, counted=True)
-        }
+        ways = {found[:2] for found in self.propagation.derivations(triple, counted=True)}
         return len(ways) + (triple in self.propagation.explicit.table)
 
     def containers(self) -> list[Any]:

@@ -105,7 +105,7 @@ class Demand:
 
     def concerns(self, triple: IdTriple) -> bool:
         """Tell whether a triple matches a pattern that is asked for."""
-        return bool(self._relevant.matching(*triple))
+        return self._relevant.has_matching(*triple)
 
     @property
     def active(self) -> int:
@@ -205,8 +205,7 @@ class Demand:
             del units[unit]
             if not units:
                 del self._founded[triple]
-        rule = unit.shape.rule
-        del self._made[rule, unit.fixed[len(rule.constants) :]]
+        del self._made[unit.shape.rule, unit.row]
 
     def _needed(
         self, wanted: Iterable[Key]

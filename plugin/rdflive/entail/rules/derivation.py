@@ -48,9 +48,8 @@ def _step(triple: IdTriple, propagation: Propagation) -> IdStep:
     if triple in propagation.explicit.table:
         return IdStep(triple, None)
     level = propagation.labels.table[triple]
-    for unit, values, reached in propagation.derivations(triple):
+    for rule, values, reached in propagation.derivations(triple):
         if reached >= level:
-            rule = unit.shape.rule
             premises = ((values[s], values[p], values[o]) for s, p, o in (*rule.guides, *rule.reads))
             return IdStep(triple, rule.rule.name, tuple(dict.fromkeys(premises)))
     raise AssertionError(f"no derivation of {triple}")  # each fact has a founded one

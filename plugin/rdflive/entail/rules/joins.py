@@ -8,7 +8,7 @@ better what holds ends there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import heappush
 from typing import TypeAlias
@@ -97,14 +97,17 @@ class Join:
     def open(self) -> Callable[[Values, Iterable[IdTriple], int, list[Values]], None]:
         """Append the values of the guided variables, for each match of guides."""
         writer = _Writer(self, "fixed, triples, label, out", lazy=True)
-        first = len(self.rule.constants)
-        writer.source.line(f"out.append({writer.row(range(first, first + self.rule.guided))})")
+        writer.source.line(f"out.append({writer.guided})")
         return writer.source.function("join")
 
     @cached_property
-    def best(self) -> Callable[[Values, Iterable[IdTriple], int], int | None]:
-        """Give the highest label of the derivations of a conclusion, or the first one that is `enough`."""
-        writer = _Writer(self, "fixed, triples, enough, best=None")
+    def best(self) -> Callable[[Values, Iterable[IdTriple], int, Container[Values]], int | None]:
+        """Give the highest label of the derivations of a conclusion, or the first one that is `enough`.
+
+        What the guides bind must be among the given rows, if the join does not know it from the start.
+        """
+        writer = _Writer(self, "fixed, triples, enough, rows, best=None")
+        writer.among("rows")
         source = writer.source
         writer.combine("least")
         with source.block("if best is None or best < least:"):
@@ -115,9 +118,15 @@ class Join:
         return source.function("join")
 
     @cached_property
-    def matches(self) -> Callable[[Values, Iterable[IdTriple]], Iterator[tuple[Values, int]]]:
-        """List the derivations of a conclusion: the values of the rule, and the label that they give."""
-        writer = _Writer(self, "fixed, triples")
+    def matches(
+        self,
+    ) -> Callable[[Values, Iterable[IdTriple], Container[Values]], Iterator[tuple[Values, int]]]:
+        """List the derivations of a conclusion: the values of the rule, and the label that they give.
+
+        The rows are as for `best`.
+        """
+        writer = _Writer(self, "fixed, triples, rows")
+        writer.among("rows")
         values = range(self.known, len(self.rule.constants) + len(self.rule.variables))
         writer.combine("least")
         writer.source.line(f"yield fixed + {writer.row(values)}, least")
@@ -164,6 +173,18 @@ class _Writer:
     def row(self, places: Iterable[int]) -> str:
         """Write a tuple of values."""
         return f"({''.join(f'{self._names[place]}, ' for place in places)})"
+
+    @property
+    def guided(self) -> str:
+        """Write what the guides bind."""
+        first = len(self._join.rule.constants)
+        return self.row(range(first, first + self._join.rule.guided))
+
+    def among(self, rows: str) -> None:
+        """Give up a match whose guides bind something else than these rows."""
+        rule = self._join.rule
+        if self._join.known < len(rule.constants) + rule.guided:
+            self.source.line(f"if {self.guided} not in {rows}: {self._fail}")
 
     def also(self, head: Head) -> str:
         """Write the test that a conclusion is a triple, if it must be tested."""

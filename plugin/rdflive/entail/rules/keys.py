@@ -81,6 +81,17 @@ class KeyIndex(Generic[Item]):
                         if any(relation * key.relation >= 0 for relation in relations):
                             yield item
 
+    def has_matching(self, s: int, p: int, o: int) -> bool:
+        """Tell whether the triple matches the pattern of some item, without looking at relations."""
+        for predicate in (p, UNBOUND):
+            by_object = self._nodes.get(predicate)
+            if by_object is not None:
+                for value in (o, UNBOUND):
+                    by_subject = by_object.get(value)
+                    if by_subject is not None and (s in by_subject or UNBOUND in by_subject):
+                        return True
+        return False
+
     def matching(self, s: int, p: int, o: int) -> list[Item]:
         """List the items whose pattern the triple matches, without looking at relations."""
         found: list[Item] = []

@@ -8,7 +8,7 @@ the algebra, see `Algebra.step`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Final
 
@@ -16,10 +16,10 @@ from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
-from rdflive.entail.rules.bound import Values
+from rdflive.entail.rules.bound import BoundRule, Values
 from rdflive.entail.rules.joins import Join
 from rdflive.entail.rules.keys import Key, KeyIndex
-from rdflive.entail.rules.units import Trigger, Unit
+from rdflive.entail.rules.units import Search, Shape, Trigger, Unit
 
 __all__ = ["Propagation"]
 
@@ -40,21 +40,24 @@ class Propagation:
 
     def __init__(self, dictionary: Dictionary, algebra: Algebra) -> None:
         self.labels = Labels(dictionary, ordered=algebra.expires)
-        self.explicit = Labels(dictionary, ordered=algebra.expires)
+        self.explicit = Labels(None, ordered=algebra.expires)
         self.opened: list[tuple[Unit, Values]] = []
         """Matches of guides that were not looked at yet."""
         self._algebra = algebra
         self._forward: KeyIndex[Trigger] = KeyIndex()
         """The triggers of working units, by the pattern of a premise."""
-        self._backward: KeyIndex[Trigger] = KeyIndex()
-        """The triggers of working units, by their conclusions."""
+        self._searches: dict[tuple[Shape, int, Key], Search] = {}
+        self._backward: KeyIndex[Search] = KeyIndex()
+        """The searches for premises, by conclusion."""
+        self._based = 0
+        """How many triggers of explicit triples work, see `Demand._base`."""
         self._open: dict[int, list[Trigger]] = {}
         """A cache of what `_open_triggers` found, until units start or stop."""
         self._waiting: dict[int, set[IdTriple]] = {}
         """Triples that may be raised, by the label that they would get."""
         self._order: list[int] = []
         """A heap of these labels, negated, since `heapq` gives the smallest first."""
-        self._reported = 0
+        self._report_at = _REPORT_EVERY
 
     def admit(self, triples: Iterable[tuple[IdTriple, int]]) -> None:
         """Take explicit triples that no working unit reads yet."""
@@ -67,20 +70,30 @@ class Propagation:
     def attach(self, unit: Unit) -> None:
         """Start a unit with the triples that are there; `settle` must follow."""
         unit.active = True
+        self._based += unit.shape.base
         for trigger in unit.forward:
             self._forward.add(trigger.key, trigger)
-        for trigger in unit.backward:
-            self._backward.add(trigger.key, trigger)
+        for number, key in enumerate(unit.heads):
+            search = self._searches.get((unit.shape, number, key))
+            if search is None:
+                search = self._searches[unit.shape, number, key] = Search(unit.shape, number)
+                self._backward.add(key, search)
+            search.units[unit.row] = unit
         self._open.clear()
         self._derive(unit, unit.shape.whole, _ANY_TRIPLE, self._algebra.top)
 
     def detach(self, unit: Unit) -> None:
         """Stop a unit; what it derived stays until `retain`."""
         unit.active = False
+        self._based -= unit.shape.base
         for trigger in unit.forward:
             self._forward.remove(trigger.key, trigger)
-        for trigger in unit.backward:
-            self._backward.remove(trigger.key, trigger)
+        for number, key in enumerate(unit.heads):
+            search = self._searches[unit.shape, number, key]
+            del search.units[unit.row]
+            if not search.units:
+                del self._searches[unit.shape, number, key]
+                self._backward.remove(key, search)
         self._open.clear()
 
     def change(self, changes: Mapping[IdTriple, int | None]) -> Iterable[IdTriple]:
@@ -98,7 +111,7 @@ class Propagation:
             elif old is not None and label != old:
                 lowered[triple] = label
         gone: Iterable[IdTriple] = self._lower(lowered) if lowered else ()
-        for label, triples in _grouped(raised.items()).items():
+        for label, triples in _grouped(raised.items()).items() if raised else ():
             self.explicit.put_all(triples, label)
             for triple in triples:
                 self._carry(triple, label)
@@ -124,8 +137,8 @@ class Propagation:
             if not waiting[label]:
                 del waiting[label]
                 heappop(order)
-            if len(table) // _REPORT_EVERY != self._reported:
-                self._reported = len(table) // _REPORT_EVERY
+            if len(table) >= self._report_at:
+                self._report_at = len(table) + _REPORT_EVERY
                 log.info("rules: %d triples hold and more are being derived", len(table))
 
     def drop(self, below: int) -> list[IdTriple]:
@@ -148,22 +161,23 @@ class Propagation:
             else:
                 self.labels.put(triple, best)
 
-    def derivations(self, triple: IdTriple, *, counted: bool = False) -> Iterator[tuple[Unit, Values, int]]:
-        """List the derivations of a fact by working units: the values of the rule, and the label they give.
+    def derivations(
+        self, triple: IdTriple, *, counted: bool = False
+    ) -> Iterator[tuple[BoundRule, Values, int]]:
+        """List the derivations of a fact by working units: the rule, its values, and the label they give.
 
         With `counted` those are among them that `Demand._base` leaves out.
         """
-        for trigger in self._backward.matching(*triple):
-            unit = trigger.unit
-            join = trigger.join if not counted else unit.shape.counted[unit.backward.index(trigger)]
-            for values, label in join.matches(unit.fixed, (triple,)):
-                yield unit, values, label
+        for search in self._backward.matching(*triple):
+            yield from search.derivations(triple, counted=counted)
 
     def clear(self) -> None:
         """Forget all triples and units."""
         self._forward = KeyIndex()
         self._backward = KeyIndex()
+        self._searches.clear()
         self._open.clear()
+        self._based = 0
         self.labels.clear()
         self.explicit.clear()
         self._waiting.clear()
@@ -173,8 +187,12 @@ class Propagation:
     def _betters(self, label: int, old: int | None) -> bool:
         return old is None or (old < label and not self._algebra.step)
 
-    def _routed(self, triples: Iterable[IdTriple]) -> Iterator[tuple[Trigger, Sequence[IdTriple]]]:
+    def _routed(self, triples: Collection[IdTriple]) -> Iterable[tuple[Trigger, Collection[IdTriple]]]:
         """List the triggers of triples, with the triples together that have the same trigger."""
+        if len(triples) == 1:  # the common case, and quicker
+            (triple,) = triples
+            return [(trigger, triples) for trigger in self._forward.matching(*triple)]
+        routed: list[tuple[Trigger, Collection[IdTriple]]] = []
         by_predicate: dict[int, list[IdTriple]] = {}
         for triple in triples:
             by_predicate.setdefault(triple[1], []).append(triple)
@@ -182,14 +200,13 @@ class Propagation:
             found = self._open.get(predicate)
             if found is None:
                 found = self._open_triggers(predicate)
-            for trigger in found:
-                yield trigger, some
+            routed += ((trigger, some) for trigger in found)
             if not found:
                 for triple in some:
-                    for trigger in self._forward.matching(*triple):
-                        yield trigger, (triple,)
+                    routed += ((trigger, (triple,)) for trigger in self._forward.matching(*triple))
+        return routed
 
-    def _eligible(self, triples: Sequence[IdTriple], label: int) -> Sequence[IdTriple]:
+    def _eligible(self, triples: Collection[IdTriple], label: int) -> Collection[IdTriple]:
         """List those of the triples with this label that have it as explicit triples, see `Demand._base`.
 
         A triple whose label is not its own as an explicit triple is skipped. Such a label
@@ -210,7 +227,7 @@ class Propagation:
         self._open[predicate] = found
         return found
 
-    def _derive(self, unit: Unit, join: Join, triples: Sequence[IdTriple], label: int) -> None:
+    def _derive(self, unit: Unit, join: Join, triples: Collection[IdTriple], label: int) -> None:
         """Pass the label of triples on to what a join concludes from them."""
         if join.heads:
             join.derive(unit.fixed, triples, label, self._waiting, self._order)
@@ -237,37 +254,40 @@ class Propagation:
         """
         table, explicit, steps = self.labels.table, self.explicit.table, self._algebra.step
         doubtful = _Buckets()
-        # As explicit triples they have a label of their own, and all of what follows from that is here still.
-        for label, triples in _grouped((triple, explicit[triple]) for triple in lowered).items():
-            self._doubt(triples, label, doubtful, base=True)
-        for triple, label in lowered.items():
+        if self._based:
+            # As explicit triples they have a label of their own; all that follows from that is here still.
+            for label, triples in _grouped((triple, explicit[triple]) for triple in lowered).items():
+                self._doubt(triples, label, doubtful, base=True)
+        for triple, lower in lowered.items():
             if steps or table[triple] == explicit[triple]:
                 doubtful.add(triple, table[triple])
-            if label is None:
+            if lower is None:
                 self.explicit.remove(triple)
             else:
-                self.explicit.put(triple, label)
+                self.explicit.put(triple, lower)
         gone: dict[IdTriple, int] = {}
         again: dict[IdTriple, int] = {}
         """What may have a derivation left, with the label that a search for one need not pass."""
-        while doubtful:
-            label, found = doubtful.pop()
-            going = [triple for triple in found if triple in table]
+        while doubtful.order:
+            label, going = doubtful.pop()
             if steps:
                 going = self._going(going, label, again)
             else:
+                # one may be doubted again by others with this label
+                going = [triple for triple in going if triple in table]
                 again.update(dict.fromkeys(going, label))
             self._doubt(going, label, doubtful, base=False)
             # All at once: while some still had this label, they could hold up each other in a circle.
             self.labels.remove_all(going)
-            gone.update(dict.fromkeys(going, label))
+            for triple in going:
+                gone[triple] = label
         for triple, enough in again.items():
             best = self._best(triple, enough)
             if best is not None:
                 self._carry(triple, best)
         return gone
 
-    def _going(self, triples: Sequence[IdTriple], label: int, again: dict[IdTriple, int]) -> list[IdTriple]:
+    def _going(self, triples: Collection[IdTriple], label: int, again: dict[IdTriple, int]) -> list[IdTriple]:
         """List those of the facts, all on one level, that have no founded derivation left.
 
         All better facts are decided already, and no others can be premises of a founded derivation.
@@ -282,28 +302,30 @@ class Propagation:
                     again[triple] = _LOWEST
         return going
 
-    def _doubt(self, triples: Sequence[IdTriple], label: int, doubtful: _Buckets, *, base: bool) -> None:
+    def _doubt(self, triples: Collection[IdTriple], label: int, doubtful: _Buckets, *, base: bool) -> None:
         """Put into doubt what has its label from triples with this one, or with `base` from explicit ones."""
-        table, explicit = self.labels.table, self.explicit.table
         heads: list[tuple[IdTriple, int]] = []
         for trigger, found in self._routed(triples):
-            if trigger.join.heads and trigger.base is base:
+            if trigger.base is base:
                 trigger.join.conclude(trigger.unit.fixed, found, label, heads)
-        for head, least in heads:
-            old = table.get(head)
-            if old is not None and old <= least:
-                # An explicit triple with this label does not need the doubtful derivation.
-                kept = explicit.get(head)
-                if kept is None or kept < old:
-                    doubtful.add(head, old)
+        if heads:
+            known, explicit = self.labels.table.get, self.explicit.table.get
+            for head, least in heads:
+                old = known(head)
+                if old is not None and old <= least:
+                    # An explicit triple with this label does not need the doubtful derivation.
+                    kept = explicit(head)
+                    if kept is None or kept < old:
+                        doubtful.add(head, old)
 
     def _best(self, triple: IdTriple, enough: int) -> int | None:
         """Give the best label that a triple has from what is there, or the first found that is enough."""
         best = self.explicit.table.get(triple)
-        for trigger in self._backward.matching(*triple):
+        triples = (triple,)
+        for search in self._backward.matching(*triple):
             if best is not None and best >= enough:
                 break
-            found = trigger.join.best(trigger.unit.fixed, (triple,), enough)
+            found = search.best(triples, enough)
             if found is not None and (best is None or best < found):
                 best = found
         return best
@@ -313,27 +335,27 @@ class _Buckets:
     """Triples by label, the highest first; labels must not rise above the one that was taken last.
 
     >>> buckets = _Buckets(); buckets.add((1, 2, 3), 5); buckets.add((4, 5, 6), 7)
-    >>> buckets.pop(), bool(buckets)
-    ((7, {(4, 5, 6)}), True)
+    >>> buckets.pop()
+    (7, {(4, 5, 6)})
     """
+
+    __slots__ = ("_triples", "order")
 
     def __init__(self) -> None:
         self._triples: dict[int, set[IdTriple]] = {}
-        self._order: list[int] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._order)
+        self.order: list[int] = []
+        """A heap of the labels, negated, since `heapq` gives the smallest first."""
 
     def add(self, triple: IdTriple, label: int) -> None:
         bucket = self._triples.get(label)
         if bucket is None:
             self._triples[label] = {triple}
-            heappush(self._order, -label)
+            heappush(self.order, -label)
         else:
             bucket.add(triple)
 
-    def pop(self) -> tuple[int, set[IdTriple]]:
-        label = -heappop(self._order)
+    def pop(self) -> tuple[int, Collection[IdTriple]]:
+        label = -heappop(self.order)
         return label, self._triples.pop(label)
 
 

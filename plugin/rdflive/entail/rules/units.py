@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rdflive.entail.entailment import IdTriple
 from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
-from rdflive.entail.rules.bound import BoundRule, Places, Values
+from rdflive.entail.rules.bound import BoundRule, Condition, Places, Values
 from rdflive.entail.rules.joins import Join, Reading
 from rdflive.entail.rules.keys import Key
 
-__all__ = ["Shape", "Trigger", "Unit", "is_transitive"]
+__all__ = ["Search", "Shape", "Trigger", "Unit", "is_transitive"]
+
+_FEW: Final = 3
+"""Up to so many units are asked one by one which premises give a conclusion."""
 
 
 class Shape:
     """The joins that all units of a rule share."""
 
-    __slots__ = ("backward", "base", "body", "counted", "forward", "heads", "rule", "whole")
+    __slots__ = ("backward", "base", "body", "counted", "forward", "heads", "open", "rule", "whole")
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Shape:
         def join(first: Places | None, rest: list[Reading]) -> Join:
             return Join(rule, known, first, rest, labels, algebra, tests=tests, heads=self.heads)
 
-        def back(rest: list[Reading]) -> tuple[Join, ...]:
+        def back(rest: list[Reading], known: int, tests: Sequence[Condition]) -> tuple[Join, ...]:
             return tuple(
                 Join(rule, known, None, rest, labels, algebra, tests=tests, conclusion=head)
                 for head in self.heads
@@ -54,16 +58,18 @@ class Shape:
             join(pattern, read[:number] + read[number + 1 :]) for number, pattern in enumerate(self.body)
         )
         """Per pattern, from a triple that matches it to the conclusions."""
-        self.backward = back(read)
+        self.backward = back(read, known, tests)
         """Per conclusion, from a triple back to the premises that give it."""
-        self.counted = self.backward if base is None else back(plain)
-        """The same with all derivations, those left out by `base` too."""
+        self.open = back(read, len(rule.constants), (*rule.guide_tests, *rule.tests))
+        """The same for all units of the rule together."""
+        self.counted = back(plain, len(rule.constants), (*rule.guide_tests, *rule.tests))
+        """The same with the derivations that `base` leaves out."""
 
 
 class Unit:
     """A rule at work, or its guides: a shape together with the values that it knows."""
 
-    __slots__ = ("active", "backward", "fixed", "forward", "heads", "keys", "shape")
+    __slots__ = ("active", "fixed", "forward", "heads", "keys", "shape")
 
     def __init__(self, shape: Shape, fixed: Values) -> None:
         self.shape = shape
@@ -74,11 +80,13 @@ class Unit:
             Trigger(key, self, join, base=shape.base and not number)
             for number, (key, join) in enumerate(zip(self.keys, shape.forward, strict=True))
         ]
-        self.backward = [
-            Trigger(key, self, join, base=False) for key, join in zip(self.heads, shape.backward, strict=True)
-        ]
         self.active = False
         """True while it derives."""
+
+    @property
+    def row(self) -> Values:
+        """What its guides bind."""
+        return self.fixed[len(self.shape.rule.constants) :]
 
     def premises(self) -> Iterable[IdTriple]:
         """List the triples that its guides matched, each once."""
@@ -88,13 +96,52 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trigger:
-    """What a unit does with a triple that matches one of its patterns, or one of its conclusions."""
+    """What a unit does with a triple that matches one of its patterns."""
 
     key: Key
     unit: Unit
     join: Join
     base: bool
     """True if only explicit triples count."""
+
+
+class Search:
+    """Looks for the derivations of facts that match one key, by the units of one rule.
+
+    A class may have thousands of subclasses, and a unit for each. A resource has few classes, so where there
+    are many units their rule is joined as a whole.
+    """
+
+    __slots__ = ("_number", "_shape", "units")
+
+    def __init__(self, shape: Shape, number: int) -> None:
+        self._shape = shape
+        self._number = number
+        """Which of the conclusions of the rule it is."""
+        self.units: dict[Values, Unit] = {}
+        """The units by what their guides bind."""
+
+    def best(self, triples: tuple[IdTriple], enough: int) -> int | None:
+        """Give the best label of the derivations, or the first that is enough; None if there are none."""
+        units, shape = self.units, self._shape
+        if len(units) > _FEW:
+            return shape.open[self._number].best(shape.rule.constants, triples, enough, units)
+        best: int | None = None
+        join = shape.backward[self._number].best
+        for unit in units.values():
+            found = join(unit.fixed, triples, enough, units)
+            if found is not None and (best is None or best < found):
+                best = found
+                if best >= enough:
+                    break
+        return best
+
+    def derivations(self, triple: IdTriple, *, counted: bool) -> Iterator[tuple[BoundRule, Values, int]]:
+        """List the derivations of a fact: the rule, its values, and the label."""
+        shape = self._shape
+        join = (shape.counted if counted else shape.open)[self._number]
+        for values, label in join.matches(shape.rule.constants, (triple,), self.units):
+            yield shape.rule, values, label
 
 
 def is_transitive(rule: BoundRule) -> bool:
