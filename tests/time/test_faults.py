@@ -28,8 +28,8 @@ class PlantedError(MemoryError):
 
 
 def commits(frame: Any) -> bool:
-    """Tell whether a frame is of the windows, and part of a commit of a view."""
-    if "/rdflive/time/" not in file_of(frame):
+    """Tell whether a frame is of the windows or their entailment, and part of a commit of a view."""
+    if not any(f"/rdflive/{package}/" in file_of(frame) for package in ("time", "entail")):
         return False
     while frame is not None:
         if frame.f_code.co_name in COMMIT and file_of(frame).endswith("/rdflive/time/view.py"):

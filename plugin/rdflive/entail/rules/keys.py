@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from rdflive.engine.dictionary import UNBOUND
 
 __all__ = ["Key", "KeyIndex", "matches"]
 
 Item = TypeVar("Item")
+_Items: TypeAlias = dict[Item, tuple[int, ...]]
 
 
 class Key(NamedTuple):
@@ -37,79 +38,118 @@ class KeyIndex(Generic[Item]):
     ['all']
     """
 
-    __slots__ = ("_nodes",)
+    __slots__ = ("_nodes", "_open")
 
     def __init__(self) -> None:
-        self._nodes: dict[int, dict[int, dict[int, dict[Item, tuple[int, ...]]]]] = {}
-        """Predicate → object → subject → items, each with the relations that it was added with."""
+        self._nodes: dict[int, _Node[Item]] = {}
+        """The items by predicate; under 0 those whose pattern has any."""
+        self._open: _Node[Item] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._nodes)
 
     def add(self, key: Key, item: Item) -> None:
         """Put an item under a pattern; repeating it changes nothing."""
-        by_object = self._nodes.setdefault(key.predicate, {})
-        by_subject = by_object.setdefault(key.object, {})
-        items = by_subject.setdefault(key.subject, {})
+        node = self._nodes.get(key.predicate)
+        if node is None:
+            node = self._nodes[key.predicate] = _Node()
+            self._open = self._nodes.get(UNBOUND)
+        items = node.items(key, make=True)
         relations = items.get(item, ())
         if key.relation not in relations:
             items[item] = (*relations, key.relation)
 
     def remove(self, key: Key, item: Item) -> None:
         """Remove an item from a pattern, if it is there."""
-        by_object = self._nodes.get(key.predicate, {})
-        by_subject = by_object.get(key.object, {})
-        items = by_subject.get(key.subject, {})
+        node = self._nodes.get(key.predicate)
+        if node is None:
+            return
+        items = node.items(key)
         relations = tuple(r for r in items.pop(item, ()) if r != key.relation)
         if relations:
             items[item] = relations
-        if not items:
-            by_subject.pop(key.subject, None)
-        if not by_subject:
-            by_object.pop(key.object, None)
-        if not by_object:
-            self._nodes.pop(key.predicate, None)
+        elif not items and node.forget(key):
+            del self._nodes[key.predicate]
+            self._open = self._nodes.get(UNBOUND)
 
     def unifiable(self, key: Key) -> Iterator[Item]:
         """List the items whose pattern some triple matches that also matches this pattern."""
-        for by_object in _compatible(self._nodes, key.predicate):
-            for by_subject in _compatible(by_object, key.object):
-                for items in _compatible(by_subject, key.subject):
-                    # copied, because `Demand.ask` takes items out of the index while it reads them
-                    for item, relations in tuple(items.items()):
-                        # Only "must be equal" (1) and "must differ" (-1) exclude each other.
-                        if any(relation * key.relation >= 0 for relation in relations):
-                            yield item
-
-    def has_matching(self, s: int, p: int, o: int) -> bool:
-        """Tell whether the triple matches the pattern of some item, without looking at relations."""
-        for predicate in (p, UNBOUND):
-            by_object = self._nodes.get(predicate)
-            if by_object is not None:
-                for value in (o, UNBOUND):
-                    by_subject = by_object.get(value)
-                    if by_subject is not None and (s in by_subject or UNBOUND in by_subject):
-                        return True
-        return False
+        nodes = [node for near in (key.predicate, UNBOUND) if (node := self._nodes.get(near)) is not None]
+        for node in nodes if key.predicate != UNBOUND else tuple(self._nodes.values()):
+            for items in node.unifiable(key):
+                # copied, because `Demand.ask` takes items out of the index while it reads them
+                for item, relations in tuple(items.items()):
+                    # Only "must be equal" (1) and "must differ" (-1) exclude each other.
+                    if any(relation * key.relation >= 0 for relation in relations):
+                        yield item
 
     def matching(self, s: int, p: int, o: int) -> list[Item]:
         """List the items whose pattern the triple matches, without looking at relations."""
         found: list[Item] = []
-        for predicate in (p, UNBOUND):
-            by_object = self._nodes.get(predicate)
-            if by_object is not None:
-                for value in (o, UNBOUND):
-                    by_subject = by_object.get(value)
-                    if by_subject is not None:
-                        found += by_subject.get(s, ())
-                        found += by_subject.get(UNBOUND, ())
+        # every triple that comes or goes passes here, so this is written for speed
+        for node in (self._nodes.get(p), self._open):
+            if node is not None:
+                if node.free:
+                    found += node.free
+                if node.by_object and (items := node.by_object.get(o)):
+                    found += items
+                if node.by_subject and (items := node.by_subject.get(s)):
+                    found += items
+                if node.by_both and (items := node.by_both.get((s, o))):
+                    found += items
         return found
 
+    def has_matching(self, s: int, p: int, o: int) -> bool:
+        """Tell whether the triple matches the pattern of some item, without looking at relations."""
+        for node in (self._nodes.get(p), self._open):
+            if node is not None and (
+                node.free or o in node.by_object or s in node.by_subject or (s, o) in node.by_both
+            ):
+                return True
+        return False
 
-Node = TypeVar("Node")
 
+class _Node(Generic[Item]):
+    """The items whose patterns have one predicate, each with the relations that it was added with."""
 
-def _compatible(nodes: dict[int, Node], value: int) -> tuple[Node, ...]:
-    if value == UNBOUND:
-        return tuple(nodes.values())
-    return tuple(nodes[near] for near in (value, UNBOUND) if near in nodes)
+    __slots__ = ("by_both", "by_object", "by_subject", "free")
+
+    def __init__(self) -> None:
+        self.free: _Items[Item] = {}
+        self.by_object: dict[int, _Items[Item]] = {}
+        self.by_subject: dict[int, _Items[Item]] = {}
+        self.by_both: dict[tuple[int, int], _Items[Item]] = {}
+
+    def items(self, key: Key, *, make: bool = False) -> _Items[Item]:
+        """Give the items under a pattern."""
+        s, _, o, _ = key
+        if s == UNBOUND == o:
+            return self.free
+        place: Any = self.by_object if s == UNBOUND else self.by_subject if o == UNBOUND else self.by_both
+        end: Any = o if s == UNBOUND else s if o == UNBOUND else (s, o)
+        found: _Items[Item] = place.setdefault(end, {}) if make else place.get(end, {})
+        return found
+
+    def forget(self, key: Key) -> bool:
+        """Forget a pattern without items; True if nothing is left."""
+        s, _, o, _ = key
+        self.by_object.pop(o if s == UNBOUND else UNBOUND, None)
+        self.by_subject.pop(s if o == UNBOUND else UNBOUND, None)
+        self.by_both.pop((s, o), None)
+        return not (self.free or self.by_object or self.by_subject or self.by_both)
+
+    def unifiable(self, key: Key) -> Iterator[_Items[Item]]:
+        """List the items under the patterns that agree with a pattern in subject and object."""
+        s, _, o, _ = key
+        yield self.free
+        for place, end in ((self.by_object, o), (self.by_subject, s)):
+            if end == UNBOUND:
+                yield from tuple(place.values())
+            elif end in place:
+                yield place[end]
+        if s != UNBOUND != o:
+            yield self.by_both.get((s, o), {})
+        elif self.by_both:
+            for (subject, value), items in tuple(self.by_both.items()):
+                if s in (subject, UNBOUND) and o in (value, UNBOUND):
+                    yield items
