@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values, bind
 from rdflive.entail.rules.keys import Key, KeyIndex
@@ -147,7 +146,7 @@ class Demand:
         if not rule.guides:
             self._open(rule, ())
             return
-        shape = Shape(rule, len(rule.constants), self._propagation.labels, self._algebra, guide=True)
+        shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
         guide = self.at_work[rule] = Unit(shape, rule.constants)
         for key in guide.keys:
             self.ask(key)
@@ -169,20 +168,19 @@ class Demand:
         shape = self._shapes.get(rule)
         if shape is None:
             known = len(rule.constants) + rule.guided
-            shape = Shape(rule, known, self._propagation.labels, self._algebra, base=self._base(rule))
+            shape = Shape(rule, known, self._propagation.facts, self._algebra, base=self._base(rule))
             self._shapes[rule] = shape
         return shape
 
-    def _base(self, rule: BoundRule) -> Labels | None:
-        """Give the explicit triples if one pattern of the rule needs to match no others.
+    def _base(self, rule: BoundRule) -> bool:
+        """Tell whether the first pattern of a rule needs to match explicit triples only.
 
         That is so for a rule that makes a property transitive, if no other rule concludes triples of the
         property. Every path then is an explicit first step and the rest of the path, so `?x p ?y . ?y p ?z`
         may read `?x p ?y` from explicit triples. This saves deriving a path of n steps in n - 1 ways.
         """
         (key, *_) = rule.head_keys(rule.constants)
-        alone = is_transitive(rule) and all(other is rule for other in self._rules.unifiable(key))
-        return self._propagation.explicit if alone else None
+        return is_transitive(rule) and all(other is rule for other in self._rules.unifiable(key))
 
     def _wake(self, unit: Unit) -> None:
         for head in unit.heads:

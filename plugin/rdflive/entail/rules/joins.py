@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import heappush
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rdflive.engine.source import Source
 from rdflive.entail.entailment import IdTriple
@@ -19,11 +19,18 @@ from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Condition, Head, Places, Values
 
-__all__ = ["Join", "Reading"]
+__all__ = ["Facts", "Join", "Reading"]
 
 Reading: TypeAlias = tuple[Places, Labels]
 """A pattern, and the triples that it is matched with."""
 Waiting: TypeAlias = dict[int, set[IdTriple]]
+
+
+class Facts(NamedTuple):
+    """What holds, and what of it is explicit, each with its own label."""
+
+    labels: Labels
+    explicit: Labels
 
 
 class Join:
@@ -39,7 +46,7 @@ class Join:
         known: int,
         first: Places | None,
         rest: Iterable[Reading],
-        labels: Labels,
+        facts: Facts,
         algebra: Algebra,
         *,
         tests: Sequence[Condition],
@@ -50,8 +57,7 @@ class Join:
         self.known = known
         self.first = first if conclusion is None else conclusion.places
         self.rest = tuple(rest)
-        self.labels = labels
-        """The labels of all facts, with which conclusions are compared."""
+        self.facts = facts
         self.algebra = algebra
         self.tests = tests
         self.heads = heads
@@ -67,7 +73,7 @@ class Join:
         # Where only a fact that is new is of interest, the labels of premises are looked up for these alone.
         writer = _Writer(self, "fixed, triples, label, waiting, order", lazy=bool(self.algebra.step))
         source = writer.source
-        known = source.name(self.labels.table.get)
+        known = source.name(self.facts.labels.table.get)
         for head in self.heads:
             source.line(f"head = {writer.row(head.places)}")
             source.line(f"old = {known}(head)")
@@ -83,15 +89,22 @@ class Join:
         return source.function("join")
 
     @cached_property
-    def conclude(self) -> Callable[[Values, Iterable[IdTriple], int, list[tuple[IdTriple, int]]], None]:
-        """Append what follows from triples with the same label, with the label that each match gives it."""
+    def doubt(self) -> Callable[[Values, Iterable[IdTriple], int, list[tuple[IdTriple, int]]], None]:
+        """Append what may have its label from triples with the same label, with that label.
+
+        What has it as an explicit triple does not need this derivation.
+        """
         writer = _Writer(self, "fixed, triples, label, out")
+        source = writer.source
+        known, explicit = source.name(self.facts.labels.table.get), source.name(self.facts.explicit.table.get)
         writer.combine("least")
         for head in self.heads:
-            writer.source.line(f"head = {writer.row(head.places)}")
-            with writer.source.block(f"if True{writer.also(head)}:"):
-                writer.source.line("out.append((head, least))")
-        return writer.source.function("join")
+            source.line(f"head = {writer.row(head.places)}")
+            source.line(f"old = {known}(head)")
+            with source.block(f"if old is not None and old <= least{writer.also(head)}:"):
+                source.line(f"kept = {explicit}(head)")
+                source.line("if kept is None or kept < old: out.append((head, old))")
+        return source.function("join")
 
     @cached_property
     def open(self) -> Callable[[Values, Iterable[IdTriple], int, list[Values]], None]:

@@ -17,7 +17,7 @@ from rdflive.entail.entailment import IdTriple
 from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values
-from rdflive.entail.rules.joins import Join
+from rdflive.entail.rules.joins import Facts, Join
 from rdflive.entail.rules.keys import Key, KeyIndex
 from rdflive.entail.rules.units import Search, Shape, Trigger, Unit
 
@@ -41,6 +41,7 @@ class Propagation:
     def __init__(self, dictionary: Dictionary, algebra: Algebra) -> None:
         self.labels = Labels(dictionary, ordered=algebra.expires)
         self.explicit = Labels(None, ordered=algebra.expires)
+        self.facts = Facts(self.labels, self.explicit)
         self.opened: list[tuple[Unit, Values]] = []
         """Matches of guides that were not looked at yet."""
         self._algebra = algebra
@@ -253,70 +254,71 @@ class Propagation:
         that label as an explicit triple. Facts in doubt are looked at in descending order.
         """
         table, explicit, steps = self.labels.table, self.explicit.table, self._algebra.step
-        doubtful = _Buckets()
+        doubts: list[tuple[IdTriple, int]] = []
         if self._based:
             # As explicit triples they have a label of their own; all that follows from that is here still.
             for label, triples in _grouped((triple, explicit[triple]) for triple in lowered).items():
-                self._doubt(triples, label, doubtful, base=True)
+                self._doubt(triples, label, doubts, base=True)
         for triple, lower in lowered.items():
             if steps or table[triple] == explicit[triple]:
-                doubtful.add(triple, table[triple])
+                doubts.append((triple, table[triple]))
             if lower is None:
                 self.explicit.remove(triple)
             else:
                 self.explicit.put(triple, lower)
+        doubtful: dict[int, set[IdTriple]] = {}
         gone: dict[IdTriple, int] = {}
         again: dict[IdTriple, int] = {}
         """What may have a derivation left, with the label that a search for one need not pass."""
-        while doubtful.order:
-            label, going = doubtful.pop()
+        while True:
+            for triple, label in doubts:
+                if label in doubtful:
+                    doubtful[label].add(triple)
+                else:
+                    doubtful[label] = {triple}
+            if not doubtful:
+                break
+            doubts.clear()
+            # Levels are few. Other labels may be taken in any order.
+            label = max(doubtful) if steps else next(iter(doubtful))
+            going: Collection[IdTriple] = doubtful.pop(label)
             if steps:
-                going = self._going(going, label, again)
+                going = [triple for triple in going if not self._stays(triple, label, again)]
             else:
                 # one may be doubted again by others with this label
                 going = [triple for triple in going if triple in table]
                 again.update(dict.fromkeys(going, label))
-            self._doubt(going, label, doubtful, base=False)
-            # All at once: while some still had this label, they could hold up each other in a circle.
-            self.labels.remove_all(going)
-            for triple in going:
-                gone[triple] = label
+            if going:
+                self._doubt(going, label, doubts, base=False)
+                # All at once: while some still had this label, they could hold up each other in a circle.
+                self.labels.remove_all(going)
+                for triple in going:
+                    gone[triple] = label
         for triple, enough in again.items():
             best = self._best(triple, enough)
             if best is not None:
                 self._carry(triple, best)
         return gone
 
-    def _going(self, triples: Collection[IdTriple], label: int, again: dict[IdTriple, int]) -> list[IdTriple]:
-        """List those of the facts, all on one level, that have no founded derivation left.
+    def _stays(self, triple: IdTriple, level: int, again: dict[IdTriple, int]) -> bool:
+        """Tell whether a fact has a founded derivation left; one with another perhaps comes back.
 
         All better facts are decided already, and no others can be premises of a founded derivation.
         """
-        going: list[IdTriple] = []
-        for triple in triples:
-            best = self._best(triple, label)
-            if best is None or best < label:
-                going.append(triple)
-                # One with other derivations comes back, if these do not rest on what goes.
-                if best is not None:
-                    again[triple] = _LOWEST
-        return going
+        best = self._best(triple, level)
+        if best is None:
+            return False
+        if best < level:
+            again[triple] = _LOWEST
+        return best >= level
 
-    def _doubt(self, triples: Collection[IdTriple], label: int, doubtful: _Buckets, *, base: bool) -> None:
-        """Put into doubt what has its label from triples with this one, or with `base` from explicit ones."""
-        heads: list[tuple[IdTriple, int]] = []
+    def _doubt(
+        self, triples: Collection[IdTriple], label: int, doubts: list[tuple[IdTriple, int]], *, base: bool
+    ) -> None:
+        """Doubt what has its label from triples with this one, or with `base` from explicit ones."""
         for trigger, found in self._routed(triples):
             if trigger.base is base:
-                trigger.join.conclude(trigger.unit.fixed, found, label, heads)
-        if heads:
-            known, explicit = self.labels.table.get, self.explicit.table.get
-            for head, least in heads:
-                old = known(head)
-                if old is not None and old <= least:
-                    # An explicit triple with this label does not need the doubtful derivation.
-                    kept = explicit(head)
-                    if kept is None or kept < old:
-                        doubtful.add(head, old)
+                trigger.join.doubt(trigger.unit.fixed, found, label, doubts)
 
     def _best(self, triple: IdTriple, enough: int) -> int | None:
         """Give the best label that a triple has from what is there, or the first found that is enough."""
@@ -329,34 +331,6 @@ class Propagation:
             if found is not None and (best is None or best < found):
                 best = found
         return best
-
-
-class _Buckets:
-    """Triples by label, the highest first; labels must not rise above the one that was taken last.
-
-    >>> buckets = _Buckets(); buckets.add((1, 2, 3), 5); buckets.add((4, 5, 6), 7)
-    >>> buckets.pop()
-    (7, {(4, 5, 6)})
-    """
-
-    __slots__ = ("_triples", "order")
-
-    def __init__(self) -> None:
-        self._triples: dict[int, set[IdTriple]] = {}
-        self.order: list[int] = []
-        """A heap of the labels, negated, since `heapq` gives the smallest first."""
-
-    def add(self, triple: IdTriple, label: int) -> None:
-        bucket = self._triples.get(label)
-        if bucket is None:
-            self._triples[label] = {triple}
-            heappush(self.order, -label)
-        else:
-            bucket.add(triple)
-
-    def pop(self) -> tuple[int, Collection[IdTriple]]:
-        label = -heappop(self.order)
-        return label, self._triples.pop(label)
 
 
 def _grouped(labelled: Iterable[tuple[IdTriple, int]]) -> dict[int, list[IdTriple]]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdflive.entail.entailment import IdTriple
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Condition, Places, Values
-from rdflive.entail.rules.joins import Join, Reading
+from rdflive.entail.rules.joins import Facts, Join, Reading
 from rdflive.entail.rules.keys import Key
 
 __all__ = ["Search", "Shape", "Trigger", "Unit", "is_transitive"]
@@ -28,28 +27,28 @@ class Shape:
         self,
         rule: BoundRule,
         known: int,
-        labels: Labels,
+        facts: Facts,
         algebra: Algebra,
         *,
         guide: bool = False,
-        base: Labels | None = None,
+        base: bool = False,
     ) -> None:
         self.rule = rule
         self.body: tuple[Places, ...] = rule.guides if guide else (*rule.guides, *rule.reads)
         self.heads = () if guide else rule.heads
         # a unit of a rule with guides is made after their conditions were tested
         tests = rule.guide_tests if guide else rule.tests if rule.guides else (*rule.guide_tests, *rule.tests)
-        self.base = base is not None
+        self.base = base
         """True if the first pattern is matched with explicit triples only, see `Demand._base`."""
-        plain: list[Reading] = [(pattern, labels) for pattern in self.body]
-        read = plain if base is None else [(self.body[0], base), *plain[1:]]
+        plain: list[Reading] = [(pattern, facts.labels) for pattern in self.body]
+        read = [(self.body[0], facts.explicit), *plain[1:]] if base else plain
 
         def join(first: Places | None, rest: list[Reading]) -> Join:
-            return Join(rule, known, first, rest, labels, algebra, tests=tests, heads=self.heads)
+            return Join(rule, known, first, rest, facts, algebra, tests=tests, heads=self.heads)
 
         def back(rest: list[Reading], known: int, tests: Sequence[Condition]) -> tuple[Join, ...]:
             return tuple(
-                Join(rule, known, None, rest, labels, algebra, tests=tests, conclusion=head)
+                Join(rule, known, None, rest, facts, algebra, tests=tests, conclusion=head)
                 for head in self.heads
             )
 
