@@ -101,11 +101,11 @@ class Labels:
 
     def forget(self, before: Before) -> None:
         """Discard all notes. The ids in them stay valid until the next commit."""
-        gone = before.gone
-        while gone:
+        if before:
             # taken out first: an interruption may leave a term held for ever, and never one that is not held
-            self._drop((gone.pop(),))
-        before.clear()
+            gone, before.gone = before.gone, set()
+            self._drop(gone)
+            before.clear()
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:

@@ -118,20 +118,17 @@ class Closure:
 
         Triples that nobody asks for are skipped.
         """
-        demand, propagation = self._demand, self.propagation
-        left = changes
-        while True:
-            # Most triples of a stream concern no rule, and cost no more than this test.
-            relevant = {triple: label for triple, label in left.items() if demand.concerns(triple)}
-            gone = propagation.change(relevant)
+        demand, left = self._demand, changes
+        # Most triples of a stream concern no rule, and cost no more than this test.
+        while relevant := {triple: label for triple, label in left.items() if demand.concerns(triple)}:
+            gone = self.propagation.change(relevant)
             demand.settle()
-            demand.close(gone)
+            if gone:
+                demand.close(gone)
             if len(relevant) == len(left):
                 break
             # rules that started in this round may ask for changes that nobody asked for before
             left = {triple: label for triple, label in left.items() if triple not in relevant}
-            if not any(map(demand.concerns, left)):
-                break
         if demand.is_wasteful():
             demand.collect(self._wanted)
 

@@ -270,18 +270,21 @@ class Propagation:
         gone: dict[IdTriple, int] = {}
         again: dict[IdTriple, int] = {}
         """What may have a derivation left, with the label that a search for one need not pass."""
-        while True:
-            for triple, label in doubts:
-                if label in doubtful:
-                    doubtful[label].add(triple)
-                else:
-                    doubtful[label] = {triple}
-            if not doubtful:
-                break
+        while doubts or doubtful:
+            going: Collection[IdTriple]
+            if len(doubts) == 1 and not doubtful:  # the common case, and quicker
+                ((triple, label),) = doubts
+                going = (triple,)
+            else:
+                for triple, label in doubts:
+                    if label in doubtful:
+                        doubtful[label].add(triple)
+                    else:
+                        doubtful[label] = {triple}
+                # Levels are few. Other labels may be taken in any order.
+                label = max(doubtful) if steps else next(iter(doubtful))
+                going = doubtful.pop(label)
             doubts.clear()
-            # Levels are few. Other labels may be taken in any order.
-            label = max(doubtful) if steps else next(iter(doubtful))
-            going: Collection[IdTriple] = doubtful.pop(label)
             if steps:
                 going = [triple for triple in going if not self._stays(triple, label, again)]
             else:
