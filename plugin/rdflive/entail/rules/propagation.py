@@ -112,10 +112,15 @@ class Propagation:
             elif old is not None and label != old:
                 lowered[triple] = label
         gone: Iterable[IdTriple] = self._lower(lowered) if lowered else ()
-        for label, triples in _grouped(raised.items()).items() if raised else ():
-            self.explicit.put_all(triples, label)
-            for triple in triples:
-                self._carry(triple, label)
+        if len(raised) == 1:
+            ((triple, label),) = raised.items()
+            self.explicit.put(triple, label)
+            self._carry(triple, label)
+        elif raised:
+            for label, triples in _grouped(raised.items()).items():
+                self.explicit.put_all(triples, label)
+                for triple in triples:
+                    self._carry(triple, label)
         return gone
 
     def settle(self) -> None:
@@ -130,7 +135,10 @@ class Propagation:
                 triples = [triple for triple in raised if triple not in table]
             else:
                 triples = [triple for triple in raised if (old := table.get(triple)) is None or old < label]
-            self.labels.put_all(triples, label)
+            if len(triples) == 1:
+                self.labels.put(triples[0], label)
+            else:
+                self.labels.put_all(triples, label)
             for trigger, some in self._routed(triples):
                 found = self._eligible(some, label) if trigger.base else some
                 if found:
