@@ -19,9 +19,9 @@ from bench.stream import SEED
 from rdflive.engine.dictionary import Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, Sign
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.closure import AnnotatedGraph, Closure
 from rdflive.entail.rules.keys import Key
+from rdflive.entail.rules.labels import Labels
 from rdflive.time.expiry import program_of, regime_for
 from rdflive.time.windows import ALWAYS
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Sign
-from rdflive.entail.labels import Labels
+from rdflive.entail.rules.labels import Labels
 from rdflive.model import Triple
 from rdflive.time.pane import Pane
 from rdflive.time.windows import Axis

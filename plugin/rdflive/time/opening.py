@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rdflive.engine.view import Lister, State
 from rdflive.entail.entailment import Regime
-from rdflive.entail.labels import Labels
+from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import Program
 from rdflive.time.content import ExplicitContent, ReportedBackground
 from rdflive.time.entailed_content import EntailedContent

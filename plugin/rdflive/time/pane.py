@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 from rdflive.entail.entailment import IdTriple, Sign
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.keys import Key, matches
+from rdflive.entail.rules.labels import Labels
 from rdflive.store import Listener
 from rdflive.time.windows import ALWAYS, Window
 

@@ -15,10 +15,10 @@ from rdflib.term import URIRef
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.engine.terms import TermTable
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import LABELS, Algebra
 from rdflive.entail.rules.demand import Demand
 from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.program import AUXILIARY, Program
 from rdflive.entail.rules.propagation import Propagation
 from rdflive.model import TermPattern, Triple

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 
 from rdflive.engine.source import Source
 from rdflive.entail.entailment import IdTriple
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Condition, Head, Places, Values
+from rdflive.entail.rules.labels import Labels
 
 __all__ = ["Facts", "Join", "Reading"]
 

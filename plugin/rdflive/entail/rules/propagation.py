@@ -14,11 +14,11 @@ from typing import Final
 
 from rdflive.engine.dictionary import UNBOUND, Dictionary
 from rdflive.entail.entailment import IdTriple
-from rdflive.entail.labels import Labels
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values
 from rdflive.entail.rules.joins import Facts, Join
 from rdflive.entail.rules.keys import Key, KeyIndex
+from rdflive.entail.rules.labels import Labels
 from rdflive.entail.rules.units import Search, Shape, Trigger, Unit
 
 __all__ = ["Propagation"]

@@ -5,7 +5,7 @@ with the instant at which it expires. Windows of different ranges share these ta
 arrival instead: a window holds what arrived at its begin or later. Example: (T101, delay, 4) arrived at 7. At
 report 12, a window of the last 10 begins at 3 and holds it; a window of the last 4 begins at 9 and does not.
 
-In what rules entail the label is the annotation of a fact, see `rules/algebra.py`.
+In what rules entail the label is the annotation of a fact, see `algebra.py`.
 """
 
 from __future__ import annotations
