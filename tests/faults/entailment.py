@@ -139,14 +139,6 @@ FAULTS: tuple[Fault, ...] = (
         RULES,
     ),
     Fault(
-        "a unit of a rule outlives the match of its guides",
-        "rdflive/entail/rules/demand.py",
-        "self._propagation.detach(unit)",
-        "pass",
-        RULES,
-        after="def _discard(self, unit: Unit) -> None:",
-    ),
-    Fault(
         "of the heads of a rule under one key only the last is known",
         "rdflive/entail/rules/keys.py",
         "items[item] = (*relations, key.relation)",

@@ -262,6 +262,19 @@ def test_a_derived_triple_becomes_explicit_as_its_reader_goes() -> None:
     follower.finish()
 
 
+def test_a_triple_that_nobody_asks_for_does_not_outlive_its_premises() -> None:
+    """A rule at work for one of its heads gives the other too; what does not work for it holds nothing up."""
+    driver = Driver(rules("{ ?p :on ?q . ?x ?p ?y } => { ?x ?q ?y . ?x :some ?y } ."))
+    for number in range(6):
+        driver.triples.add((iri(f"p{number}"), iri("on"), iri(f"q{number}")))
+    driver.want(*((None, iri(f"q{number}"), None) for number in range(5)), (None, iri("p5"), None))
+    driver.commit([(1, triple("a p1 b")), (1, triple("a p5 b"))])
+    driver.commit([(-1, triple("a p1 b"))])
+    driver.commit([(-1, triple("a p5 b"))])
+    driver.want((None, iri("some"), None))
+    assert driver.holds((None, iri("some"), None)) == set()
+
+
 NODES = [iri(letter) for letter in "ABCdef"]
 VOCABULARY = (
     RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, OWL.inverseOf, OWL.sameAs,
