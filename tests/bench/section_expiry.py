@@ -68,7 +68,7 @@ def run(sizes: Sizes) -> Section:
         "All ways take and give ids, without a query behind them; medians over the slides. After the last "
         "slide all hold the same.",
         "DRed and recompute derive with the same indexed joins as labels do: a baseline that is slower than "
-        "it need be would prove nothing. Keep all: the counting engine of `rules=`, or the supports of "
+        "it need be would prove nothing. Keep all: the levels of `rules=`, or the supports of "
         "`entailment='rdfs'`, with expiries as deletes.",
     ]
     return section

@@ -15,8 +15,8 @@ __all__ = ["Expiry", "Way", "choose", "program_of", "regime_for"]
 Way: TypeAlias = Literal["labels", "keep-all", "dred", "recompute"]
 """How entailed triples expire.
 
-`labels` stores how long each lasts, `keep-all` stores every derivation, `dred` stores neither and deletes and
-derives again, `recompute` derives everything again.
+`labels` stores how long each lasts, `keep-all` what graphs keep (levels, or the supports of RDFS), `dred`
+stores neither and deletes and derives again, `recompute` derives everything again.
 """
 Expiry: TypeAlias = Literal["auto"] | Way
 
