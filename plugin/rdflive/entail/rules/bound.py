@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -60,9 +60,12 @@ class BoundRule:
     """The variables of the guides, then the others."""
     guided: int
     """How many variables the guides bind."""
+    guiding: tuple[TriplePattern, ...]
+    """The patterns of the guides, and those of the body that are none."""
+    reading: tuple[TriplePattern, ...]
     guides: tuple[Places, ...]
+    """The same as positions."""
     reads: tuple[Places, ...]
-    """The patterns of the body that are no guides."""
     heads: tuple[Head, ...]
     guide_tests: tuple[Condition, ...]
     """The conditions over variables that the guides bind."""
@@ -85,13 +88,20 @@ class BoundRule:
         return Key(s, p, o, 1 if ends[0] == ends[1] else -1 if frozenset(ends) in self.apart else 0)
 
 
-def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
-    """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them."""
+def bind(rule: Rule, graph: ExplicitGraph, closed: Container[Any] = ()) -> BoundRule:
+    """Replace the terms of a rule by ids. The dictionary holds the constants until the caller drops them.
+
+    A rule without guides that reads relations which rules close, and others, first looks whether there is
+    anything in the others: these are its guides, though they bind nothing.
+    """
     # Values begin with what an instance knows: constants, then guided variables.
     first = guides(rule)
-    rest = tuple(pattern for pattern in rule.body if pattern not in first)
     guided = _variables(first)
-    variables = (*guided, *(v for v in _variables(rest) if v not in guided))
+    if not first:
+        open_ones = tuple(pattern for pattern in rule.body if pattern.predicate not in closed)
+        first = open_ones if len(open_ones) < len(rule.body) else ()
+    rest = tuple(pattern for pattern in rule.body if pattern not in first)
+    variables = (*guided, *(v for v in _variables((*first, *rest)) if v not in guided))
     terms = [t for pattern in (*rule.body, *rule.head) for t in pattern]
     terms += [side for condition in rule.conditions for side in (condition.left, condition.right)]
     constants = tuple(dict.fromkeys(t for t in terms if not isinstance(t, Variable)))
@@ -110,6 +120,8 @@ def bind(rule: Rule, graph: ExplicitGraph) -> BoundRule:
         constants=ids,
         variables=variables,
         guided=len(guided),
+        guiding=first,
+        reading=rest,
         guides=located(first),
         reads=located(rest),
         heads=tuple(

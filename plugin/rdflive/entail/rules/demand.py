@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import ExplicitGraph, IdTriple
+from rdflive.entail.rules.absorption import closed_relations, spared
 from rdflive.entail.rules.algebra import Algebra
 from rdflive.entail.rules.bound import BoundRule, Values, bind
 from rdflive.entail.rules.keys import Key, KeyIndex
-from rdflive.entail.rules.program import Program
+from rdflive.entail.rules.program import Program, Rule
 from rdflive.entail.rules.propagation import Propagation
 from rdflive.entail.rules.units import Shape, Unit, is_transitive
 
@@ -18,6 +20,8 @@ __all__ = ["Demand", "Explicit"]
 
 Explicit = Callable[[Key], Iterable[tuple[IdTriple, int]]]
 """Lists the explicit triples that match a key, with their labels."""
+
+_NONE: Final[frozenset[BoundRule]] = frozenset()
 
 
 class Demand:
@@ -37,8 +41,13 @@ class Demand:
         self._bound: list[BoundRule] = []
         self._rules: KeyIndex[BoundRule] = KeyIndex()
         self._shapes: dict[BoundRule, Shape] = {}
-        self._asked: dict[Key, None] = {}
+        self._spared: dict[BoundRule, tuple[tuple[frozenset[BoundRule], frozenset[BoundRule]], ...]] = {}
+        """Per pattern of a rule, the rules that it absorbs, and those that it passes on (`absorption.py`)."""
+        self._asked: dict[Key, frozenset[BoundRule]] = {}
+        """The patterns that are asked for, each with the rules whose conclusions nobody needs."""
         self._relevant: KeyIndex[Key] = KeyIndex()
+        self._unneeded: dict[BoundRule, frozenset[BoundRule]] = {}
+        """Per working rule, the rules whose conclusions nobody needs where its own are read."""
         self.at_work: dict[BoundRule, Unit | None] = {}
         """The unit of the guides of each working rule; None for a rule without guides."""
         self._made: dict[tuple[BoundRule, Values], Unit] = {}
@@ -53,27 +62,57 @@ class Demand:
 
     def bind(self, program: Program, graph: ExplicitGraph) -> None:
         """Replace the terms of the rules by ids."""
+        closed = closed_relations(program)
+        bound: dict[Rule, BoundRule] = {}
         for rule in program.rules:
-            bound = bind(rule, graph)
-            self._bound.append(bound)
-            for key in bound.head_keys(bound.constants):
-                self._rules.add(key, bound)
+            bound[rule] = bind(rule, graph, closed)
+            self._bound.append(bound[rule])
+            for key in bound[rule].head_keys(bound[rule].constants):
+                self._rules.add(key, bound[rule])
+        found = spared(program)
+        for rule, one in bound.items():
+            both = [found.get((rule, pattern), ((), ())) for pattern in (*one.guiding, *one.reading)]
+            self._spared[one] = tuple(
+                (frozenset(map(bound.__getitem__, absorbed)), frozenset(map(bound.__getitem__, passed)))
+                for absorbed, passed in both
+            )
 
-    def ask(self, key: Key) -> None:
-        """Start working for a pattern; `settle` must follow."""
-        if key in self._asked:
+    def ask(self, key: Key, without: frozenset[BoundRule] = _NONE) -> None:
+        """Start working for a pattern, but for the conclusions of some rules; `settle` must follow."""
+        known = self._asked.get(key)
+        if known is None:
+            # A triple that matches another pattern is labelled already; its label may be changing right now.
+            self._propagation.admit(found for found in self._explicit(key) if not self.concerns(found[0]))
+            self._asked[key] = without
+            self._relevant.add(key, key)
+            self._dictionary.hold(key[:3])
+        elif known <= without:
             return
-        # A triple that matches another pattern is labelled already; its label may be changing right now.
-        self._propagation.admit(found for found in self._explicit(key) if not self.concerns(found[0]))
-        self._asked[key] = None
-        self._relevant.add(key, key)
-        self._dictionary.hold(key[:3])
+        else:
+            without = self._asked[key] = known & without
         for unit in self._sleeping.unifiable(key):
-            self._wake(unit)
+            if unit.shape.rule not in without:
+                self._wake(unit)
         for rule in self._rules.unifiable(key):
-            if rule not in self.at_work:
-                self.at_work[rule] = None
-                self._starting.append(rule)
+            if rule not in without:
+                if rule not in self.at_work:
+                    self.at_work[rule] = None
+                    self._starting.append(rule)
+                elif not self._unneeded.get(rule, _NONE) <= without:
+                    # What it passes on is needed now, so it must ask for that.
+                    self._starting.append(rule)
+
+    def _ask_for(self, unit: Unit) -> None:
+        for key, without in self._readings(unit):
+            self.ask(key, without)
+
+    def _readings(self, unit: Unit) -> Iterator[tuple[Key, frozenset[BoundRule]]]:
+        """List the patterns that a unit reads, each with the rules whose conclusions it does not need."""
+        rule = unit.shape.rule
+        unneeded = self._unneeded[rule]
+        # a guide reads the first of the patterns only
+        for key, (absorbed, passed) in zip(unit.keys, self._spared[rule], strict=False):
+            yield key, absorbed | (passed & unneeded)
 
     def settle(self) -> None:
         """Derive everything that follows, starting the rules and units that this needs."""
@@ -125,6 +164,7 @@ class Demand:
                 self._sleeping.add(head, unit)
         for rule in [rule for rule in self.at_work if rule not in rules]:
             guide = self.at_work.pop(rule)
+            self._unneeded.pop(rule, None)
             if guide is not None:
                 self._propagation.detach(guide)
             for unit in [unit for (made, _), unit in self._made.items() if made is rule]:
@@ -143,14 +183,23 @@ class Demand:
             self._dictionary.drop(rule.constants)
 
     def _start(self, rule: BoundRule) -> None:
-        if not rule.guides:
+        """Let a rule work, or ask for what it passed on so far."""
+        keys = dict.fromkeys(
+            key for head in rule.head_keys(rule.constants) for key in self._relevant.unifiable(head)
+        )
+        working = [without for key in keys if rule not in (without := self._asked[key])]
+        is_new = rule not in self._unneeded
+        self._unneeded[rule] = frozenset.intersection(*working) if working else _NONE
+        if not is_new:
+            for unit in [unit for (made, _), unit in self._made.items() if made is rule and unit.active]:
+                self._ask_for(unit)
+        elif rule.guides:
+            shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
+            guide = self.at_work[rule] = Unit(shape, rule.constants)
+            self._ask_for(guide)
+            self._propagation.attach(guide)
+        else:
             self._open(rule, ())
-            return
-        shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
-        guide = self.at_work[rule] = Unit(shape, rule.constants)
-        for key in guide.keys:
-            self.ask(key)
-        self._propagation.attach(guide)
 
     def _open(self, rule: BoundRule, row: Values) -> None:
         # a match is found again whenever a label of its triples rises
@@ -161,7 +210,7 @@ class Demand:
             self._founded.setdefault(triple, {})[unit] = None
         for head in unit.heads:
             self._sleeping.add(head, unit)
-        if any(True for head in unit.heads for _ in self._relevant.unifiable(head)):
+        if any(rule not in self._asked[key] for head in unit.heads for key in self._relevant.unifiable(head)):
             self._wake(unit)
 
     def _shape(self, rule: BoundRule) -> Shape:
@@ -189,8 +238,7 @@ class Demand:
 
     def _activate(self, unit: Unit) -> None:
         # before `attach`, which finds its first matches among what is labelled
-        for key in unit.keys:
-            self.ask(key)
+        self._ask_for(unit)
         self._propagation.attach(unit)
 
     def _discard(self, unit: Unit) -> None:
@@ -207,9 +255,9 @@ class Demand:
 
     def _needed(
         self, wanted: Iterable[Key]
-    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Unit]]:
+    ) -> tuple[dict[Key, frozenset[BoundRule]], Collection[BoundRule], Collection[Unit]]:
         """Find the patterns, rules and units that the wanted patterns depend on."""
-        asked: dict[Key, None] = dict.fromkeys(wanted)
+        asked = {key: self._asked[key] for key in wanted}
         rules: dict[BoundRule, None] = {}
         units: dict[Unit, None] = {}
         unmarked: KeyIndex[Unit] = KeyIndex()
@@ -219,20 +267,21 @@ class Demand:
         todo = deque(asked)
         while todo:
             key = todo.popleft()
-            more: list[Key] = []
+            more: list[Unit] = []
             for rule in self._rules.unifiable(key):
-                if rule not in rules:
+                if rule not in rules and rule not in asked[key]:
                     rules[rule] = None
                     guide = self.at_work[rule]
-                    more += guide.keys if guide is not None else ()
+                    if guide is not None:
+                        more.append(guide)
             for unit in tuple(unmarked.unifiable(key)):
-                if unit not in units:
+                if unit not in units and unit.shape.rule not in asked[key]:
                     units[unit] = None
-                    more += unit.keys
+                    more.append(unit)
                     for head in unit.heads:
                         unmarked.remove(head, unit)
-            for new in more:
-                if new not in asked:
-                    asked[new] = None
-                    todo.append(new)
+            for new in (new for unit in more for new in unit.keys if new not in asked):
+                # What was needed of a pattern is kept up to date as long as anybody reads it.
+                asked[new] = self._asked[new]
+                todo.append(new)
         return asked, rules, units

@@ -88,8 +88,10 @@ class Unit:
         return self.fixed[len(self.shape.rule.constants) :]
 
     def premises(self) -> Iterable[IdTriple]:
-        """List the triples that its guides matched, each once."""
+        """List the triples that its guides matched, each once; none if they bind nothing."""
         values = self.fixed
+        if not self.shape.rule.guided:
+            return ()
         return dict.fromkeys((values[s], values[p], values[o]) for s, p, o in self.shape.rule.guides)
 
 

@@ -1,0 +1,239 @@
+"""Finds conclusions that a rule need not read, because what follows from them follows without them too.
+
+Example: with `c sub d, x a c => x a d` and `c sub d, d sub e => c sub e`, an instance of the lowest of n
+classes is one of the highest by n steps of the first rule, or by one step after the second rule has derived
+that the lowest class is below the highest. Who wants instances only does not need the second rule, which
+derives n²/2 triples. So the first rule *absorbs* the second at its pattern `c sub d`: it asks for triples
+that are explicit or that other rules conclude.
+
+This is a test of containment. The second rule's conclusion is put in the place of the pattern, and all that
+both rules still read is taken as facts, about terms that stand for any others. If what the first rule would
+conclude follows from these facts by the rules that do not just close a vocabulary, the conclusion was not
+needed. In a derivation of a wanted fact, each such replacement takes away one use of a closing rule and adds
+none: a fact is used once only, and closing rules are not used. So the replacements end, with a derivation
+that reads no absorbed conclusion.
+
+A rule may also *pass on* another: what it concludes from the other's conclusions, the other concludes from
+its own. Example: `c sub d, p domain c => p domain d` and `p below q, q domain c => p domain c`. Who needs no
+conclusions of the first rule, and asks for those of the second, needs none of the first there either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from rdflib import RDF
+from rdflib.term import URIRef
+
+from rdflive.entail.rules.program import Comparison, Program, Rule
+from rdflive.query.bgp import TriplePattern, Variable
+
+__all__ = ["Spared", "closed_relations", "spared"]
+
+
+class Spared(NamedTuple):
+    """The rules whose conclusions a rule need not read at one of its patterns."""
+
+    absorbed: frozenset[Rule]
+    passed: frozenset[Rule]
+    """Those that it need not read if nobody needs them where its own conclusions are read."""
+
+
+_Fact: TypeAlias = tuple[Any, ...]
+_Uses: TypeAlias = frozenset[_Fact]
+"""The facts that a derivation rests on."""
+
+_ROUNDS: Final = 3
+_MOST_TERMS: Final = 5
+"""With more terms that may be equal, nothing is absorbed."""
+
+
+def closed_relations(program: Program) -> set[Any]:
+    """Give the predicates of the triples that closing rules conclude."""
+    return {head.predicate for rule in program.rules if _closes(rule) for head in rule.head}
+
+
+@lru_cache(maxsize=32)
+def spared(program: Program) -> Mapping[tuple[Rule, TriplePattern], Spared]:
+    """Find what each rule need not read at which pattern."""
+    closing = [rule for rule in program.rules if _closes(rule)]
+    others = [rule for rule in program.rules if not _closes(rule)]
+    found: dict[tuple[Rule, TriplePattern], Spared] = {}
+    for rule in program.rules:
+        gives = {head.predicate for head in rule.head}
+        for pattern in rule.body:
+            near = [one for one in closing if any(_may_match(pattern, head) for head in one.head)]
+            absorbed = frozenset(one for one in near if _is_spared(rule, pattern, one, others))
+            passed = frozenset(
+                one
+                for one in near
+                if one is not rule
+                and one not in absorbed
+                and gives == {head.predicate for head in one.head}
+                and _is_spared(rule, pattern, one, [*others, rule], last=one)
+            )
+            if absorbed or passed:
+                found[rule, pattern] = Spared(absorbed, passed)
+    return found
+
+
+def _closes(rule: Rule) -> bool:
+    """Tell whether a rule only adds to relations that it names, such as one that closes a schema."""
+    names = {pattern.predicate for pattern in (*rule.body, *rule.head)}
+    return len(rule.body) > 1 and all(isinstance(name, URIRef) and name != RDF.type for name in names)
+
+
+def _is_spared(
+    rule: Rule, pattern: TriplePattern, closing: Rule, others: Collection[Rule], *, last: Rule | None = None
+) -> bool:
+    """Tell whether what a rule concludes from conclusions of a closing rule follows by others.
+
+    With `last` this one may be used once more, at the end.
+    """
+    heads = [head for head in closing.head if _may_match(pattern, head)]
+    return all(_follows(rule, pattern, closing, head, others, last) for head in heads)
+
+
+def _may_match(pattern: TriplePattern, head: TriplePattern) -> bool:
+    return isinstance(pattern.predicate, Variable) or pattern.predicate == head.predicate
+
+
+def _follows(
+    rule: Rule,
+    pattern: TriplePattern,
+    closing: Rule,
+    head: TriplePattern,
+    others: Collection[Rule],
+    last: Rule | None,
+) -> bool:
+    renamed: dict[Any, Any] = {v: Variable(f"{v} of the other") for p in closing.body for v in p.variables}
+    same = _unified(pattern, [renamed.get(term, term) for term in head])
+    if same is None:
+        return True  # a conclusion that the pattern never matches
+
+    def placed(terms: Iterable[Any], names: Mapping[Any, Any]) -> _Fact:
+        return tuple(_find(same, names.get(term, term)) for term in terms)
+
+    premises = [placed(p, renamed) for p in closing.body]
+    facts = list(dict.fromkeys([*premises, *(placed(p, {}) for p in rule.body if p is not pattern)]))
+    wanted = [placed(p, {}) for p in rule.head]
+    conditions = [
+        (condition.operator, *placed((condition.left, condition.right), names))
+        for one, names in ((rule, {}), (closing, renamed))
+        for condition in one.conditions
+    ]
+    # Comparisons of values, and those with constants, are not followed.
+    if any(
+        op != "is not" or not isinstance(x, Variable) or not isinstance(y, Variable)
+        for op, x, y in conditions
+    ):
+        return False
+    variables = list(dict.fromkeys(t for t in chain(*facts) if isinstance(t, Variable)))
+    if len(variables) > _MOST_TERMS:
+        return False
+    # Rules may demand that terms differ, so all ways in which some are equal are tried.
+    for equal in _partitions(variables):
+        if any(equal[x] == equal[y] for _, x, y in conditions):
+            continue  # neither rule would have been used
+
+        def named(fact: _Fact, equal: Mapping[Any, Any] = equal) -> _Fact:
+            return tuple(equal.get(term, term) for term in fact)
+
+        known = [named(fact) for fact in facts]
+        if named(placed(pattern, {})) in map(named, premises):
+            continue  # the conclusion is one of the premises
+        reached = _derived(known, [named(fact) for fact in wanted], others, last)
+        if not all(named(fact) in reached for fact in wanted):
+            return False
+    return True
+
+
+def _unified(pattern: TriplePattern, head: Iterable[Any]) -> dict[Any, Any] | None:
+    """Give what variables stand for if a pattern and a conclusion are the same; None if they cannot be."""
+    same: dict[Any, Any] = {}
+    for one, other in zip(pattern, head, strict=True):
+        one, other = _find(same, one), _find(same, other)
+        if one != other:
+            if isinstance(one, Variable):
+                same[one] = other
+            elif isinstance(other, Variable):
+                same[other] = one
+            else:
+                return None
+    return same
+
+
+def _find(same: Mapping[Any, Any], term: Any) -> Any:
+    while term in same:
+        term = same[term]
+    return term
+
+
+def _partitions(variables: list[Variable]) -> Iterator[dict[Any, Any]]:
+    """List the ways in which variables stand for equal terms, all different first."""
+    if not variables:
+        yield {}
+        return
+    last = variables[-1]
+    for equal in _partitions(variables[:-1]):
+        yield equal | {last: f"any {last}"}
+        for name in dict.fromkeys(equal.values()):
+            yield equal | {last: name}
+
+
+def _derived(
+    facts: list[_Fact], wanted: list[_Fact], rules: Collection[Rule], last: Rule | None
+) -> Collection[_Fact]:
+    """Derive what follows from facts, each used once in a derivation at most; one rule at the end only."""
+    known: dict[_Fact, list[_Uses]] = {fact: [frozenset([fact])] for fact in facts}
+    subjects = {fact[0] for fact in (*facts, *wanted)} | {fact[1] for fact in facts}
+    predicates = {fact[1] for fact in facts}
+
+    def conclusions(rule: Rule) -> Iterator[tuple[_Fact, _Uses]]:
+        names = {fact[1] for fact in known}
+        if all(isinstance(p.predicate, Variable) or p.predicate in names for p in rule.body):
+            for bindings, uses in _matches(rule.body, {}, frozenset(), known):
+                if all(_holds(condition, bindings) for condition in rule.conditions):
+                    for head in rule.head:
+                        fact = tuple(bindings.get(term, term) for term in head)
+                        # What is no triple in every graph is none: a literal as a subject, a blank node as a
+                        # predicate.
+                        is_named = fact[1] == head.predicate and not isinstance(fact[1], Variable)
+                        if fact[0] in subjects and (is_named or fact[1] in predicates):
+                            yield fact, uses
+
+    for _ in range(_ROUNDS):
+        new = False
+        for fact, uses in [found for rule in rules for found in conclusions(rule)]:
+            ways = known.setdefault(fact, [])
+            if not any(way <= uses for way in ways):
+                ways.append(uses)
+                new = True
+        if not new or all(fact in known for fact in wanted):
+            break
+    return {*known, *(fact for fact, _ in conclusions(last))} if last is not None else known
+
+
+def _matches(
+    body: tuple[TriplePattern, ...], bindings: dict[Any, Any], used: _Uses, known: Mapping[_Fact, list[_Uses]]
+) -> Iterator[tuple[dict[Any, Any], _Uses]]:
+    if not body:
+        yield bindings, used
+        return
+    for fact, ways in known.items():
+        more = dict(bindings)
+        if all(
+            more.setdefault(term, value) == value if isinstance(term, Variable) else term == value
+            for term, value in zip(body[0], fact, strict=True)
+        ):
+            for uses in ways:
+                if not used & uses:
+                    yield from _matches(body[1:], more, used | uses, known)
+
+
+def _holds(condition: Comparison, bindings: Mapping[Any, Any]) -> bool:
+    left, right = (bindings.get(side, side) for side in (condition.left, condition.right))
+    return condition.operator == "is not" and left != right
