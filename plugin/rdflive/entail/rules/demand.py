@@ -191,7 +191,9 @@ class Demand:
         is_new = rule not in self._unneeded
         self._unneeded[rule] = frozenset.intersection(*working) if working else _NONE
         if not is_new:
-            for unit in [unit for (made, _), unit in self._made.items() if made is rule and unit.active]:
+            guide = self.at_work[rule]
+            units = [unit for (made, _), unit in self._made.items() if made is rule and unit.active]
+            for unit in units if guide is None else (guide, *units):
                 self._ask_for(unit)
         elif rule.guides:
             shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
@@ -255,9 +257,13 @@ class Demand:
 
     def _needed(
         self, wanted: Iterable[Key]
-    ) -> tuple[dict[Key, frozenset[BoundRule]], Collection[BoundRule], Collection[Unit]]:
-        """Find the patterns, rules and units that the wanted patterns depend on."""
-        asked = {key: self._asked[key] for key in wanted}
+    ) -> tuple[Collection[Key], Collection[BoundRule], Collection[Unit]]:
+        """Find the patterns, rules and units that the wanted patterns depend on.
+
+        What works and gives triples that match a needed pattern goes on, also where nobody needs its
+        conclusions any more: they would have to be told from those of others.
+        """
+        asked = dict.fromkeys(wanted)
         rules: dict[BoundRule, None] = {}
         units: dict[Unit, None] = {}
         unmarked: KeyIndex[Unit] = KeyIndex()
@@ -269,19 +275,18 @@ class Demand:
             key = todo.popleft()
             more: list[Unit] = []
             for rule in self._rules.unifiable(key):
-                if rule not in rules and rule not in asked[key]:
+                if rule not in rules and rule in self.at_work:
                     rules[rule] = None
                     guide = self.at_work[rule]
                     if guide is not None:
                         more.append(guide)
             for unit in tuple(unmarked.unifiable(key)):
-                if unit not in units and unit.shape.rule not in asked[key]:
+                if unit not in units:
                     units[unit] = None
                     more.append(unit)
                     for head in unit.heads:
                         unmarked.remove(head, unit)
             for new in (new for unit in more for new in unit.keys if new not in asked):
-                # What was needed of a pattern is kept up to date as long as anybody reads it.
-                asked[new] = self._asked[new]
+                asked[new] = None
                 todo.append(new)
         return asked, rules, units
