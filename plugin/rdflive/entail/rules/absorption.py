@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from rdflib import RDF
 from rdflib.term import URIRef
 
-from rdflive.entail.rules.program import Comparison, Program, Rule
+from rdflive.entail.rules.program import Program, Rule
 from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Spared", "closed_relations", "spared"]
@@ -44,11 +44,26 @@ class Spared(NamedTuple):
 
 _Fact: TypeAlias = tuple[Any, ...]
 _Uses: TypeAlias = frozenset[_Fact]
-"""The facts that a derivation rests on."""
+_Pair: TypeAlias = tuple[Any, ...]
 
-_ROUNDS: Final = 3
-_MOST_TERMS: Final = 5
-"""With more terms that may be equal, nothing is absorbed."""
+_ROUNDS: Final = 2
+_MOST_PATTERNS: Final = 4
+"""If two rules have more patterns together, nothing is looked for, which would take long."""
+
+
+class _Way(NamedTuple):
+    """A derivation: the facts that it uses, and the pairs of terms that rules demand to differ."""
+
+    uses: _Uses
+    apart: frozenset[_Pair]
+
+
+class _Read:
+    """A rule, and the predicates that its body names."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.names = {p.predicate for p in rule.body if not isinstance(p.predicate, Variable)}
 
 
 def closed_relations(program: Program) -> set[Any]:
@@ -60,7 +75,7 @@ def closed_relations(program: Program) -> set[Any]:
 def spared(program: Program) -> Mapping[tuple[Rule, TriplePattern], Spared]:
     """Find what each rule need not read at which pattern."""
     closing = [rule for rule in program.rules if _closes(rule)]
-    others = [rule for rule in program.rules if not _closes(rule)]
+    others = [_Read(rule) for rule in program.rules if rule.body and not _closes(rule)]
     found: dict[tuple[Rule, TriplePattern], Spared] = {}
     for rule in program.rules:
         gives = {head.predicate for head in rule.head}
@@ -73,7 +88,7 @@ def spared(program: Program) -> Mapping[tuple[Rule, TriplePattern], Spared]:
                 if one is not rule
                 and one not in absorbed
                 and gives == {head.predicate for head in one.head}
-                and _is_spared(rule, pattern, one, [*others, rule], last=one)
+                and _is_spared(rule, pattern, one, [*others, _Read(rule)], last=one)
             )
             if absorbed or passed:
                 found[rule, pattern] = Spared(absorbed, passed)
@@ -87,7 +102,7 @@ def _closes(rule: Rule) -> bool:
 
 
 def _is_spared(
-    rule: Rule, pattern: TriplePattern, closing: Rule, others: Collection[Rule], *, last: Rule | None = None
+    rule: Rule, pattern: TriplePattern, closing: Rule, others: Collection[_Read], *, last: Rule | None = None
 ) -> bool:
     """Tell whether what a rule concludes from conclusions of a closing rule follows by others.
 
@@ -106,9 +121,11 @@ def _follows(
     pattern: TriplePattern,
     closing: Rule,
     head: TriplePattern,
-    others: Collection[Rule],
+    others: Collection[_Read],
     last: Rule | None,
 ) -> bool:
+    if len(rule.body) + len(closing.body) > _MOST_PATTERNS:
+        return False
     renamed: dict[Any, Any] = {v: Variable(f"{v} of the other") for p in closing.body for v in p.variables}
     same = _unified(pattern, [renamed.get(term, term) for term in head])
     if same is None:
@@ -131,24 +148,26 @@ def _follows(
         for op, x, y in conditions
     ):
         return False
-    variables = list(dict.fromkeys(t for t in chain(*facts) if isinstance(t, Variable)))
-    if len(variables) > _MOST_TERMS:
-        return False
-    # Rules may demand that terms differ, so all ways in which some are equal are tried.
-    for equal in _partitions(variables):
-        if any(equal[x] == equal[y] for _, x, y in conditions):
-            continue  # neither rule would have been used
+    variables = dict.fromkeys(t for t in chain(*facts) if isinstance(t, Variable))
 
-        def named(fact: _Fact, equal: Mapping[Any, Any] = equal) -> _Fact:
+    def follows(equal: dict[Any, Any]) -> bool:
+        """Tell whether it does where variables stand for these terms."""
+
+        def named(fact: _Fact) -> _Fact:
             return tuple(equal.get(term, term) for term in fact)
 
-        known = [named(fact) for fact in facts]
+        if any(equal[x] == equal[y] for _, x, y in conditions):
+            return True  # neither rule would have been used
         if named(placed(pattern, {})) in map(named, premises):
-            continue  # the conclusion is one of the premises
-        reached = _derived(known, [named(fact) for fact in wanted], others, last)
-        if not all(named(fact) in reached for fact in wanted):
-            return False
-    return True
+            return True  # the conclusion is one of the premises
+        apart = _derived([*map(named, facts)], [*map(named, wanted)], others, last)
+        # Rules may demand that terms differ. Where some of these are equal, it must follow in another way.
+        return apart is not None and all(
+            follows({variable: one if name == other else name for variable, name in equal.items()})
+            for one, other in apart
+        )
+
+    return follows({variable: f"any {variable}" for variable in variables})
 
 
 def _unified(pattern: TriplePattern, head: Iterable[Any]) -> dict[Any, Any] | None:
@@ -172,56 +191,52 @@ def _find(same: Mapping[Any, Any], term: Any) -> Any:
     return term
 
 
-def _partitions(variables: list[Variable]) -> Iterator[dict[Any, Any]]:
-    """List the ways in which variables stand for equal terms, all different first."""
-    if not variables:
-        yield {}
-        return
-    last = variables[-1]
-    for equal in _partitions(variables[:-1]):
-        yield equal | {last: f"any {last}"}
-        for name in dict.fromkeys(equal.values()):
-            yield equal | {last: name}
-
-
 def _derived(
-    facts: list[_Fact], wanted: list[_Fact], rules: Collection[Rule], last: Rule | None
-) -> Collection[_Fact]:
-    """Derive what follows from facts, each used once in a derivation at most; one rule at the end only."""
-    known: dict[_Fact, list[_Uses]] = {fact: [frozenset([fact])] for fact in facts}
+    facts: list[_Fact], wanted: list[_Fact], rules: Collection[_Read], last: Rule | None
+) -> Collection[_Pair] | None:
+    """Derive wanted facts, each fact used once at most, and one rule at the end only.
+
+    Gives the pairs of terms that must differ for that; None if they do not follow.
+    """
+    known: dict[_Fact, list[_Way]] = {fact: [_Way(frozenset([fact]), frozenset())] for fact in facts}
     subjects = {fact[0] for fact in (*facts, *wanted)} | {fact[1] for fact in facts}
     predicates = {fact[1] for fact in facts}
 
-    def conclusions(rule: Rule) -> Iterator[tuple[_Fact, _Uses]]:
-        names = {fact[1] for fact in known}
-        if all(isinstance(p.predicate, Variable) or p.predicate in names for p in rule.body):
-            for bindings, uses in _matches(rule.body, {}, frozenset(), known):
-                if all(_holds(condition, bindings) for condition in rule.conditions):
-                    for head in rule.head:
-                        fact = tuple(bindings.get(term, term) for term in head)
-                        # What is no triple in every graph is none: a literal as a subject, a blank node as a
-                        # predicate.
-                        is_named = fact[1] == head.predicate and not isinstance(fact[1], Variable)
-                        if fact[0] in subjects and (is_named or fact[1] in predicates):
-                            yield fact, uses
+    def conclusions(rule: Rule) -> Iterator[tuple[_Fact, _Way]]:
+        for bindings, uses, apart in _matches(rule.body, {}, _Way(frozenset(), frozenset()), known):
+            pairs = [tuple(bindings.get(side, side) for side in (c.left, c.right)) for c in rule.conditions]
+            if all(c.operator == "is not" for c in rule.conditions) and all(x != y for x, y in pairs):
+                for head in rule.head:
+                    fact = tuple(bindings.get(term, term) for term in head)
+                    # What is no triple in every graph is none: a literal as a subject, a blank node as a
+                    # predicate.
+                    if fact[0] in subjects and (fact[1] == head.predicate or fact[1] in predicates):
+                        yield fact, _Way(uses, apart.union(pairs))
 
     for _ in range(_ROUNDS):
         new = False
-        for fact, uses in [found for rule in rules for found in conclusions(rule)]:
+        names = {fact[1] for fact in known}
+        working = [read.rule for read in rules if read.names <= names]
+        for fact, way in [found for rule in working for found in conclusions(rule)]:
             ways = known.setdefault(fact, [])
-            if not any(way <= uses for way in ways):
-                ways.append(uses)
+            if not any(other.uses <= way.uses for other in ways):
+                ways.append(way)
                 new = True
         if not new or all(fact in known for fact in wanted):
             break
-    return {*known, *(fact for fact, _ in conclusions(last))} if last is not None else known
+    if last is not None:
+        for fact, way in list(conclusions(last)):
+            known.setdefault(fact, []).append(way)
+    if not all(fact in known for fact in wanted):
+        return None
+    return dict.fromkeys(pair for fact in wanted for pair in known[fact][0].apart)
 
 
 def _matches(
-    body: tuple[TriplePattern, ...], bindings: dict[Any, Any], used: _Uses, known: Mapping[_Fact, list[_Uses]]
-) -> Iterator[tuple[dict[Any, Any], _Uses]]:
+    body: tuple[TriplePattern, ...], bindings: dict[Any, Any], way: _Way, known: Mapping[_Fact, list[_Way]]
+) -> Iterator[tuple[dict[Any, Any], _Uses, frozenset[_Pair]]]:
     if not body:
-        yield bindings, used
+        yield bindings, *way
         return
     for fact, ways in known.items():
         more = dict(bindings)
@@ -229,11 +244,6 @@ def _matches(
             more.setdefault(term, value) == value if isinstance(term, Variable) else term == value
             for term, value in zip(body[0], fact, strict=True)
         ):
-            for uses in ways:
-                if not used & uses:
-                    yield from _matches(body[1:], more, used | uses, known)
-
-
-def _holds(condition: Comparison, bindings: Mapping[Any, Any]) -> bool:
-    left, right = (bindings.get(side, side) for side in (condition.left, condition.right))
-    return condition.operator == "is not" and left != right
+            for uses, apart in ways:
+                if not way.uses & uses:
+                    yield from _matches(body[1:], more, _Way(way.uses | uses, way.apart | apart), known)
