@@ -9,6 +9,7 @@ COMMITS = ("entail/test_commits.py",)
 SATURATED = ("entail/test_saturated.py",)
 PROVENANCE = ("entail/test_provenance.py",)
 RULES = ("entail/rules/test_materialisation.py",)
+ABSORPTION = ("entail/rules/test_absorption.py",)
 REFORMULATION = ("entail/reformulation/test_reformulate.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -137,6 +138,34 @@ FAULTS: tuple[Fault, ...] = (
         'self.source.line(f"if {self.guided} not in {rows}: {self._fail}")',
         "pass",
         RULES,
+    ),
+    Fault(
+        "a rule absorbs what follows only where terms differ",
+        "rdflive/entail/rules/absorption.py",
+        "return dict.fromkeys(pair for fact in wanted for pair in known[fact][0].apart)",
+        "return ()",
+        ABSORPTION,
+    ),
+    Fault(
+        "a rule absorbs what follows by predicates that may be none",
+        "rdflive/entail/rules/absorption.py",
+        "if fact[0] in subjects and (fact[1] == head.predicate or fact[1] in predicates):",
+        "if fact[0] in subjects:",
+        ABSORPTION,
+    ),
+    Fault(
+        "two rules that pass on each other both do not read the other",
+        "rdflive/entail/rules/absorption.py",
+        "if one is rule or (one, rule) in passing or gives != {head.predicate for head in one.head}:",
+        "if one is rule or gives != {head.predicate for head in one.head}:",
+        ABSORPTION,
+    ),
+    Fault(
+        "a rule stops with the query that needed it, though others read what it gave",
+        "rdflive/entail/rules/demand.py",
+        "if rule not in rules and rule in self.at_work:",
+        "if rule not in rules and rule in self.at_work and rule not in self._asked[key]:",
+        ABSORPTION,
     ),
     Fault(
         "of the heads of a rule under one key only the last is known",

@@ -8,14 +8,14 @@ that are explicit or that other rules conclude.
 
 This is a test of containment. The second rule's conclusion is put in the place of the pattern, and all that
 both rules still read is taken as facts, about terms that stand for any others. If what the first rule would
-conclude follows from these facts by the rules that do not just close a vocabulary, the conclusion was not
-needed. In a derivation of a wanted fact, each such replacement takes away one use of a closing rule and adds
-none: a fact is used once only, and closing rules are not used. So the replacements end, with a derivation
-that reads no absorbed conclusion.
+conclude follows from these facts by rules of a lower rank than the second, the conclusion was not needed. In
+a derivation of a wanted fact, each such replacement takes away one use of a rule and adds none of its rank:
+a fact is used once only, and rules of this rank are not used. So the replacements end, with a derivation that
+reads no absorbed conclusion.
 
-A rule may also *pass on* another: what it concludes from the other's conclusions, the other concludes from
-its own. Example: `c sub d, p domain c => p domain d` and `p below q, q domain c => p domain c`. Who needs no
-conclusions of the first rule, and asks for those of the second, needs none of the first there either.
+A rule also need not read what it would *pass on*: what it concludes from another's conclusions, the other
+concludes from its own. Example: `c sub d, p domain c => p domain d` and `p below q, q domain c => p domain
+c`. The second need not read what the first concludes, which reads what the second does.
 """
 
 from __future__ import annotations
@@ -34,14 +34,8 @@ from rdflive.query.bgp import TriplePattern, Variable
 __all__ = ["Spared", "closed_relations", "spared"]
 
 
-class Spared(NamedTuple):
-    """The rules whose conclusions a rule need not read at one of its patterns."""
-
-    absorbed: frozenset[Rule]
-    passed: frozenset[Rule]
-    """Those that it need not read if nobody needs them where its own conclusions are read."""
-
-
+Spared: TypeAlias = Mapping[tuple[Rule, TriplePattern], frozenset[Rule]]
+"""The rules whose conclusions a rule need not read at one of its patterns."""
 _Fact: TypeAlias = tuple[Any, ...]
 _Uses: TypeAlias = frozenset[_Fact]
 _Pair: TypeAlias = tuple[Any, ...]
@@ -68,37 +62,45 @@ class _Read:
 
 def closed_relations(program: Program) -> set[Any]:
     """Give the predicates of the triples that closing rules conclude."""
-    return {head.predicate for rule in program.rules if _closes(rule) for head in rule.head}
+    return {head.predicate for rule in program.rules if _rank(rule) for head in rule.head}
 
 
 @lru_cache(maxsize=32)
-def spared(program: Program) -> Mapping[tuple[Rule, TriplePattern], Spared]:
+def spared(program: Program) -> Spared:
     """Find what each rule need not read at which pattern."""
-    closing = [rule for rule in program.rules if _closes(rule)]
-    others = [_Read(rule) for rule in program.rules if rule.body and not _closes(rule)]
-    found: dict[tuple[Rule, TriplePattern], Spared] = {}
-    for rule in program.rules:
+    closing = [rule for rule in program.rules if _rank(rule)]
+    lower = {
+        rank: [_Read(rule) for rule in program.rules if rule.body and _rank(rule) < rank] for rank in (1, 2)
+    }
+    places = [(rule, pattern) for rule in program.rules for pattern in rule.body]
+    found = {
+        (rule, pattern): {one for one in closing if _is_spared(rule, pattern, one, lower[_rank(one)])}
+        for rule, pattern in places
+    }
+    named = [spares for (_, pattern), spares in found.items() if isinstance(pattern.predicate, URIRef)]
+    absorbed = [one for one in closing if any(one in spares for spares in named)]
+    passing: set[tuple[Rule, Rule]] = set()
+    for rule, pattern in places:
         gives = {head.predicate for head in rule.head}
-        for pattern in rule.body:
-            near = [one for one in closing if any(_may_match(pattern, head) for head in one.head)]
-            absorbed = frozenset(one for one in near if _is_spared(rule, pattern, one, others))
-            passed = frozenset(
-                one
-                for one in near
-                if one is not rule
-                and one not in absorbed
-                and gives == {head.predicate for head in one.head}
-                and _is_spared(rule, pattern, one, [*others, _Read(rule)], last=one)
-            )
-            if absorbed or passed:
-                found[rule, pattern] = Spared(absorbed, passed)
-    return found
+        for one in absorbed:
+            # One of two that pass on each other must read what the other concludes.
+            if one is rule or (one, rule) in passing or gives != {head.predicate for head in one.head}:
+                continue
+            if _is_spared(rule, pattern, one, [*lower[_rank(one)], _Read(rule)], last=one):
+                passing.add((rule, one))
+                found[rule, pattern].add(one)
+    return {place: frozenset(spares) for place, spares in found.items() if spares}
 
 
-def _closes(rule: Rule) -> bool:
-    """Tell whether a rule only adds to relations that it names, such as one that closes a schema."""
+def _rank(rule: Rule) -> int:
+    """Rank rules about one relation, as that it is transitive (2), and about named ones (1) above others.
+
+    Conclusions are replaced by those of rules with a lower rank, so that the replacements end.
+    """
     names = {pattern.predicate for pattern in (*rule.body, *rule.head)}
-    return len(rule.body) > 1 and all(isinstance(name, URIRef) and name != RDF.type for name in names)
+    if len(rule.body) < 2 or RDF.type in names or not all(isinstance(name, URIRef) for name in names):
+        return 0
+    return 2 if len(names) == 1 else 1
 
 
 def _is_spared(
@@ -109,7 +111,7 @@ def _is_spared(
     With `last` this one may be used once more, at the end.
     """
     heads = [head for head in closing.head if _may_match(pattern, head)]
-    return all(_follows(rule, pattern, closing, head, others, last) for head in heads)
+    return bool(heads) and all(_follows(rule, pattern, closing, head, others, last) for head in heads)
 
 
 def _may_match(pattern: TriplePattern, head: TriplePattern) -> bool:
@@ -162,12 +164,18 @@ def _follows(
             return True  # the conclusion is one of the premises
         apart = _derived([*map(named, facts)], [*map(named, wanted)], others, last)
         # Rules may demand that terms differ. Where some of these are equal, it must follow in another way.
-        return apart is not None and all(
-            follows({variable: one if name == other else name for variable, name in equal.items()})
-            for one, other in apart
-        )
+        return apart is not None and all(map(follows, _merged(equal, apart)))
 
     return follows({variable: f"any {variable}" for variable in variables})
+
+
+def _merged(equal: dict[Any, Any], apart: Iterable[_Pair]) -> Iterator[dict[Any, Any]]:
+    """List what variables stand for if the terms of one pair each are the same."""
+    for one, other in apart:
+        # a constant stays, and two constants are never the same
+        kept, left = (other, one) if one in equal.values() else (one, other)
+        if left in equal.values():
+            yield {variable: kept if name == left else name for variable, name in equal.items()}
 
 
 def _unified(pattern: TriplePattern, head: Iterable[Any]) -> dict[Any, Any] | None:

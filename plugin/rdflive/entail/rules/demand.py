@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from rdflive.engine.dictionary import Dictionary
@@ -41,13 +41,11 @@ class Demand:
         self._bound: list[BoundRule] = []
         self._rules: KeyIndex[BoundRule] = KeyIndex()
         self._shapes: dict[BoundRule, Shape] = {}
-        self._spared: dict[BoundRule, tuple[tuple[frozenset[BoundRule], frozenset[BoundRule]], ...]] = {}
-        """Per pattern of a rule, the rules that it absorbs, and those that it passes on (`absorption.py`)."""
+        self._spared: dict[BoundRule, tuple[frozenset[BoundRule], ...]] = {}
+        """Per pattern of a rule, the rules whose conclusions it need not read (see `absorption.py`)."""
         self._asked: dict[Key, frozenset[BoundRule]] = {}
         """The patterns that are asked for, each with the rules whose conclusions nobody needs."""
         self._relevant: KeyIndex[Key] = KeyIndex()
-        self._unneeded: dict[BoundRule, frozenset[BoundRule]] = {}
-        """Per working rule, the rules whose conclusions nobody needs where its own are read."""
         self.at_work: dict[BoundRule, Unit | None] = {}
         """The unit of the guides of each working rule; None for a rule without guides."""
         self._made: dict[tuple[BoundRule, Values], Unit] = {}
@@ -71,10 +69,9 @@ class Demand:
                 self._rules.add(key, bound[rule])
         found = spared(program)
         for rule, one in bound.items():
-            both = [found.get((rule, pattern), ((), ())) for pattern in (*one.guiding, *one.reading)]
             self._spared[one] = tuple(
-                (frozenset(map(bound.__getitem__, absorbed)), frozenset(map(bound.__getitem__, passed)))
-                for absorbed, passed in both
+                frozenset(bound[other] for other in found.get((rule, pattern), ()))
+                for pattern in (*one.guiding, *one.reading)
             )
 
     def ask(self, key: Key, without: frozenset[BoundRule] = _NONE) -> None:
@@ -94,25 +91,14 @@ class Demand:
             if unit.shape.rule not in without:
                 self._wake(unit)
         for rule in self._rules.unifiable(key):
-            if rule not in without:
-                if rule not in self.at_work:
-                    self.at_work[rule] = None
-                    self._starting.append(rule)
-                elif not self._unneeded.get(rule, _NONE) <= without:
-                    # What it passes on is needed now, so it must ask for that.
-                    self._starting.append(rule)
+            if rule not in without and rule not in self.at_work:
+                self.at_work[rule] = None
+                self._starting.append(rule)
 
     def _ask_for(self, unit: Unit) -> None:
-        for key, without in self._readings(unit):
-            self.ask(key, without)
-
-    def _readings(self, unit: Unit) -> Iterator[tuple[Key, frozenset[BoundRule]]]:
-        """List the patterns that a unit reads, each with the rules whose conclusions it does not need."""
-        rule = unit.shape.rule
-        unneeded = self._unneeded[rule]
         # a guide reads the first of the patterns only
-        for key, (absorbed, passed) in zip(unit.keys, self._spared[rule], strict=False):
-            yield key, absorbed | (passed & unneeded)
+        for key, without in zip(unit.keys, self._spared[unit.shape.rule], strict=False):
+            self.ask(key, without)
 
     def settle(self) -> None:
         """Derive everything that follows, starting the rules and units that this needs."""
@@ -164,7 +150,6 @@ class Demand:
                 self._sleeping.add(head, unit)
         for rule in [rule for rule in self.at_work if rule not in rules]:
             guide = self.at_work.pop(rule)
-            self._unneeded.pop(rule, None)
             if guide is not None:
                 self._propagation.detach(guide)
             for unit in [unit for (made, _), unit in self._made.items() if made is rule]:
@@ -183,25 +168,13 @@ class Demand:
             self._dictionary.drop(rule.constants)
 
     def _start(self, rule: BoundRule) -> None:
-        """Let a rule work, or ask for what it passed on so far."""
-        keys = dict.fromkeys(
-            key for head in rule.head_keys(rule.constants) for key in self._relevant.unifiable(head)
-        )
-        working = [without for key in keys if rule not in (without := self._asked[key])]
-        is_new = rule not in self._unneeded
-        self._unneeded[rule] = frozenset.intersection(*working) if working else _NONE
-        if not is_new:
-            guide = self.at_work[rule]
-            units = [unit for (made, _), unit in self._made.items() if made is rule and unit.active]
-            for unit in units if guide is None else (guide, *units):
-                self._ask_for(unit)
-        elif rule.guides:
-            shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
-            guide = self.at_work[rule] = Unit(shape, rule.constants)
-            self._ask_for(guide)
-            self._propagation.attach(guide)
-        else:
+        if not rule.guides:
             self._open(rule, ())
+            return
+        shape = Shape(rule, len(rule.constants), self._propagation.facts, self._algebra, guide=True)
+        guide = self.at_work[rule] = Unit(shape, rule.constants)
+        self._ask_for(guide)
+        self._propagation.attach(guide)
 
     def _open(self, rule: BoundRule, row: Values) -> None:
         # a match is found again whenever a label of its triples rises
