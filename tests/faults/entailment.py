@@ -154,13 +154,6 @@ FAULTS: tuple[Fault, ...] = (
         ABSORPTION,
     ),
     Fault(
-        "two rules that pass on each other both do not read the other",
-        "rdflive/entail/rules/absorption.py",
-        "if one is rule or (one, rule) in passing or gives != {head.predicate for head in one.head}:",
-        "if one is rule or gives != {head.predicate for head in one.head}:",
-        ABSORPTION,
-    ),
-    Fault(
         "a rule stops with the query that needed it, though others read what it gave",
         "rdflive/entail/rules/demand.py",
         "if rule not in rules and rule in self.at_work:",
