@@ -283,7 +283,7 @@ FAULTS: tuple[Fault, ...] = (
         "rdflive/matching/walk.py",
         "turned.setdefault(found, []).append(subject)",
         "turned[found] = [subject]",
-        ("time/matching/test_differential.py",),
+        WALK,
     ),
     Fault(
         "the subjects of a small event may be of any kind",

@@ -86,6 +86,15 @@ def test_a_triple_that_is_listed_twice_counts_once(pattern: str) -> None:
     assert len(Matcher(query).match(event)) == 2
 
 
+def test_all_subjects_of_an_object_are_found() -> None:
+    """Also where a pattern is entered from its object."""
+    event = [(E[f"{p[-1]}{n}"], p, E.o) for p in (P, Q) for n in range(3)]
+    found = Matcher("PREFIX : <http://e/> SELECT * { ?x :p ?o . ?y :q ?o }").match(event)
+    assert {(s.x, s.y) for s in found.solutions} == {
+        (E[f"p{i}"], E[f"q{j}"]) for i in range(3) for j in range(3)
+    }
+
+
 @pytest.mark.parametrize(
     "bad",
     [
