@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from rdflib import URIRef
+
 from rdflive.engine.source import Source
 from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import write_test
@@ -36,7 +38,7 @@ def write_constant(source: Source, library: Library, name: str, term: Any) -> st
     native = library.to_native(term)
     # The hash mostly decides, and is cheaper than equality, which is Python code in rdflib.
     constant, number = source.name(native), source.name(hash(native))
-    if name == "p" and library.to_rdflib is None:  # both are IRIs
+    if name == "p" and isinstance(native, URIRef):  # both are IRIs
         return f"({name} is {constant} or {source.name(str(native).__eq__)}({name}))"
     return f"({name} is {constant} or hash({name}) == {number} and {name} == {constant})"
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from rdflib import URIRef
+
 from rdflive.engine.source import Source
 from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import own_variables, write_test
@@ -81,7 +83,7 @@ def _key(pattern: TriplePattern, library: Library) -> Any:
     if isinstance(pattern.predicate, Variable):
         return None
     native = library.to_native(pattern.predicate)
-    return _Text(native) if library.to_rdflib is None else native
+    return _Text(native) if isinstance(native, URIRef) else native
 
 
 def _write_buckets(source: Source, buckets: dict[Any, str], library: Library) -> None:

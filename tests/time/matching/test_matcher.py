@@ -47,6 +47,14 @@ def test_a_variable_is_one_term_wherever_it_stands() -> None:
             assert [solution.x for solution in matcher.match(listed).solutions] == expected
 
 
+@pytest.mark.parametrize("term", [Literal("http://e/p"), BNode("http://e/p")])
+def test_a_given_predicate_that_is_no_iri_matches_nothing(term: Any) -> None:
+    """No triple has such a predicate, whatever its text."""
+    event = [(E.a, P, E.b)]
+    for padding in ([], NOISE):
+        assert len(Matcher("SELECT * { ?s ?p ?o }", initBindings={"p": term}).match(event + padding)) == 0
+
+
 def test_forms_of_events_are_equal() -> None:
     """A graph, a list, a generator and a set of triples give the same; the name is that of the graph."""
     triples = [(E.a, P, E.b), (E.b, Q, E.c)]
