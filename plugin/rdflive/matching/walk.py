@@ -90,8 +90,8 @@ def _write_buckets(source: Source, buckets: dict[Any, str], library: Library) ->
     """Write the pass over the triples."""
     for name in buckets.values():
         source.line(f"{name} = {{}}")
-    named = [f"{source.name(key)}: {name}" for key, name in buckets.items() if key is not None]
-    source.line(f"bucket_of = {{{', '.join(named)}}}.get")
+    named = [key for key in buckets if key is not None]
+    source.line(f"named = ({''.join(f'{buckets[key]}, ' for key in named)})")
     parts = library.has_parts
     check = source.name(library.check)
     with source.block(f"for {'t' if parts else 's, p, o'} in triples:"):
@@ -117,8 +117,11 @@ def _write_buckets(source: Source, buckets: dict[Any, str], library: Library) ->
         if None in buckets:
             put(buckets[None], "(p, o)")
         if named:
-            source.line("d = bucket_of(p)")
-            with source.block("if d is not None:"):
+            # places, not buckets: so the table is made once, and not for each event
+            places = {key: i for i, key in enumerate(named)}
+            source.line(f"i = {source.name(places.get)}(p)")
+            with source.block("if i is not None:"):
+                source.line("d = named[i]")
                 put("d", "o")
 
 
