@@ -279,6 +279,13 @@ FAULTS: tuple[Fault, ...] = (
         MATCHER,
     ),
     Fault(
+        "the filters of one pattern are not heeded in small events",
+        "rdflive/matching/walk.py",
+        'self.buckets[i] = f"f{i}"',
+        "pass",
+        MATCHER,
+    ),
+    Fault(
         "of the triples of a small event with one object only the last is looked at",
         "rdflive/matching/walk.py",
         "turned.setdefault(found, []).append(subject)",

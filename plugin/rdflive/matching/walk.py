@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from rdflib import URIRef
@@ -21,7 +22,6 @@ from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import own_variables, write_test
 from rdflive.matching.libraries import Library
 from rdflive.matching.views import Row, write_constant
-from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 
 __all__ = ["Walk", "compile_walk", "largest"]
@@ -134,11 +134,6 @@ def _turned(bucket: dict[Any, list[Any]]) -> dict[Any, list[Any]]:
     return turned
 
 
-def _conditions(automaton: Automaton) -> list[Condition]:
-    own = (condition for filters in automaton.filters for condition in filters)
-    return [*own, *(c.condition for c in automaton.comparisons), *automaton.conditions]
-
-
 def _steps(automaton: Automaton) -> list[Step]:
     """Order the loops: first those that lead on, so that what lacks is found before other loops are entered.
 
@@ -146,7 +141,8 @@ def _steps(automaton: Automaton) -> list[Step]:
     latter, looks its objects up in :of, and opens that and :in.
     """
     left = dict(enumerate(automaton.patterns))
-    read = {v for c in _conditions(automaton) for v in own_variables(c, automaton.variables)}
+    conditions = chain(*automaton.filters, (c.condition for c in automaton.comparisons), automaton.conditions)
+    read = {v for c in conditions for v in own_variables(c, automaton.variables)}
     bound: set[Any] = set()
     steps: list[Step] = []
 
@@ -183,14 +179,17 @@ class _Writer:
         self.names: dict[Variable, str] = {}
         self.found: set[int] = set()
         """The patterns that were looked up: the objects that pattern 3 has for its subject are `n3`."""
-        self.conditions = _conditions(automaton)
+        # those of one pattern alone are tested before the loops
+        self.conditions = [*(c.condition for c in automaton.comparisons), *automaton.conditions]
         self.blocks = ExitStack()
 
     def write(self, rows: str, shown: Sequence[Any]) -> None:
         """Write the loops, and inside them what adds a solution to the rows."""
         steps = _steps(self.automaton)
         with self.blocks:
-            self._go_on(dict.fromkeys(self.buckets))
+            if self.buckets:
+                self._enter(f"if {' and '.join(dict.fromkeys(self.buckets))}:")
+            self._go_on([self._sift(i) for i, own in enumerate(self.automaton.filters) if own])
             for way, i in steps:
                 if way == "turn":
                     self.source.line(f"e{i} = {self.source.name(_turned)}({self.buckets[i]})")
@@ -198,6 +197,29 @@ class _Writer:
                 self._go_on(self._open(i) if way == "open" else self._subjects(i, way))
             parts = [self.names[v] if isinstance(v, Variable) else self.source.name(v) for v in shown]
             self.source.line(f"{rows}.append(({''.join(f'{part}, ' for part in parts)}))")
+
+    def _sift(self, i: int) -> str:
+        """Write what puts the triples that pass the filters of a pattern alone into a bucket; gives its name.
+
+        In the loops a triple may come up many times, and a filter may be costly.
+        """
+        source, roles = self.source, self._roles(i)
+        named = {f"s{i}": self.automaton.patterns[i].subject, **roles}
+        names = {term: name for name, term in reversed(named.items()) if isinstance(term, Variable)}
+        tests = [write_test(source, c, names, self.library) for c in self.automaton.filters[i]]
+        entry = ", ".join(roles)
+        source.line(f"f{i} = {{}}")
+        each = source.block(f"for s{i}, n{i} in {self.buckets[i]}.items():")
+        with each, source.block(f"for {entry} in n{i}:"):
+            source.line(f"if {' and '.join(tests)}: f{i}.setdefault(s{i}, []).append(({entry}))")
+        self.buckets[i] = f"f{i}"
+        return self.buckets[i]
+
+    def _roles(self, i: int) -> dict[str, Any]:
+        """Name the terms of an entry of a pattern's bucket."""
+        pattern = self.automaton.patterns[i]
+        objects = {f"o{i}": pattern.object}
+        return {f"p{i}": pattern.predicate, **objects} if isinstance(pattern.predicate, Variable) else objects
 
     def _go_on(self, tests: Iterable[str]) -> None:
         """Write the tests, what can be looked up by now, and the conditions whose variables are bound."""
@@ -231,10 +253,7 @@ class _Writer:
 
     def _open(self, i: int) -> list[str]:
         """Write the loop over the objects of a pattern; gives what is to be tested."""
-        pattern = self.automaton.patterns[i]
-        roles = {f"o{i}": pattern.object}
-        if isinstance(pattern.predicate, Variable):
-            roles = {f"p{i}": pattern.predicate, **roles}
+        roles = self._roles(i)
         self._enter(f"for {', '.join(roles)} in n{i}:")
         tests = []
         for name, term in roles.items():

@@ -86,6 +86,22 @@ def test_a_triple_that_is_listed_twice_counts_once(pattern: str) -> None:
     assert len(Matcher(query).match(event)) == 2
 
 
+def test_a_filter_of_one_pattern_is_tested_once_per_triple() -> None:
+    """However often the loops come by the triple."""
+    tested: list[str] = []
+
+    def note(source: Any, condition: Any, *args: Any) -> str:
+        text = walk_test(source, condition, *args)
+        return f"({source.name(lambda: tested.append(condition.text))}() or {text})"
+
+    walk_test = walk.write_test
+    query = "SELECT * { ?h <http://e/p> ?x ; <http://e/q> ?y FILTER(?x > 1) FILTER regex(?y, '[ab]') }"
+    event = [(E.h, P, Literal(n)) for n in range(5)] + [(E.h, Q, Literal(text)) for text in "abcd"]
+    with patch.object(walk, "write_test", note):
+        assert len(Matcher(query).match(event)) == 6
+    assert len(tested) == 9
+
+
 def test_all_subjects_of_an_object_are_found() -> None:
     """Also where a pattern is entered from its object."""
     event = [(E[f"{p[-1]}{n}"], p, E.o) for p in (P, Q) for n in range(3)]
