@@ -8,6 +8,7 @@ CORNERS = ("time/test_window_corners.py",)
 STREAM = ("time/test_stream.py",)
 DIFFERENTIAL = ("time/test_windows_differential.py",)
 LABELLED = ("time/expiry/test_labelled.py",)
+WALK = ("time/matching/test_walk.py",)
 MATCHER = ("time/matching/test_matcher.py",)
 
 FAULTS: tuple[Fault, ...] = (
@@ -262,6 +263,48 @@ FAULTS: tuple[Fault, ...] = (
         'tests.append(f"{names[term]} == {name}")',
         'tests.append(f"{name} == {name}")',
         MATCHER,
+    ),
+    Fault(
+        "a repeated triple of a small event gives its solutions twice",
+        "rdflive/matching/walk.py",
+        'self.source.line(f"if len(n{i}) > 1 and len(set(n{i})) < len(n{i}): n{i} = [*dict.fromkeys(n{i})]")',
+        "pass",
+        WALK,
+    ),
+    Fault(
+        "a variable that is bound already matches another term of a small event",
+        "rdflive/matching/walk.py",
+        'tests.append(f"({name} is {bound} or hash({name}) == hash({bound}) and {name} == {bound})")',
+        'tests.append(f"({name} is {bound} or {name} == {name})")',
+        MATCHER,
+    ),
+    Fault(
+        "the filters of one pattern are not heeded in small events",
+        "rdflive/matching/walk.py",
+        'self.buckets[i] = f"f{i}"',
+        "pass",
+        MATCHER,
+    ),
+    Fault(
+        "of the triples of a small event with one object only the last is looked at",
+        "rdflive/matching/walk.py",
+        "turned.setdefault(found, []).append(subject)",
+        "turned[found] = [subject]",
+        WALK,
+    ),
+    Fault(
+        "the subjects of a small event may be of any kind",
+        "rdflive/matching/walk.py",
+        'source.line(f"if type(s) not in {source.name(library.subjects)}: {check}((s, p, o))")',
+        "pass",
+        WALK,
+    ),
+    Fault(
+        "walks that list pairs take events of any size",
+        "rdflive/matching/walk.py",
+        "most = _FEW",
+        "most = _LARGEST",
+        WALK,
     ),
     Fault(
         "a constant on the left is compared as if it were on the right",

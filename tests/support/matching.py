@@ -22,6 +22,8 @@ __all__ = [
     "counted",
     "events",
     "from_oxigraph",
+    "matched_events",
+    "parsed",
     "pattern_queries",
     "text_of",
     "to_oxigraph",
@@ -99,14 +101,44 @@ def pattern_queries(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], list[tuple[
 
 
 @st.composite
-def events(draw: st.DrawFn, *, most: int = 8) -> list[Triple]:
+def events(draw: st.DrawFn, *, least: int = 0, most: int = 8, nodes: int = 3) -> list[Triple]:
     """A few triples, some of them twice."""
     random: Random = draw(st.randoms(use_true_random=False))
-    subjects, objects = NODES[:3], [*NODES, *VALUES]
+    subjects = [*NODES[:3], *(URIRef(f"{EX}n{i}") for i in range(nodes - 3))]
+    objects = [*subjects, NODES[3], *VALUES]
     return [
         (random.choice(subjects), random.choice(PREDICATES), random.choice(objects))
-        for _ in range(random.randint(0, most))
+        for _ in range(random.randint(least, most))
     ]
+
+
+@st.composite
+def matched_events(draw: st.DrawFn, patterns: list[tuple[Any, ...]]) -> list[Triple]:
+    """An event that the patterns match once or twice, more or less, in any order and with triples twice."""
+    random: Random = draw(st.randoms(use_true_random=False))
+    event = draw(events(most=3))
+    for _ in range(random.choice((1, 1, 2))):
+        roles = {part: role for role in (2, 0, 1) for pattern in patterns for part in (pattern[role],)}
+        choices = (NODES, PREDICATES, [*NODES, *VALUES])
+        # one term for each variable, of the role that accepts least
+        terms = {
+            part: random.choice(choices[role]) if part[:1] == "?" else part for part, role in roles.items()
+        }
+        event += [tuple(terms[part] for part in pattern) for pattern in patterns]
+    event += random.choices(event, k=random.choice((0, 0, 1, 2)))
+    random.shuffle(event)
+    return event
+
+
+def parsed(triples: list[Triple]) -> list[Triple]:
+    """Make each term an object of its own, as parsers do."""
+
+    def copy(term: Any) -> Any:
+        if isinstance(term, Literal):
+            return Literal(str(term), term.language, term.datatype)
+        return type(term)(str(term))
+
+    return [tuple(map(copy, triple)) for triple in triples]
 
 
 def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
@@ -115,10 +147,11 @@ def counted(found: Any, *, removed: bool = False) -> Counter[Any]:
     return Counter(tuple(sorted((f"?{name}", term) for name, term in s.asdict().items())) for s in solutions)
 
 
-def to_oxigraph(triples: list[Triple]) -> list[Any]:
-    """Write triples in pyoxigraph's terms."""
-    library = pyoxigraph(parts=True)
-    return [library.triples[0](*map(library.to_native, triple)) for triple in triples]
+def to_oxigraph(triples: list[Triple], *, parts: bool = True) -> list[Any]:
+    """Write triples in pyoxigraph's terms, in its own triples or in tuples."""
+    library = pyoxigraph(parts=parts)
+    spelled = [tuple(map(library.to_native, triple)) for triple in triples]
+    return [library.triples[0](*triple) for triple in spelled] if parts else spelled
 
 
 def from_oxigraph(rows: Counter[Any]) -> Counter[Any]:

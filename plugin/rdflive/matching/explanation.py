@@ -25,8 +25,8 @@ class MatchStats:
     """Rows of views: a triple counts once per pattern that it matches."""
     joins: int
     """Joins of a view with what other views gave."""
-    recognised: int
-    """Events like others before them, which were answered without views and joins."""
+    small: int
+    """Events with few triples, which were answered without views and joins."""
     solutions: int
 
 
@@ -43,8 +43,8 @@ def explain(
         lines.append("no triple pattern: every event has the same answer")
     if machine is not None:
         lines.append(
-            f"{stats.events:,} events of {stats.triples:,} triples: {stats.rows:,} rows in views, "
-            f"{stats.joins:,} joins, {stats.recognised:,} events recognised, {stats.solutions:,} solutions"
+            f"{stats.events:,} events of {stats.triples:,} triples, {stats.small:,} walked: "
+            f"{stats.rows:,} rows in views, {stats.joins:,} joins, {stats.solutions:,} solutions"
         )
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ __all__ = ["Indexes", "Run", "StateJoin", "Tally", "compile_run"]
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Tally: TypeAlias = list[int]
-"""Counts of joins, rows in views, and recognised events. A run adds its joins."""
+"""Counts of joins, rows in views, and small events. A run adds its joins."""
 Run: TypeAlias = Callable[[Sequence[View], Tally], list[Row]]
 """Gives the solutions: the terms of the variables shown."""
 

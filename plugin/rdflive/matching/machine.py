@@ -5,6 +5,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 from rdflive.matching.answers import Answers, Rows, is_direct, make_answers, shown_terms
@@ -13,8 +14,8 @@ from rdflive.matching.filters import comparisons_of
 from rdflive.matching.joins import Run, Tally, compile_run
 from rdflive.matching.kept_views import KeptViews
 from rdflive.matching.libraries import Library
-from rdflive.matching.shapes import Shapes
-from rdflive.matching.views import Row, View, compile_partition
+from rdflive.matching.views import Partition, Row, View, compile_partition
+from rdflive.matching.walk import Walk, compile_walk, largest
 from rdflive.query import algebra
 from rdflive.query.plan import Plan
 
@@ -33,8 +34,8 @@ def automata_of(plan: Plan) -> list[Automaton]:
 class Machine(Protocol):
     """Matches events whose triples use one library's terms."""
 
-    sizes: list[tuple[int, ...]]
-    """Per automaton, the sizes of its views at the last event."""
+    sizes: list[tuple[int, ...] | None]
+    """Per automaton, the sizes of its views when they were made last; None if they never were."""
     orders: list[tuple[int, ...]]
     """Per automaton, the states in the order of the last run; empty if nothing was joined."""
     held: int | None
@@ -57,25 +58,26 @@ class EventMachine:
         self._automata = automata
         self._library = library
         self._shown = shown_terms(plan, library)
-        self._recognise = Shapes(automata, self._shown, library).answer
-        self._partition = compile_partition(automata, library)
+        self._largest = largest(automata)
+        self._walk: Walk | None = None
         self._answers: Answers = make_answers(plan, library)
         self._runs: list[dict[tuple[int, ...], tuple[Run, tuple[int, ...]]]] = [{} for _ in automata]
         self._by_order: dict[tuple[int, tuple[int, ...]], Run] = {}
         self._ends = _ends(automata)
         self._is_direct = is_direct(plan) and not plan.basics[0].distinct
-        self.sizes: list[tuple[int, ...]] = [(0,) * len(a.patterns) for a in automata]
+        self.sizes: list[tuple[int, ...] | None] = [None] * len(automata)
         self.orders: list[tuple[int, ...]] = [()] * len(automata)
         self.held: int | None = None
 
     def match(self, triples: Sequence[Any], tally: Tally) -> tuple[Rows, Sequence[Row]]:
-        """Recognise the event by its shape, or else partition and join it; then answer."""
-        leaves = self._recognise(triples)
-        if leaves is None:
+        """Walk through a small event, partition and join another; then answer."""
+        if len(triples) <= self._largest:
+            walk = self._walk or self._write_walk()
+            leaves = walk(triples)
+            tally[2] += 1
+        else:
             views = self._partition(triples)
             leaves = [self._join(i, views[a:b], tally) for i, (a, b) in enumerate(self._ends)]
-        else:
-            tally[2] += 1
         # `_answers` would give the same; this saves two calls per event
         if self._is_direct:
             return leaves[0], ()
@@ -91,6 +93,16 @@ class EventMachine:
 
     def forget(self) -> None:
         """Nothing is kept."""
+
+    # A stream mostly has small events or large ones, and needs the code for these only. Small ones take few
+    # microseconds, and reading a cached property about a tenth of one.
+    def _write_walk(self) -> Walk:
+        self._walk = compile_walk(self._automata, self._shown, self._library)
+        return self._walk
+
+    @cached_property
+    def _partition(self) -> Partition:
+        return compile_partition(self._automata, self._library)
 
     def _join(self, i: int, views: Sequence[View], tally: Tally) -> Rows:
         sizes = self.sizes[i] = tuple(map(len, views))
@@ -177,7 +189,7 @@ class KeepingMachine:
             kept.order = ()
             leaves.append(kept.add(views[a:b], tally))
             self.orders[i] = kept.order
-        self.sizes: list[tuple[int, ...]] = [tuple(kept.sizes) for kept in self._kept]
+        self.sizes: list[tuple[int, ...] | None] = [tuple(kept.sizes) for kept in self._kept]
         return leaves
 
     def _undo(self) -> None:

@@ -84,7 +84,7 @@ class Match:
         return bool(self._rows if self._held is None else self._held)
 
     def _shown(self, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        return tuple(map(self._header.solution, rows))
+        return tuple(self._header.solutions(rows))
 
     def __bool__(self) -> bool:
         return bool(self._rows)

@@ -80,8 +80,8 @@ class Matcher:
     @property
     def stats(self) -> MatchStats:
         """What has been matched so far, the events that could not be matched left out."""
-        joins, rows, recognised = self._tally
-        return MatchStats(self._number, self._triples, rows, joins, recognised, self._solutions)
+        joins, rows, small = self._tally
+        return MatchStats(self._number, self._triples, rows, joins, small, self._solutions)
 
     def refresh(self) -> None:
         """Read the background anew, as when the matcher is made; a window that is open ends."""

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from rdflib import URIRef
+
 from rdflive.engine.source import Source
 from rdflive.matching.automaton import Automaton
 from rdflive.matching.filters import write_test
 from rdflive.matching.libraries import Library
-from rdflive.query.algebra import Condition
 from rdflive.query.bgp import TriplePattern, Variable
 
-__all__ = ["Partition", "Row", "View", "compile_partition", "names_of", "write_entry"]
+__all__ = ["Partition", "Row", "View", "compile_partition", "write_constant"]
 
 Row: TypeAlias = tuple[Any, ...]
 View: TypeAlias = list[Row]
@@ -32,46 +33,12 @@ def compile_partition(automata: Sequence[Automaton], library: Library) -> Partit
     return _Writer(automata, library).write()
 
 
-def names_of(pattern: TriplePattern, place: str = "") -> dict[Variable, str]:
-    """Name the variables of a pattern after the terms `s`, `p`, `o` of a triple, with its position."""
-    names: dict[Variable, str] = {}
-    for role, term in zip("pso", (pattern.predicate, pattern.subject, pattern.object), strict=True):
-        if isinstance(term, Variable):
-            names.setdefault(term, role + place)
-    return names
-
-
-def write_entry(
-    source: Source,
-    library: Library,
-    pattern: TriplePattern,
-    filters: Iterable[Condition],
-    place: str = "",
-    *,
-    is_known: bool = False,
-) -> list[str]:
-    """Write the tests that let a triple into the view of a pattern: constants, repeated variables, filters.
-
-    The triple's terms are called `s`, `p` and `o`, followed by `place`. With `is_known` the triple certainly
-    has the pattern's predicate, if that is a constant.
-    """
-    names = names_of(pattern, place)
-    tests: list[str] = []
-    for role, term in zip("pso", (pattern.predicate, pattern.subject, pattern.object), strict=True):
-        name = role + place
-        if isinstance(term, Variable):
-            if names[term] != name:
-                tests.append(f"{names[term]} == {name}")
-        elif role != "p" or not is_known:
-            tests.append(_is_constant(source, library, name, term))
-    return tests + [write_test(source, condition, names, library) for condition in filters]
-
-
-def _is_constant(source: Source, library: Library, name: str, term: Any) -> str:
+def write_constant(source: Source, library: Library, name: str, term: Any) -> str:
+    """Write the test that a term of a triple is a constant."""
     native = library.to_native(term)
     # The hash mostly decides, and is cheaper than equality, which is Python code in rdflib.
     constant, number = source.name(native), source.name(hash(native))
-    if name == "p" and library.to_rdflib is None:  # both are IRIs
+    if name == "p" and isinstance(native, URIRef):  # both are IRIs
         return f"({name} is {constant} or {source.name(str(native).__eq__)}({name}))"
     return f"({name} is {constant} or hash({name}) == {number} and {name} == {constant})"
 
@@ -157,8 +124,14 @@ class _Writer:
     def _enter(self, i: int) -> None:
         """Let the triple into a view, if it matches."""
         pattern, filters = self.patterns[i]
-        names = names_of(pattern)
-        tests = write_entry(self.source, self.library, pattern, filters)
+        names: dict[Variable, str] = {}
+        tests: list[str] = []
+        for name, term in zip("pso", (pattern.predicate, pattern.subject, pattern.object), strict=True):
+            if not isinstance(term, Variable):
+                tests.append(write_constant(self.source, self.library, name, term))
+            elif names.setdefault(term, name) != name:
+                tests.append(f"{names[term]} == {name}")
+        tests += [write_test(self.source, condition, names, self.library) for condition in filters]
         row = "".join(f"{names[v]}, " for v in pattern.variables)
         guard = f"if {' and '.join(tests)}: " if tests else ""
         self.source.line(f"{guard}a{i}(({row}))")

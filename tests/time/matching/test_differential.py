@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from rdflib import Graph
 
 from rdflive.api.matching import Matcher, match
 from rdflive.errors import UnsupportedQueryError
+from rdflive.matching import walk
 from rdflive.time.windows import Tumbling
 from support.effort import examples
 from support.evaluate import answer
@@ -22,6 +24,8 @@ from support.matching import (
     counted,
     events,
     from_oxigraph,
+    matched_events,
+    parsed,
     pattern_queries,
     text_of,
     to_oxigraph,
@@ -35,16 +39,21 @@ WINDOW = Tumbling(10)
 EXAMPLES = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@EXAMPLES
-@given(pattern_queries(), st.lists(events(), min_size=1, max_size=6))
-def test_patterns_equal_every_assignment_tried(query: Any, stream: list[list[Triple]]) -> None:
-    """In both libraries a matcher finds for each event what trying every assignment finds."""
+@settings(EXAMPLES, max_examples=examples(120))
+@given(st.data(), pattern_queries())
+def test_patterns_equal_every_assignment_tried(data: st.DataObject, query: Any) -> None:
+    """Walked or joined, in every form, a matcher finds for each event what trying every assignment finds."""
     text = text_of(*query)
-    matcher, native = Matcher(text), Matcher(text)
-    for event in [*stream, *[stream[0]] * 9]:  # the last ones have a known shape
-        expected = brute(*query, set(event))
-        assert counted(matcher.match(event)) == expected
-        assert from_oxigraph(counted(native.match(to_oxigraph(event)))) == expected
+    stream = data.draw(st.lists(events() | matched_events(query[0]), min_size=1, max_size=6))
+    for most in (64, -1):
+        with patch.multiple(walk, _LARGEST=most, _FEW=most):
+            plain, copied, triples, tuples = (Matcher(text) for _ in range(4))
+            for event in stream:
+                expected = brute(*query, set(event))
+                assert counted(plain.match(event)) == expected
+                assert counted(copied.match(parsed(event))) == expected
+                assert from_oxigraph(counted(triples.match(to_oxigraph(event)))) == expected
+                assert from_oxigraph(counted(tuples.match(to_oxigraph(event, parts=False)))) == expected
 
 
 @EXAMPLES

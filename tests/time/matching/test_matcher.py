@@ -16,15 +16,15 @@ from rdflive.time.windows import Tumbling
 E = Namespace("http://e/")
 CHAIN = "PREFIX : <http://e/> SELECT * { ?a :p ?b . ?b :q ?c }"
 P, Q = E.p, E.q
+NOISE = [(E.x, E.noise, Literal(n)) for n in range(65)]
+"""With these an event is not small, so that it is joined."""
 
 
 def test_a_repeated_triple_counts_once() -> None:
     """An event is a set of triples, whatever lists it."""
     event = [(E.a, P, E.b), (E.b, Q, E.c)] * 3
-    for _ in range(6):
-        assert len(Matcher(CHAIN).match(event)) == 1
     matcher = Matcher(CHAIN)
-    assert [len(matcher.match(event)) for _ in range(6)] == [1] * 6
+    assert [len(matcher.match(event)), len(matcher.match(event + NOISE))] == [1, 1]
 
 
 def test_terms_come_back_as_they_went_in() -> None:
@@ -43,8 +43,16 @@ def test_a_variable_is_one_term_wherever_it_stands() -> None:
     event = [(E.a, P, E.a), (E.b, P, E.a), (P, P, E.c), (Q, P, E.c), (Q, Q, Q)]
     for pattern, expected in (("?x :p ?x", [E.a]), ("?x ?x :c", [P]), ("?x ?x ?x", [Q])):
         matcher = Matcher(f"PREFIX : <http://e/> SELECT ?x {{ {pattern} }}")
-        for _ in range(6):
-            assert [solution.x for solution in matcher.match(event).solutions] == expected
+        for listed in (event, event + NOISE):
+            assert [solution.x for solution in matcher.match(listed).solutions] == expected
+
+
+@pytest.mark.parametrize("term", [Literal("http://e/p"), BNode("http://e/p")])
+def test_a_given_predicate_that_is_no_iri_matches_nothing(term: Any) -> None:
+    """No triple has such a predicate, whatever its text."""
+    event = [(E.a, P, E.b)]
+    for padding in ([], NOISE):
+        assert len(Matcher("SELECT * { ?s ?p ?o }", initBindings={"p": term}).match(event + padding)) == 0
 
 
 def test_forms_of_events_are_equal() -> None:
@@ -136,10 +144,10 @@ def test_percolation_stops_at_the_first_empty_result() -> None:
     """Nothing joins when a view is empty, and no further view when a join is."""
     query = "PREFIX : <http://e/> SELECT * { ?a :p ?b . ?b :q ?c . ?c :r ?d }"
     matcher = Matcher(query)
-    matcher.match([(E.a, P, E.b), (E.b, Q, E.c)])
+    matcher.match([(E.a, P, E.b), (E.b, Q, E.c), *NOISE])
     assert matcher.stats.joins == 0
     assert "not joined: nothing matches ?c <http://e/r> ?d" in matcher.explain()
-    matcher.match([(E.a, P, E.b), (E.x, Q, E.c), (E.c, E.r, E.d)])
+    matcher.match([(E.a, P, E.b), (E.x, Q, E.c), (E.c, E.r, E.d), *NOISE])
     assert matcher.stats.joins == 1
 
 
@@ -147,7 +155,7 @@ def test_small_views_come_first() -> None:
     """The order of the states follows the sizes of the views, event by event."""
     matcher = Matcher("PREFIX : <http://e/> SELECT * { ?h :p ?a ; :q ?b ; :r ?c }")
     sizes = {P: 9, Q: 1, E.r: 3}
-    matcher.match([(E.h, p, Literal(n)) for p, size in sizes.items() for n in range(size)])
+    matcher.match([*NOISE, *((E.h, p, Literal(n)) for p, size in sizes.items() for n in range(size))])
     places = [matcher.explain().index(f"<http://e/{name}>") for name in "qrp"]
     assert places == sorted(places)
     assert "star of 3 patterns" in matcher.explain()
@@ -247,7 +255,7 @@ def test_integers_are_compared_on_either_side(condition: str, found: int) -> Non
     matcher = Matcher(f"PREFIX : <http://e/> SELECT ?b {{ ?a :p ?b FILTER({condition}) }}")
     event = [(E.a, P, Literal(n)) for n in (1, 2, 4, 5, 6, 7)]
     event.append((E.a, P, Literal("5.0", datatype=URIRef("http://www.w3.org/2001/XMLSchema#decimal"))))
-    assert [len(matcher.match(event)) for _ in range(6)] == [found] * 6
+    assert [len(matcher.match(event)), len(matcher.match(event + NOISE))] == [found, found]
 
 
 def test_options_that_exclude_each_other_are_refused() -> None:
