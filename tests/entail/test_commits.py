@@ -75,6 +75,34 @@ def test_a_class_that_the_schema_first_names_keeps_its_members(strategy: str) ->
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_class_that_comes_back_to_the_schema_has_its_members(strategy: str) -> None:
+    """Members that came while the schema did not name a class are found when it does again."""
+    store = Quads("graph")
+    store.write((1, (*PEOPLE_ARE_AGENTS, None)))
+    follower = Followed(store, "SELECT * { ?x a ?c }", entailment="rdfs", strategy=strategy)
+    store.write((-1, (*PEOPLE_ARE_AGENTS, None)))
+    store.write((1, (*ANNE, None)))
+    follower.begin()
+    store.write((1, (*PEOPLE_ARE_AGENTS, None)))
+    assert len(follower.delta) == 1
+    assert len(follower.weights) == 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_schema_that_was_data_goes(strategy: str) -> None:
+    """What a property of the schema gave to one above it goes with the triple that says so."""
+    store = Quads("graph")
+    below: Triple = (RDFS.subClassOf, RDFS.subPropertyOf, iri("relates"))
+    for triple in (PEOPLE_ARE_AGENTS, below):
+        store.write((1, (*triple, None)))
+    text = f"SELECT * {{ ?x <{EX}relates> ?y }}"
+    follower = Followed(store, text, entailment="rdfs", strategy=strategy)
+    assert len(+follower.weights) == 1
+    store.write((-1, (*below, None)))
+    assert follower.state == Counter()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_subscribing_in_an_open_batch(strategy: str) -> None:
     """The first delta has what is entailed at that moment, the next what the rest of the batch changed."""
     graph = rdflib.Graph()

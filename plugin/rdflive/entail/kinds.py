@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rdflive.entail.columns import Columns
-from rdflive.entail.entailment import ExplicitGraph
+from rdflive.entail.entailment import ExplicitGraph, Sign
 from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
@@ -28,10 +28,14 @@ class Kinds:
     def __init__(self, graph: ExplicitGraph, *, paths: bool, only_classes: bool = False) -> None:
         self.words = Vocabulary.of(graph.to_native, only_classes=only_classes)
         self.schema = Schema(self.words)
-        self.sources = Sources(graph, self.words)
+        self.sources = Sources(graph, self.schema)
         self.is_literal = self.sources.is_literal
         self.templates = Templates(
-            self.schema, is_iri=graph.iri_test(), is_literal=self.is_literal, paths=paths
+            self.schema,
+            is_iri=graph.iri_test(),
+            is_literal=self.is_literal,
+            is_used=self.sources.has,
+            paths=paths,
         )
         self.tables: dict[Kind, Table] = {}
         self.intern = graph.dictionary.intern
@@ -55,14 +59,14 @@ class Kinds:
         _, p, o = triple
         return (p, o) if p == self.words.type and o in self.templates.classes else (p, None)
 
-    def can_count(self, kind: Kind, atoms: Atoms) -> bool:
+    def can_count(self, kind: Kind, ways: Ways) -> bool:
         """Tell whether counting supports can pay.
 
         It cannot where only explicit triples are of the kind. Nor for the kind of all classes that the schema
         does not name: when the schema comes to name one, its triples get a kind of their own and must not be
         counted here.
         """
-        return kind != (self.words.type, None) and not self.templates.is_trivial(kind, atoms)
+        return kind != (self.words.type, None) and not ways.is_trivial
 
     def open(self, kind: Kind, atoms: Atoms) -> Table:
         """Start keeping a kind."""
@@ -79,13 +83,31 @@ class Kinds:
 
     def route(self, table: Table, atoms: Atoms) -> None:
         """Let explicit triples find a table by these atoms, and by no others."""
-        for atom in table.ways.atoms:
+        old = table.ways.atoms
+        for atom, _ in old.items() - atoms.items():
             self.routes.remove(table, atom)
-        for atom, weight in atoms.items():
+        for atom, weight in atoms.items() - old.items():
             self.routes.add((table, table.pick(atom), atom, weight))
         table.ways = Ways(atoms)
         table.settle()
-        table.is_trivial = self.templates.is_trivial(table.kind, atoms)
+        table.is_trivial = table.ways.is_trivial
+
+    def wake(self, changes: Iterable[tuple[Sign, Triple]], is_wanted: Callable[[Kind], bool]) -> set[Table]:
+        """Make what is entailed by the kinds of which these changes bring the first explicit triples.
+
+        Gives the tables that they feed. What is counted stays as it is: nothing of these kinds was explicit.
+        """
+        templates, typing, found = self.templates, self.templates.typing, set[Table]()
+        for sign, (_, p, o) in changes:
+            source = (p, o if p in typing and o in templates.classes else None)
+            for kind, atom, weight in templates.wake(source) if sign > 0 and source in templates.idle else ():
+                if is_wanted(kind):
+                    table = self.tables.get(kind) or self.open(kind, {})
+                    self.routes.add((table, table.pick(atom), atom, weight))
+                    table.ways.add(atom, weight)
+                    table.is_trivial &= atom.own
+                    found.add(table)
+        return found
 
     def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
         """List the explicit triples that entail a triple, by the ways of its table unless others are

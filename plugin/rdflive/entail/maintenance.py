@@ -99,7 +99,7 @@ def _step(
 def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | None) -> None:
     """Find out whether the suspects of a reformulated kind are entailed now and were before."""
     suspects, table.suspects = table.suspects, {}
-    countable = now is not None and kinds.can_count(table.kind, table.ways.atoms)
+    countable = now is not None and kinds.can_count(table.kind, table.ways)
     # Counting now also answers the suspects, since it reads the graph after the changes.
     if now is not None and countable and should_count(table, len(suspects)):
         kinds.count({table: table.ways.atoms}, now)

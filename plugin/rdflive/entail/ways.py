@@ -28,13 +28,26 @@ class Ways:
         self._single: list[Atom] = []
         self._classes: dict[Any, set[Any]] = {}
         for atom in atoms:
-            p, c = atom.source
-            # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
-            plain = not (atom.guard or atom.own)
-            if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
-                self._classes.setdefault(p, set()).add(c)
-            else:
-                self._single.append(atom)
+            self._arrange(atom)
+
+    def add(self, atom: Atom, weight: int) -> None:
+        """Take one more atom."""
+        self.atoms[atom] = weight
+        self._arrange(atom)
+
+    def _arrange(self, atom: Atom) -> None:
+        p, c = atom.source
+        # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
+        plain = not (atom.guard or atom.own)
+        if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
+            self._classes.setdefault(p, set()).add(c)
+        else:
+            self._single.append(atom)
+
+    @property
+    def is_trivial(self) -> bool:
+        """True if, by these atoms, only explicit triples are of the kind."""
+        return all(atom.own for atom in self.atoms)
 
     def __len__(self) -> int:
         """Give the number of look-ups in the graph that asking for one triple may need."""
