@@ -45,8 +45,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a rule is turned around without regard to rdf:type",
         "rdflive/entail/rdfs_rules.py",
-        "if (place == TYPE or (place == 1 and self.of_type)) and term != word:",
-        "if place == TYPE and term != word:",
+        "if found and not (self.to_type and goal[1] != word):",
+        "if found:",
         REFORMULATION,
     ),
     Fault(

@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
+from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
@@ -94,7 +95,7 @@ class RdfsEntailment:
         """
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
-        is_first = not self._wants
+        is_first = bool(requests) and not self._wants
         # First, so that `_is_wanted` is true for them while tables are opened.
         self._wants.update(requests)
         try:
@@ -148,6 +149,7 @@ class RdfsEntailment:
             elif kind in kinds.tables:
                 kinds.close(kinds.tables[kind])
 
+    @no_collection()
     def _open(self, new: list[Kind]) -> None:
         """Make tables for the kinds that are newly wanted."""
         kinds, templates = self._kinds, self._kinds.templates
@@ -184,6 +186,7 @@ class RdfsEntailment:
             return p, None
         return ALL_TYPES if o is None else (p, o)
 
+    @no_collection()
     def _load(self) -> None:
         for p in self._kinds.words.schema:
             for s, _, o in self._graph.triples((None, p, None)):
@@ -265,6 +268,7 @@ class RdfsEntailment:
             if table.counts is not None and should_forget(table, self._updates):
                 self._kinds.forget(table)
 
+    @no_collection()
     def _replan(self, changes: Changes) -> None:
         """Follow changes of the schema: of its closure like data, then of what data entail by it."""
         kinds, saw_schema = self._kinds, self._sees_schema

@@ -61,29 +61,32 @@ class Join(NamedTuple):
     conclusion: Any
 
 
-NEW: Final = 3
-"""The place of the object of the schema triple, after those of the instance triple."""
-TYPE: Final = 4
-"""The place of rdf:type."""
-
-
 class Step(NamedTuple):
     """A rule that concludes one triple from another, by a schema triple.
 
-    Example: by rdfs2, `:R7 :stopsAt :Dunes` and `:stopsAt rdfs:domain :Train` entail `:R7 a :Train`. The
-    subject of the schema triple is found at place 1 of the first, and the conclusion is made of its place 0,
-    of rdf:type, and of what is new.
+    Example: by rdfs2, `:R7 :stopsAt :Dunes` and `:stopsAt rdfs:domain :Train` entail `:R7 a :Train`. Ahead,
+    the schema triple is found by its subject, at place 1 of the first triple. The conclusion is made of the
+    terms of the triple, of the object of the schema triple (place 3), and of rdf:type (4): 0, 4, 3.
+
+    Back, the schema triple is found by its object, at place 2 of the conclusion. The premise is made of the
+    terms of the conclusion, of the subject of the schema triple (3), and of any term (4): 0, 3, 4.
     """
 
     rule: str
     word: Any
     """The property of the schema triple."""
     at: int
-    """Where the triple has the subject of the schema triple."""
+    """Where the premise has the subject of the schema triple."""
     of_type: bool
-    """Whether it must be a type triple."""
+    """Whether the premise must be a type triple."""
     conclusion: tuple[int, int, int]
     """Where each term of the conclusion comes from."""
+    back_at: int
+    """Where the conclusion has the object of the schema triple."""
+    to_type: bool
+    """Whether the conclusion is a type triple."""
+    premise: tuple[int, int, int]
+    """Where each term of the premise comes from."""
 
     def premises(self, goal: Any, edges: Any, word: Any, fresh: Any) -> Iterator[tuple[Any, Any, Any]]:
         """List the triples that the rule concludes a triple from: Figure 12, rules 14 to 17.
@@ -91,22 +94,30 @@ class Step(NamedTuple):
         `edges` leads from objects of the schema triples to their subjects, and `word` is rdf:type. A term
         that the goal does not tell is `fresh`.
         """
-        terms = [fresh, word if self.of_type else fresh, fresh, None, word]
-        for place, term in zip(self.conclusion, goal, strict=True):
-            if (place == TYPE or (place == 1 and self.of_type)) and term != word:
-                return
-            terms[place] = term
-        for lower in edges.get(terms[NEW], ()):
-            terms[self.at] = lower
-            yield terms[0], terms[1], terms[2]
+        found = edges.get(goal[self.back_at])
+        if found and not (self.to_type and goal[1] != word):
+            s, p, o = self.premise
+            for lower in found:
+                terms = (*goal, lower, fresh)
+                yield terms[s], terms[p], terms[o]
 
 
 def _step(rule: Rule) -> Step:
     schema, premise = rule.body
     (head,) = rule.head
     s, p, o = map([*premise, schema.object, RDF.type].index, head)
-    at = [*premise].index(schema.subject)
-    return Step(rule.name, schema.predicate, at, premise.predicate == RDF.type, (s, p, o))
+    known = [*head, schema.subject]
+    first, second, third = (known.index(term) if term in known else len(known) for term in premise)
+    return Step(
+        rule.name,
+        schema.predicate,
+        [*premise].index(schema.subject),
+        premise.predicate == RDF.type,
+        (s, p, o),
+        known.index(schema.object),
+        head.predicate == RDF.type,
+        (first, second, third),
+    )
 
 
 def _is_schema(pattern: TriplePattern) -> bool:

@@ -51,7 +51,7 @@ class Schema:
         self.refused: set[Triple] = set()
         self.steps = [step._replace(word=native[step.word]) for step in STEPS]
         self._joins = [Join(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
-        self._names: dict[Any, Any] = {}
+        self._names = {word: word for word in native.values()}
 
     def change(self, sign: int, triple: Triple) -> None:
         """Take one schema triple that was added (+1) or removed (-1)."""
@@ -93,7 +93,7 @@ class Schema:
         """
         word = self.vocabulary.type
         for step in self.steps:
-            _, schema, at, of_type, (s, p, o) = step
+            _, schema, at, of_type, (s, p, o), *_ = step
             new = self.above[schema].get(triple[at])
             if new and not (of_type and triple[1] != word) and not (s and is_literal(triple[s])):
                 for term in new:
@@ -102,8 +102,11 @@ class Schema:
 
     def premises(self, goal: Any) -> Iterator[Any]:
         """List what one step back from a triple gives; None stands for any term."""
+        word = self.vocabulary.type
         for step in self.steps:
-            yield from step.premises(goal, self.below[step.word], self.vocabulary.type, None)
+            # most steps lead nowhere, and to look first is quicker than to ask each
+            if goal[step.back_at] in (edges := self.below[step.word]):
+                yield from step.premises(goal, edges, word, None)
 
     def entailed(self, pattern: TermPattern) -> Iterator[Triple]:
         """List the triples that match of the closed schema: the explicit ones and what follows (Figure 6)."""
