@@ -89,6 +89,17 @@ def test_a_class_that_comes_back_to_the_schema_has_its_members(strategy: str) ->
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_first_triple_comes_with_its_schema(strategy: str) -> None:
+    """A property that was asked for before there was any of it entails by a domain of the same commit."""
+    store = Quads("graph")
+    texts = "SELECT * { ?x a ?c }", f"SELECT * {{ ?x <{EX}knows> ?y }}"
+    followers = [Followed(store, text, entailment="rdfs", strategy=strategy) for text in texts]
+    for sign in (1, -1):
+        store.commit([(sign, (*triple, None)) for triple in (KNOWS_ARE_AGENTS, ANNE_KNOWS)])
+        assert [len(+follower.weights) for follower in followers] == [sign > 0] * 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_schema_that_was_data_goes(strategy: str) -> None:
     """What a property of the schema gave to one above it goes with the triple that says so."""
     store = Quads("graph")

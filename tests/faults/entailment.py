@@ -65,10 +65,17 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the first instance of a class wakes nobody",
-        "rdflive/entail/rdfs.py",
-        "woken = kinds.wake(changes, self._is_wanted) if kinds.templates.idle else ()",
-        "woken = ()",
+        "rdflive/entail/maintenance.py",
+        "if idle and kinds.source_of(p, o) in idle:",
+        "if False:",
         DEEP,
+    ),
+    Fault(
+        "a kind without explicit triples is followed as if it had some",
+        "rdflive/entail/rdfs.py",
+        "kinds.open(kind, templates.atoms.get(kind, {}))",
+        "kinds.open(kind, templates.atoms_of(kind))",
+        COMMITS,
     ),
     Fault(
         "what is woken is not counted",

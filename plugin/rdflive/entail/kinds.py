@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rdflive.entail.columns import Columns
-from rdflive.entail.entailment import ExplicitGraph, Sign
+from rdflive.entail.entailment import ExplicitGraph
 from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.routes import Route, Routes
 from rdflive.entail.schema import Schema
@@ -51,8 +51,13 @@ class Kinds:
         The property must be one that `routes` knows.
         """
         templates = self.templates
-        # type triples of all classes that the schema does not name share one route
+        # as in `source_of`, without its call: every change comes here
         return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
+
+    def source_of(self, p: Any, o: Any) -> Kind:
+        """Give the kind of an explicit triple as a source; classes that are not known share one."""
+        templates = self.templates
+        return p, o if p in templates.typing and o in templates.classes else None
 
     def kind_of(self, triple: Triple) -> Kind:
         """Give the kind of an entailed triple."""
@@ -92,15 +97,14 @@ class Kinds:
         table.settle()
         table.is_trivial = table.ways.is_trivial
 
-    def wake(self, changes: Iterable[tuple[Sign, Triple]], is_wanted: Callable[[Kind], bool]) -> set[Table]:
-        """Make what is entailed by the kinds of which these changes bring the first explicit triples.
+    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[Table]:
+        """Make what idle kinds entail, before their first explicit triples are followed.
 
-        Gives the tables that they feed. What is counted stays as it is: nothing of these kinds was explicit.
+        Gives the tables that they feed. What is counted stays as it is.
         """
-        templates, typing, found = self.templates, self.templates.typing, set[Table]()
-        for sign, (_, p, o) in changes:
-            source = (p, o if p in typing and o in templates.classes else None)
-            for kind, atom, weight in templates.wake(source) if sign > 0 and source in templates.idle else ():
+        found = set[Table]()
+        for source in sources:
+            for kind, atom, weight in self.templates.wake(source):
                 if is_wanted(kind):
                     table = self.tables.get(kind) or self.open(kind, {})
                     self.routes.add((table, table.pick(atom), atom, weight))

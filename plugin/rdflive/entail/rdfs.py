@@ -163,7 +163,7 @@ class RdfsEntailment:
         # only patterns that may match schema triples need the closed schema
         kinds.sources.sees_schema = self._sees_schema
         opened = [
-            kinds.open(kind, templates.atoms_of(kind))
+            kinds.open(kind, templates.atoms.get(kind, {}))
             for kind in (list(templates.atoms) if everything else named)
             if kind not in kinds.tables and self._is_wanted(kind)
         ]
@@ -252,10 +252,13 @@ class RdfsEntailment:
     def _take(self, changes: Changes) -> None:
         """Follow changes of explicit triples by the present templates."""
         kinds = self._kinds
-        woken = kinds.wake(changes, self._is_wanted) if kinds.templates.idle else ()
-        follow(kinds, self._net, changes, everything=ALL in self._wants, now=self._now)
-        # counted afterwards, because the graph has these changes already
-        self._saturate(woken)
+        everything = ALL in self._wants
+        left = follow(kinds, self._net, changes, everything=everything, now=self._now)
+        if left:
+            woken = kinds.wake({kinds.source_of(p, o) for _, (_, p, o) in left}, self._is_wanted)
+            follow(kinds, self._net, left, everything=everything, now=self._now)
+            # counted afterwards, because the graph has these changes already
+            self._saturate(woken)
 
     @property
     def _now(self) -> int | None:
