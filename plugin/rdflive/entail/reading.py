@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import starmap
 from typing import Any
 
@@ -19,10 +20,14 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
     """List the entailed triples that match, each once; their kinds must be kept."""
     s, p, o = pattern
     word = kinds.words.type
+
+    def read(atom: Atom) -> Iterable[Triple]:
+        return kinds.sources.matches(atom, kinds.templates.classes, s, o)
+
     if p is not None and (p != word or o is not None):
         table = kinds.tables.get(kinds.kind_of((s, p, o)))
         # A kind without a table has explicit triples only.
-        yield from kinds.sources.explicit(pattern) if table is None else _list(kinds, terms, table, s, o, {})
+        yield from kinds.sources.explicit(pattern) if table is None else _list(table, terms, s, o, read)
         return
     # Kinds without entailed triples are read from the graph in one go.
     derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
@@ -31,17 +36,17 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
         if kinds.kind_of(triple) not in listed:  # the others come with their tables
             yield triple
     # one class entails triples of many, and is read once for all of them
-    read: dict[Atom, list[Triple]] = {}
+    read_once = cache(lambda atom: list(read(atom)))
     for table in derived:
-        yield from _list(kinds, terms, table, s, o, read)
+        yield from _list(table, terms, s, o, read_once)
 
 
 def _list(
-    kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any, read: dict[Atom, list[Triple]]
+    table: Table, terms: Sequence[Any], s: Any, o: Any, read: Callable[[Atom], Iterable[Triple]]
 ) -> Iterator[Triple]:
     """List the triples of one kind with this subject and object; None matches anything.
 
-    `read` keeps what was read by atoms that other kinds have too, with the same subject and object.
+    `read` lists the explicit triples that entail one of these by an atom.
     """
     p, c = table.kind
     if c is not None and o not in (None, c):
@@ -59,10 +64,7 @@ def _list(
     # Not stored: the explicit triples are read, and their number is noted as the price of counting the kind.
     table.size = 0
     for atom in table.ways.atoms:
-        if atom not in read:
-            value = None if c is not None else o
-            read[atom] = list(kinds.sources.matches(atom, kinds.templates.classes, s, value))
-        for triple in read[atom]:
+        for triple in read(atom):
             table.size += 1
             found = (_at(atom.subject, triple), c if c is not None else _at(atom.object, triple))
             if found not in seen:
