@@ -61,6 +61,8 @@ def run(sizes: Sizes) -> Section:
         answer = call_module("bench.section_entail", task)
         section.rows += answer["rows"]
         section.notes += answer["notes"]
+    deep = {"size": min(1_000, sizes.entailed[0] // 50), "repeat": sizes.repeat}
+    section.rows += call_module("bench.deep_schemas", deep)["rows"]
     small = call_module("bench.peer_owlrl", {"count": max(200, sizes.entailed[0] // 20)})
     section.rows.append(small["row"])
     section.notes += [
@@ -72,6 +74,9 @@ def run(sizes: Sizes) -> Section:
         "DRed: integer triples in indexes made for the four rules, no store and no dictionary "
         "(`peer_dred.py`); it does not infer schema triples. After the rounds its triples are as many as "
         "those of rdflive.",
+        "Chains, rings and trees: about 50 of the classes or properties have an instance. A subscription to "
+        "those of one or of all, with the delivery of what is there; then a schema triple in the middle of "
+        "the chain or ring, or high up in the tree, goes and comes back.",
         "reasonable: from the same rdflib graph, reading and reasoning; it applies all of OWL 2 RL. "
         "owlrl: its RDFS closure, of which the axioms are part.",
     ]

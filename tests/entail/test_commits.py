@@ -75,6 +75,45 @@ def test_a_class_that_the_schema_first_names_keeps_its_members(strategy: str) ->
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_class_that_comes_back_to_the_schema_has_its_members(strategy: str) -> None:
+    """Members that came while the schema did not name a class are found when it does again."""
+    store = Quads("graph")
+    store.write((1, (*PEOPLE_ARE_AGENTS, None)))
+    follower = Followed(store, "SELECT * { ?x a ?c }", entailment="rdfs", strategy=strategy)
+    store.write((-1, (*PEOPLE_ARE_AGENTS, None)))
+    store.write((1, (*ANNE, None)))
+    follower.begin()
+    store.write((1, (*PEOPLE_ARE_AGENTS, None)))
+    assert len(follower.delta) == 1
+    assert len(follower.weights) == 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_first_triple_comes_with_its_schema(strategy: str) -> None:
+    """A property that was asked for before there was any of it entails by a domain of the same commit."""
+    store = Quads("graph")
+    texts = "SELECT * { ?x a ?c }", f"SELECT * {{ ?x <{EX}knows> ?y }}"
+    followers = [Followed(store, text, entailment="rdfs", strategy=strategy) for text in texts]
+    for sign in (1, -1):
+        store.commit([(sign, (*triple, None)) for triple in (KNOWS_ARE_AGENTS, ANNE_KNOWS)])
+        assert [len(+follower.weights) for follower in followers] == [sign > 0] * 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_schema_that_was_data_goes(strategy: str) -> None:
+    """What a property of the schema gave to one above it goes with the triple that says so."""
+    store = Quads("graph")
+    below: Triple = (RDFS.subClassOf, RDFS.subPropertyOf, iri("relates"))
+    for triple in (PEOPLE_ARE_AGENTS, below):
+        store.write((1, (*triple, None)))
+    text = f"SELECT * {{ ?x <{EX}relates> ?y }}"
+    follower = Followed(store, text, entailment="rdfs", strategy=strategy)
+    assert len(+follower.weights) == 1
+    store.write((-1, (*below, None)))
+    assert follower.state == Counter()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_subscribing_in_an_open_batch(strategy: str) -> None:
     """The first delta has what is entailed at that moment, the next what the rest of the batch changed."""
     graph = rdflib.Graph()

@@ -266,6 +266,7 @@ def test_constants_of_ways_that_are_gone_are_forgotten() -> None:
     """A class that follows from a domain leaves no term behind when the domain goes."""
     graph = rdflib.Graph()
     graph.add((RDF.type, RDFS.subPropertyOf, EX.kind))
+    graph.add((EX.ann, EX.walks, EX.rex))
     with rdflive.subscribe(graph, f"ASK {{ ?x <{EX.kind}> ?y }}", entailment="rdfs") as subscription:
         dictionary = subscription._live().dictionary
         before = len(dictionary)

@@ -84,7 +84,8 @@ def subscribe(
     restarts. A delta that was being delivered when the program ended comes again, with its number.
 
     With `entailment="rdfs"` the query is answered over all that the graph entails by subclasses,
-    subproperties, domains and ranges, while data and schema change. `strategy` says how: "saturate" stores
+    subproperties, domains and ranges, while data and schema change. `rules="rdfs"` is RDFS with its axioms
+    and `rdfs:Resource`, which entails more and costs more. `strategy` says how: "saturate" stores
     the entailed triples that the query can see, with their supports, "reformulate" asks the graph, "auto"
     decides per class and property by what it costs. `counts="paths"` counts derivations in place of
     supports, which needs a schema without cycles. With `rules` it is answered over what these entail: the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -28,10 +28,14 @@ class Kinds:
     def __init__(self, graph: ExplicitGraph, *, paths: bool, only_classes: bool = False) -> None:
         self.words = Vocabulary.of(graph.to_native, only_classes=only_classes)
         self.schema = Schema(self.words)
-        self.sources = Sources(graph, self.words)
+        self.sources = Sources(graph, self.schema)
         self.is_literal = self.sources.is_literal
         self.templates = Templates(
-            self.schema, is_iri=graph.iri_test(), is_literal=self.is_literal, paths=paths
+            self.schema,
+            is_iri=graph.iri_test(),
+            is_literal=self.is_literal,
+            is_used=self.sources.has,
+            paths=paths,
         )
         self.tables: dict[Kind, Table] = {}
         self.intern = graph.dictionary.intern
@@ -47,22 +51,27 @@ class Kinds:
         The property must be one that `routes` knows.
         """
         templates = self.templates
-        # type triples of all classes that the schema does not name share one route
+        # as in `source_of`, without its call: every change comes here
         return self.routes.find(p, o if p in templates.typing and o in templates.classes else None)
+
+    def source_of(self, p: Any, o: Any) -> Kind:
+        """Give the kind of an explicit triple as a source; classes that are not known share one."""
+        templates = self.templates
+        return p, o if p in templates.typing and o in templates.classes else None
 
     def kind_of(self, triple: Triple) -> Kind:
         """Give the kind of an entailed triple."""
         _, p, o = triple
         return (p, o) if p == self.words.type and o in self.templates.classes else (p, None)
 
-    def can_count(self, kind: Kind, atoms: Atoms) -> bool:
+    def can_count(self, kind: Kind, ways: Ways) -> bool:
         """Tell whether counting supports can pay.
 
         It cannot where only explicit triples are of the kind. Nor for the kind of all classes that the schema
         does not name: when the schema comes to name one, its triples get a kind of their own and must not be
         counted here.
         """
-        return kind != (self.words.type, None) and not self.templates.is_trivial(kind, atoms)
+        return kind != (self.words.type, None) and not ways.is_trivial
 
     def open(self, kind: Kind, atoms: Atoms) -> Table:
         """Start keeping a kind."""
@@ -79,13 +88,30 @@ class Kinds:
 
     def route(self, table: Table, atoms: Atoms) -> None:
         """Let explicit triples find a table by these atoms, and by no others."""
-        for atom in table.ways.atoms:
+        old = table.ways.atoms
+        for atom, _ in old.items() - atoms.items():
             self.routes.remove(table, atom)
-        for atom, weight in atoms.items():
+        for atom, weight in atoms.items() - old.items():
             self.routes.add((table, table.pick(atom), atom, weight))
         table.ways = Ways(atoms)
         table.settle()
-        table.is_trivial = self.templates.is_trivial(table.kind, atoms)
+        table.is_trivial = table.ways.is_trivial
+
+    def wake(self, sources: Iterable[Kind], is_wanted: Callable[[Kind], bool]) -> set[Table]:
+        """Make what idle kinds entail, before their first explicit triples are followed.
+
+        Gives the tables that they feed. What is counted stays as it is.
+        """
+        found = set[Table]()
+        for source in sources:
+            for kind, atom, weight in self.templates.wake(source):
+                if is_wanted(kind):
+                    table = self.tables.get(kind) or self.open(kind, {})
+                    self.routes.add((table, table.pick(atom), atom, weight))
+                    table.ways.add(atom, weight)
+                    table.is_trivial &= atom.own
+                    found.add(table)
+        return found
 
     def entailing(self, table: Table, key: Key, ways: Ways | None = None) -> Iterator[Triple]:
         """List the explicit triples that entail a triple, by the ways of its table unless others are

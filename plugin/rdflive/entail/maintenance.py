@@ -18,21 +18,24 @@ __all__ = ["follow"]
 
 def follow(
     kinds: Kinds, net: Net, changes: Sequence[tuple[Sign, Triple]], *, everything: bool, now: int | None
-) -> None:
+) -> Sequence[tuple[Sign, Triple]]:
     """Take net changes of explicit triples; the graph already has them.
 
     `everything` says that triples of properties that the schema does not name are wanted too. Kinds that are
     looked up may be counted from now on, and `now` is the time noted for that; with None they may not.
+
+    Gives the changes that are left: the first explicit triples of idle kinds. Nothing here looks at them.
     """
-    intern, is_literal, routes = kinds.intern, kinds.is_literal, kinds.routes
+    intern, is_literal, routes, idle = kinds.intern, kinds.is_literal, kinds.routes, kinds.templates.idle
     asked: dict[Table, None] = {}
+    left: list[tuple[Sign, Triple]] = []
     for sign, (s, p, o) in changes:
-        if p not in routes:
-            if everything:
-                net.move_explicit((intern(s), intern(p), intern(o)), sign)
-            continue
-        route = kinds.find(p, o)
+        route = kinds.find(p, o) if p in routes else None
         if route is None:
+            if idle and kinds.source_of(p, o) in idle:
+                left.append((sign, (s, p, o)))
+            elif everything and p not in routes:
+                net.move_explicit((intern(s), intern(p), intern(o)), sign)
             continue
         # Counted per route, one addition for all its tables; `Routes.forget` hands the sum on.
         route.hits += 1
@@ -54,6 +57,7 @@ def follow(
         came = {triple for sign, triple in changes if sign > 0}
         for table in asked:
             _decide(kinds, table, came, net, now)
+    return left
 
 
 def _count(counted: Iterable[Counted], key: Key, sign: Sign, net: Net) -> None:
@@ -99,7 +103,7 @@ def _step(
 def _decide(kinds: Kinds, table: Table, came: set[Any], net: Net, now: int | None) -> None:
     """Find out whether the suspects of a reformulated kind are entailed now and were before."""
     suspects, table.suspects = table.suspects, {}
-    countable = now is not None and kinds.can_count(table.kind, table.ways.atoms)
+    countable = now is not None and kinds.can_count(table.kind, table.ways)
     # Counting now also answers the suspects, since it reads the graph after the changes.
     if now is not None and countable and should_count(table, len(suspects)):
         kinds.count({table: table.ways.atoms}, now)

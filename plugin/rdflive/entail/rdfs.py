@@ -16,20 +16,22 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from rdflive.entail.choice import Strategy, estimate, should_forget
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Sign
 from rdflive.entail.errors import SchemaError
+from rdflive.entail.garbage_collection import no_collection
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.maintenance import follow
 from rdflive.entail.net import Net
 from rdflive.entail.proof import Proof
 from rdflive.entail.reading import list_triples, support, why
 from rdflive.entail.schema_change import follow_schema
-from rdflive.entail.templates import Atom, Kind
+from rdflive.entail.table import Table
+from rdflive.entail.templates import Atom, Atoms, Kind
 from rdflive.entail.ways import Ways
 from rdflive.model import TermPattern, Triple
 
@@ -93,7 +95,7 @@ class RdfsEntailment:
         """
         requests = list(map(self._request, patterns))
         new = [kind for kind in dict.fromkeys(requests) if kind not in self._wants]
-        is_first = not self._wants
+        is_first = bool(requests) and not self._wants
         # First, so that `_is_wanted` is true for them while tables are opened.
         self._wants.update(requests)
         try:
@@ -130,15 +132,13 @@ class RdfsEntailment:
         # Names stay known after the last query on them, because forgetting rebuilds templates. It is put off
         # until they are many.
         if kinds.templates.cycles or self._asked > 2 * len(self._wants) + NAMES:
-            self._route(kinds.templates.refresh(set(), *self._wanted_names()))
+            self._route(self._refresh(()))
 
-    def _wanted_names(self) -> tuple[list[Kind], bool]:
-        """Give the kinds that are wanted by name, and whether all classes or all properties are
-        wanted too.
-        """
+    def _refresh(self, changed: Collection[Triple]) -> dict[Kind, Atoms]:
+        """Make the templates of the kinds that are wanted now, by a schema that was changed."""
         named = [kind for kind in self._wants if kind not in (ALL, ALL_TYPES)]
         self._asked = len(named)
-        return named, len(named) < len(self._wants)
+        return self._kinds.templates.refresh(changed, named, everything=len(named) < len(self._wants))
 
     def _route(self, changed: Iterable[Kind]) -> None:
         """Update how explicit triples find kinds whose atoms changed while what is entailed did not."""
@@ -149,24 +149,33 @@ class RdfsEntailment:
             elif kind in kinds.tables:
                 kinds.close(kinds.tables[kind])
 
+    @no_collection()
     def _open(self, new: list[Kind]) -> None:
         """Make tables for the kinds that are newly wanted."""
-        kinds = self._kinds
+        kinds, templates = self._kinds, self._kinds.templates
         named = [kind for kind in new if kind not in (ALL, ALL_TYPES)]
         everything = len(named) < len(new)
         self._asked += len(named)
-        self._route(kinds.templates.ask(named, everything))
+        if templates.goes_ahead or not templates.must_go_ahead(everything=everything):
+            self._route(templates.ask(named))
+        else:
+            self._route(self._refresh(()))
         # only patterns that may match schema triples need the closed schema
-        if self._sees_schema and not kinds.sources.closed:
-            kinds.sources.close(kinds.schema.closure)
-        atoms = kinds.templates.atoms
-        opened = {
-            kinds.open(kind, atoms[kind]): atoms[kind]
-            for kind in (atoms if everything else named)
+        kinds.sources.sees_schema = self._sees_schema
+        opened = [
+            kinds.open(kind, templates.atoms.get(kind, {}))
+            for kind in (list(templates.atoms) if everything else named)
             if kind not in kinds.tables and self._is_wanted(kind)
-        }
+        ]
+        self._saturate(opened)
+
+    def _saturate(self, tables: Iterable[Table]) -> None:
+        """Count what can be counted of these tables, if that is the strategy."""
         if self._regime.strategy == "saturate":
-            counted = {table: ways for table, ways in opened.items() if kinds.can_count(table.kind, ways)}
+            kinds = self._kinds
+            counted = {
+                t: t.ways.atoms for t in tables if t.counts is None and kinds.can_count(t.kind, t.ways)
+            }
             kinds.count(counted, self._updates)
 
     def _request(self, pattern: TermPattern) -> Kind:
@@ -177,11 +186,12 @@ class RdfsEntailment:
             return p, None
         return ALL_TYPES if o is None else (p, o)
 
+    @no_collection()
     def _load(self) -> None:
         for p in self._kinds.words.schema:
             for s, _, o in self._graph.triples((None, p, None)):
                 self._kinds.schema.change(1, (s, p, o))
-        self._kinds.templates.refresh(set(), (), everything=False)
+        self._refresh(())
 
     def check(self, patterns: Iterable[TermPattern]) -> None:
         """Raise `SchemaError` if the schema cannot be reasoned with as it was asked for."""
@@ -193,13 +203,13 @@ class RdfsEntailment:
         for request in map(self._request, patterns):
             for kind, table in kinds.tables.items():
                 if kind == request or request == ALL or (request == ALL_TYPES and kind[1] is not None):
-                    self._check_paths(table.ways.atoms)
+                    self._check_paths(kind, table.ways.atoms)
 
-    def _check_paths(self, atoms: Iterable[Atom]) -> None:
+    def _check_paths(self, kind: Kind, atoms: Iterable[Atom]) -> None:
         cycles = self._kinds.templates.cycles
-        for atom in atoms if cycles else ():
-            if atom.source in cycles:
-                raise SchemaError(_cyclic(cycles[atom.source]))
+        for start in (kind, *(atom.source for atom in atoms)) if cycles else ():
+            if start in cycles:
+                raise SchemaError(_cyclic(cycles[start]))
 
     @property
     def _sees_schema(self) -> bool:
@@ -214,7 +224,12 @@ class RdfsEntailment:
 
     def concerns(self, change: Triple) -> bool:
         """Tell whether a change of the graph may change what is wanted."""
-        return change[1] in self._kinds.routes.heard or ALL in self._wants
+        p, kinds = change[1], self._kinds
+        return (
+            p in kinds.routes.heard
+            or ALL in self._wants
+            or (p in kinds.templates.properties and bool(kinds.templates.idle))
+        )
 
     def update(self, changes: Changes) -> Iterable[tuple[Sign, IdTriple]]:
         """Give the net changes of what is wanted, by those of the graph."""
@@ -236,7 +251,14 @@ class RdfsEntailment:
 
     def _take(self, changes: Changes) -> None:
         """Follow changes of explicit triples by the present templates."""
-        follow(self._kinds, self._net, changes, everything=ALL in self._wants, now=self._now)
+        kinds = self._kinds
+        everything = ALL in self._wants
+        left = follow(kinds, self._net, changes, everything=everything, now=self._now)
+        if left:
+            woken = kinds.wake({kinds.source_of(p, o) for _, (_, p, o) in left}, self._is_wanted)
+            follow(kinds, self._net, left, everything=everything, now=self._now)
+            # counted afterwards, because the graph has these changes already
+            self._saturate(woken)
 
     @property
     def _now(self) -> int | None:
@@ -249,19 +271,24 @@ class RdfsEntailment:
             if table.counts is not None and should_forget(table, self._updates):
                 self._kinds.forget(table)
 
+    @no_collection()
     def _replan(self, changes: Changes) -> None:
-        """Follow changes of the schema: first what they change for data, then the entailed schema triples."""
+        """Follow changes of the schema: of its closure like data, then of what data entail by it."""
         kinds, saw_schema = self._kinds, self._sees_schema
+        triples = [triple for _, triple in changes]
+        # Schema triples are data too for a query that reads them.
+        closed = kinds.schema.reaching(triples) if saw_schema else {}
         for sign, triple in changes:
             kinds.schema.change(sign, triple)
             if sign > 0 and triple in kinds.schema.refused:
                 log.error("not reasoned with: %s", _refusal(triple))
+        self._take(kinds.schema.changed(closed))
         known = kinds.templates.classes
-        before = kinds.templates.refresh({triple[0] for _, triple in changes}, *self._wanted_names())
+        before = self._refresh(triples)
         for cycle in list(kinds.templates.cycles.values())[:1]:
             log.error("%s; supports are counted where paths have no end", _cyclic(cycle))
-        if self._sees_schema and not saw_schema:
-            kinds.sources.close(kinds.schema.closure)
+        # what no longer reads the schema is compared with what it read
+        kinds.sources.sees_schema |= self._sees_schema
         may_count = self._regime.strategy == "saturate"
         with kinds.reading_once():
             for kind, atoms in before.items():
@@ -269,12 +296,7 @@ class RdfsEntailment:
                     new = Ways(kinds.templates.atoms_of(kind), kinds.templates.classes)
                     old = Ways(atoms, known)
                     follow_schema(kinds, kind, old, new, self._net, now=self._updates, may_count=may_count)
-        before_closed = kinds.sources.closed
-        # Schema triples are data too for a query that reads them: the changes of the closed schema are
-        # followed like those of explicit triples, by the new templates.
-        kinds.sources.close(kinds.schema.closure if self._sees_schema else frozenset())
-        gone: list[tuple[Sign, Triple]] = [(-1, t) for t in before_closed - kinds.sources.closed]
-        self._take([*gone, *((1, t) for t in kinds.sources.closed - before_closed)])
+        kinds.sources.sees_schema = self._sees_schema
 
     def triples(self, pattern: TermPattern) -> Iterable[Triple]:
         """List the entailed triples that match a wanted pattern."""
@@ -285,7 +307,8 @@ class RdfsEntailment:
 
         Raises `SchemaError` if there are endless derivations.
         """
-        self._check_paths(self._kinds.templates.atoms_of(self._kinds.kind_of(triple)))
+        kind = self._kinds.kind_of(triple)
+        self._check_paths(kind, self._kinds.templates.atoms_of(kind))
         return support(self._kinds, triple)
 
     def why(self, triple: Triple) -> list[Proof]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import starmap
 from typing import Any
 
 from rdflive.entail.kinds import Kinds
 from rdflive.entail.proof import Proof, ProofStep
-from rdflive.entail.schema import Edges, Schema
 from rdflive.entail.table import Table
-from rdflive.entail.templates import Atom, Item, Placeholder, steps_from
+from rdflive.entail.templates import Atom, Item, Placeholder
 from rdflive.model import TermPattern, Triple
 
 __all__ = ["list_triples", "support", "why"]
@@ -19,10 +20,14 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
     """List the entailed triples that match, each once; their kinds must be kept."""
     s, p, o = pattern
     word = kinds.words.type
+
+    def read(atom: Atom) -> Iterable[Triple]:
+        return kinds.sources.matches(atom, kinds.templates.classes, s, o)
+
     if p is not None and (p != word or o is not None):
         table = kinds.tables.get(kinds.kind_of((s, p, o)))
         # A kind without a table has explicit triples only.
-        yield from kinds.sources.explicit(pattern) if table is None else _list(kinds, terms, table, s, o)
+        yield from kinds.sources.explicit(pattern) if table is None else _list(table, terms, s, o, read)
         return
     # Kinds without entailed triples are read from the graph in one go.
     derived = [table for kind, table in kinds.tables.items() if not table.is_trivial and p in (None, kind[0])]
@@ -30,12 +35,19 @@ def list_triples(kinds: Kinds, terms: Sequence[Any], pattern: TermPattern) -> It
     for triple in kinds.sources.explicit(pattern):
         if kinds.kind_of(triple) not in listed:  # the others come with their tables
             yield triple
+    # one class entails triples of many, and is read once for all of them
+    read_once = cache(lambda atom: list(read(atom)))
     for table in derived:
-        yield from _list(kinds, terms, table, s, o)
+        yield from _list(table, terms, s, o, read_once)
 
 
-def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> Iterator[Triple]:
-    """List the triples of one kind with this subject and object; None matches anything."""
+def _list(
+    table: Table, terms: Sequence[Any], s: Any, o: Any, read: Callable[[Atom], Iterable[Triple]]
+) -> Iterator[Triple]:
+    """List the triples of one kind with this subject and object; None matches anything.
+
+    `read` lists the explicit triples that entail one of these by an atom.
+    """
     p, c = table.kind
     if c is not None and o not in (None, c):
         return
@@ -52,7 +64,7 @@ def _list(kinds: Kinds, terms: Sequence[Any], table: Table, s: Any, o: Any) -> I
     # Not stored: the explicit triples are read, and their number is noted as the price of counting the kind.
     table.size = 0
     for atom in table.ways.atoms:
-        for triple in kinds.sources.matches(atom, kinds.templates.classes, s, None if c is not None else o):
+        for triple in read(atom):
             table.size += 1
             found = (_at(atom.subject, triple), c if c is not None else _at(atom.object, triple))
             if found not in seen:
@@ -88,7 +100,10 @@ def why(kinds: Kinds, triple: Triple) -> list[Proof]:
     first.
     """
     proofs = [
-        Proof(triple, (*_schema_steps(kinds.schema, found), *_instance_steps(kinds, atom, triple, found)))
+        Proof(
+            triple,
+            (*starmap(ProofStep, kinds.schema.proof(found)), *_instance_steps(kinds, atom, triple, found)),
+        )
         for atom, _, found in _entailing(kinds, triple)
     ]
     return sorted(proofs, key=lambda proof: len(proof.steps))
@@ -101,16 +116,19 @@ def _instance_steps(kinds: Kinds, atom: Atom, goal: Triple, explicit: Triple) ->
     p, c = atom.source
     start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
     wanted: Item = (atom.subject, goal[1], goal[2] if atom.object is None else atom.object)
-    literal = kinds.is_literal(explicit[2])
+
+    def is_literal(term: Any) -> bool:
+        return kinds.is_literal(explicit[2] if term is Placeholder.OBJECT else term)
+
     came: dict[Item, tuple[Item, str, Triple]] = {}
     waiting = [start]
     # `waiting` grows while it is read, so the nearest items come first
     for item in waiting:
         if item == wanted:
             break
-        for new, rule, schema in steps_from(item, kinds.schema, literal=literal, is_literal=kinds.is_literal):
+        for new, step, term in kinds.schema.conclusions(item, is_literal):
             if new not in came and new != start:
-                came[new] = item, rule, schema
+                came[new] = item, step.rule, (item[step.at], step.word, term)
                 waiting.append(new)
 
     def shown(item: Item) -> Triple:
@@ -140,72 +158,3 @@ def _without_circles(explicit: Triple, way: Iterable[ProofStep]) -> list[ProofSt
             steps.append(step)
             passed.append(step.conclusion)
     return steps
-
-
-def _schema_steps(schema: Schema, triple: Triple) -> Iterator[ProofStep]:
-    """Prove a triple of the closed schema; nothing for an explicit one, or one of the data."""
-    s, p, o = triple
-    words = schema.vocabulary
-    rules = {
-        words.sub_class: (schema.sub_class, "rdfs11"),
-        words.sub_property: (schema.sub_property, "rdfs5"),
-    }
-    if p in rules:
-        edges, rule = rules[p]
-        yield from _transitive_steps(edges, p, rule, s, o)
-        return
-    for word, edges, by_property, by_class in (
-        (words.domain, schema.domain, "ext3", "ext1"),
-        (words.range, schema.range, "ext4", "ext2"),
-    ):
-        if p == word and o not in edges.get(s, ()):
-            yield from _typing_steps(schema, edges, triple, (by_property, by_class))
-
-
-def _transitive_steps(edges: Edges, word: Any, rule: str, s: Any, o: Any) -> Iterator[ProofStep]:
-    path = _path(edges, s, {o})
-    # the first edge of a path is an explicit triple, which needs no step
-    for i in range(2, len(path)):
-        premises = ((s, word, path[i - 1]), (path[i - 1], word, path[i]))
-        yield ProofStep(rule, premises, (s, word, path[i]))
-
-
-def _typing_steps(
-    schema: Schema, edges: Edges, triple: Triple, rules: tuple[str, str]
-) -> Iterator[ProofStep]:
-    """Prove a domain or range: from a property above, and for a class above."""
-    p, word, goal = triple
-    words = schema.vocabulary
-    below = {c for above in edges.values() for c in above if c == goal or _path(schema.sub_class, c, {goal})}
-    holders = {q for q, classes in edges.items() if classes & below}
-    if p in holders:
-        holder = p
-    else:
-        holder = _path(schema.sub_property, p, holders)[-1]
-        yield from _transitive_steps(schema.sub_property, words.sub_property, "rdfs5", p, holder)
-    # each of them gives a proof; sorted, so that it is the same one in every run
-    direct = goal if goal in edges[holder] else sorted(edges[holder] & below, key=str)[0]
-    if holder != p:
-        premises = ((p, words.sub_property, holder), (holder, word, direct))
-        yield ProofStep(rules[0], premises, (p, word, direct))
-    if direct != goal:
-        yield from _transitive_steps(schema.sub_class, words.sub_class, "rdfs11", direct, goal)
-        yield ProofStep(rules[1], ((p, word, direct), (direct, words.sub_class, goal)), triple)
-
-
-def _path(edges: Edges, start: Any, goals: set[Any]) -> list[Any]:
-    """Find the shortest path of at least one edge to a goal; empty if there is none."""
-    came: dict[Any, Any] = {}
-    waiting = [start]
-    # as in `_instance_steps`, it grows while it is read
-    for node in waiting:
-        for new in edges.get(node, ()):
-            if new in goals:
-                path = [new, node]
-                while path[-1] != start:
-                    path.append(came[path[-1]])
-                return path[::-1]
-            if new not in came and new != start:
-                came[new] = node
-                waiting.append(new)
-    return []

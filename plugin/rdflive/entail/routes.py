@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from rdflive.entail.table import Key, Pick, Table
-from rdflive.entail.templates import Atom, Kind, Placeholder
+from rdflive.entail.templates import Atom, Placeholder
 
 __all__ = ["Contribution", "Counted", "Route", "Routes"]
 
@@ -67,7 +67,7 @@ class Routes:
         """The properties of triples that may change what is entailed: those of the schema, and those whose
         triples entail what is kept.
         """
-        self._steps: dict[Any, dict[Any, dict[tuple[Kind, Atom], Contribution]]] = {}
+        self._steps: dict[Any, dict[Any, dict[tuple[Table, Atom], Contribution]]] = {}
         self._sorted: dict[Any, dict[Any, Route]] = {}
 
     def __contains__(self, predicate: Any) -> bool:
@@ -90,14 +90,14 @@ class Routes:
         table, _, atom, _ = step
         p, c = atom.source
         self.heard.add(p)  # first: what interrupts this may leave one too many, but none too few
-        self._steps.setdefault(p, {}).setdefault(c, {})[table.kind, atom] = step
+        self._steps.setdefault(p, {}).setdefault(c, {})[table, atom] = step
 
     def remove(self, table: Table, atom: Atom) -> None:
         """Stop letting a table be found by an atom."""
         self.forget()
         p, c = atom.source
         by_class = self._steps[p]
-        del by_class[c][table.kind, atom]
+        del by_class[c][table, atom]
         if not by_class[c]:
             del by_class[c]
         if not by_class:

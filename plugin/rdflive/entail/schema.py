@@ -1,16 +1,20 @@
-"""The schema triples of one graph: the explicit ones, and their closure (Goasdoué et al., Figure 6)."""
+"""The schema triples of one graph: the explicit ones, and what follows from them alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, Literal, TypeAlias
 
+from rdflive.entail.rdfs_rules import JOINS, STEPS, Join, Step
 from rdflive.entail.vocabulary import Vocabulary
-from rdflive.model import Triple
+from rdflive.model import TermPattern, Triple
 
 __all__ = ["Edges", "Schema", "reach"]
 
 Edges: TypeAlias = dict[Any, set[Any]]
+_End: TypeAlias = tuple[Any, Any]
+"""A property of schema triples, and the node at one end of such a triple."""
 
 
 def reach(edges: Edges, starts: Iterable[Any]) -> set[Any]:
@@ -38,74 +42,133 @@ class Schema:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.sub_class: Edges = {}
-        self.sub_property: Edges = {}
-        self.domain: Edges = {}
-        self.range: Edges = {}
+        native = vocabulary.native
+        words = list(native.values())[1:]
+        self.above: dict[Any, Edges] = {word: {} for word in words}
+        """Per schema property the objects of each subject."""
+        self.below: dict[Any, Edges] = {word: {} for word in words}
+        """Per schema property the subjects of each object."""
         self.refused: set[Triple] = set()
-        edges = self.sub_class, self.sub_property, self.domain, self.range
-        # of one that reasons with subclasses only, the others stay empty
-        self._edges = dict(zip(vocabulary.schema, edges, strict=False))
-        self._closure: frozenset[Triple] | None = None
-        self._below: dict[Any, Edges] = {vocabulary.sub_class: {}, vocabulary.sub_property: {}}
+        self.steps = [step._replace(word=native[step.word]) for step in STEPS]
+        self._joins = [Join(rule, *(native[word] for word in joined)) for rule, *joined in JOINS]
+        self._names = {word: word for word in native.values()}
 
     def change(self, sign: int, triple: Triple) -> None:
         """Take one schema triple that was added (+1) or removed (-1)."""
-        # Computed again when it is asked for: most graphs change their schema rarely.
-        self._closure = None
         s, p, o = triple
         # A schema property below itself (s == o) adds nothing, and RDFS itself says so of each.
         if p == self.vocabulary.sub_property and o in self.vocabulary.schema and s != o:
             (self.refused.add if sign > 0 else self.refused.discard)(triple)
             return
-        _change(self._edges[p], sign, s, o)
-        if p in self._below:
-            _change(self._below[p], sign, o, s)
+        # One object stands for each name: dictionaries then compare it by identity, which costs much less.
+        s, o = self._names.setdefault(s, s), self._names.setdefault(o, o)
+        _change(self.above[p], sign, s, o)
+        _change(self.below[p], sign, o, s)
 
     @property
     def classes(self) -> set[Any]:
         """The classes that some schema triple names."""
-        return (
-            set(self.sub_class)
-            .union(*self.sub_class.values())
-            .union(*self.domain.values(), *self.range.values())
+        words, above, below = self.vocabulary, self.above, self.below
+        return set().union(
+            above[words.sub_class], *(below[w] for w in (words.sub_class, words.domain, words.range))
         )
 
     @property
     def properties(self) -> set[Any]:
         """The properties that some schema triple names."""
-        return {*self.sub_property, *self.domain, *self.range}.union(*self.sub_property.values())
+        words, above = self.vocabulary, self.above
+        return set().union(
+            self.below[words.sub_property],
+            *(above[w] for w in (words.sub_property, words.domain, words.range)),
+        )
 
     @property
     def typing(self) -> set[Any]:
         """`rdf:type` and all its subproperties."""
-        return self.below(self.vocabulary.sub_property, [self.vocabulary.type])
+        return reach(self.below[self.vocabulary.sub_property], [self.vocabulary.type])
 
-    def below(self, word: Any, nodes: Iterable[Any]) -> set[Any]:
-        """Give classes with all their subclasses, or properties with all subproperties; `word` says which."""
-        return reach(self._below[word], nodes)
+    def conclusions(self, triple: Any, is_literal: Callable[[Any], bool]) -> Iterator[tuple[Any, Step, Any]]:
+        """List what one step from a triple gives: the conclusion, the step, and the object of the schema
+        triple.
+        """
+        word = self.vocabulary.type
+        for step in self.steps:
+            _, schema, at, of_type, (s, p, o), *_ = step
+            new = self.above[schema].get(triple[at])
+            if new and not (of_type and triple[1] != word) and not (s and is_literal(triple[s])):
+                for term in new:
+                    terms = (*triple, term, word)
+                    yield (terms[s], terms[p], terms[o]), step, term
 
-    @property
-    def closure(self) -> frozenset[Triple]:
-        """The explicit schema triples and all that follow from them."""
-        if self._closure is None:
-            # refused triples entail nothing, but the graph has them, so queries see them
-            self._closure = frozenset(self._closed()) | self.refused
-        return self._closure
+    def premises(self, goal: Any) -> Iterator[Any]:
+        """List what one step back from a triple gives; None stands for any term."""
+        word = self.vocabulary.type
+        for step in self.steps:
+            # most steps lead nowhere, and to look first is quicker than to ask each
+            if goal[step.back_at] in (edges := self.below[step.word]):
+                yield from step.premises(goal, edges, word, None)
 
-    def _closed(self) -> Iterable[Triple]:
-        words = self.vocabulary
-        for edges, word in ((self.sub_class, words.sub_class), (self.sub_property, words.sub_property)):
-            for node, above in edges.items():
-                for other in reach(edges, above):
-                    yield node, word, other
-        for edges, word in ((self.domain, words.domain), (self.range, words.range)):
-            # a property without a domain of its own may have that of a property above it
-            for node in {*edges, *self.sub_property}:
-                above = reach(self.sub_property, [node])
-                direct = set().union(*(edges.get(p, ()) for p in above))
-                for other in reach(self.sub_class, direct):
-                    yield node, word, other
+    def entailed(self, pattern: TermPattern) -> Iterator[Triple]:
+        """List the triples that match of the closed schema: the explicit ones and what follows (Figure 6)."""
+        s, p, o = pattern
+        if s is None and o is not None:
+            found: Iterable[Triple] = ((node, word, o) for word, node in self._joined(o, self.below))
+        else:
+            nodes = {s} if s is not None else set().union(*self.above.values())
+            found = ((node, word, end) for node in nodes for word, end in self._joined(node, self.above))
+        # refused triples entail nothing, but the graph has them, so queries see them
+        for triple in chain(self.refused, found):
+            if s in (None, triple[0]) and p in (None, triple[1]) and o in (None, triple[2]):
+                yield triple
+
+    def proof(self, triple: Triple) -> list[tuple[str, tuple[Triple, Triple], Triple]]:
+        """Prove a triple of the closed schema by a shortest row of rules, premises and conclusions.
+
+        An explicit triple needs none, and one of the data gets none.
+        """
+        s, p, o = triple
+        came = self._joined(s, self.above)
+        steps = []
+        at = p, o
+        while (way := came.get(at)) is not None:
+            before, join = way
+            steps.append((join.rule, ((s, *before), (before[1], join.second, at[1])), (s, *at)))
+            at = before
+        return steps[::-1]
+
+    def reaching(self, changed: Iterable[Triple]) -> dict[Any, set[Triple]]:
+        """Give the closed schema's triples of all subjects that a change at some triples may concern."""
+        nodes = {s for s, _, _ in changed}
+        nodes |= {node for s in nodes for _, node in self._joined(s, self.below)}
+        return {node: set(self.entailed((node, None, None))) for node in nodes}
+
+    def changed(self, before: dict[Any, set[Triple]]) -> list[tuple[Literal[1, -1], Triple]]:
+        """Compare the closed schema's triples of some subjects with what they were before."""
+        after = {node: set(self.entailed((node, None, None))) for node in before}
+        gone: list[tuple[Literal[1, -1], Triple]] = [(-1, t) for n in before for t in before[n] - after[n]]
+        return [*gone, *((1, t) for n in before for t in after[n] - before[n])]
+
+    def _joined(self, start: Any, edges: dict[Any, Edges]) -> dict[_End, tuple[_End, Join] | None]:
+        """Give what the closed schema's triples from (`above`) or to (`below`) a node have as the other end.
+
+        Each end comes with the property, the nearest first, and with what it follows from unless that is
+        explicit. A rule joins two triples in a row, of which one can always be explicit: the farther one.
+        """
+        is_up = edges is self.above
+        came: dict[_End, tuple[_End, Join] | None] = {
+            (word, node): None for word in edges for node in edges[word].get(start, ())
+        }
+        waiting = list(came)
+        # it grows while it is read
+        for end in waiting:
+            for join in self._joins:
+                known, explicit = (join.first, join.second) if is_up else (join.second, join.first)
+                for node in edges[explicit].get(end[1], ()) if known == end[0] else ():
+                    new = join.conclusion, node
+                    if new not in came:
+                        came[new] = end, join
+                        waiting.append(new)
+        return came
 
 
 def _change(edges: Edges, sign: int, node: Any, other: Any) -> None:

@@ -25,7 +25,7 @@ def follow_schema(
     if kind[1] is None and kind[0] == kinds.words.type:
         either = {*old.known, *new.known}
         old, new = Ways(old.atoms, either), Ways(new.atoms, either)
-    countable = kinds.can_count(kind, new.atoms)
+    countable = kinds.can_count(kind, new)
     if table.counts is None and not (may_count and countable):
         _compare(kinds, table, old, new, net)
     elif table.counts is not None and countable and not _differs_throughout(old, new):
@@ -74,7 +74,7 @@ def _recount(kinds: Kinds, table: Table, old: Ways, new: Ways, net: Net, *, now:
     """Count from scratch, or stop counting, and compare all triples."""
     before = set(table.counts) if table.counts is not None else kinds.extension(table, old.atoms, old.known)
     kinds.forget(table)
-    if kinds.can_count(table.kind, new.atoms):
+    if kinds.can_count(table.kind, new):
         kinds.count({table: new.atoms}, now)
     counts = table.counts
     after = kinds.extension(table, new.atoms, new.known) if counts is None else counts.keys()

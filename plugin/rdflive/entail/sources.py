@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from rdflive.entail.entailment import ExplicitGraph
-from rdflive.entail.templates import Atom, Placeholder
-from rdflive.entail.vocabulary import Vocabulary
+from rdflive.entail.schema import Schema
+from rdflive.entail.templates import Atom, Kind, Placeholder
 from rdflive.model import Triple
 
 __all__ = ["Sources"]
@@ -16,37 +17,31 @@ __all__ = ["Sources"]
 class Sources:
     """The triples that instance rules start from; schema triples are taken from the closed schema."""
 
-    def __init__(self, graph: ExplicitGraph, vocabulary: Vocabulary) -> None:
-        self.closed: frozenset[Triple] = frozenset()
-        self._by_subject: dict[Any, list[Triple]] = {}
-        self._by_object: dict[Any, list[Triple]] = {}
+    def __init__(self, graph: ExplicitGraph, schema: Schema) -> None:
+        self.sees_schema = False
+        """Whether schema triples are asked for."""
         self._graph = graph
-        self._schema = frozenset(vocabulary.schema)
+        self._schema = schema
+        self._words = frozenset(schema.vocabulary.schema)
         self.is_literal = graph.literal_test()
 
-    def close(self, closed: frozenset[Triple]) -> None:
-        """Set the triples of the closed schema."""
-        self.closed = closed
-        self._by_subject, self._by_object = {}, {}
-        for triple in closed:
-            self._by_subject.setdefault(triple[0], []).append(triple)
-            self._by_object.setdefault(triple[2], []).append(triple)
+    def has(self, source: Kind) -> bool:
+        """Tell whether there are explicit triples of a kind."""
+        return next(iter(self.explicit((None, *source))), None) is not None
 
     def explicit(self, pattern: Triple) -> Iterable[Triple]:
         """List the triples that match; those with a schema property come from the closed schema."""
-        s, p, o = pattern
-        if p is not None and p not in self._schema:
+        p = pattern[1]
+        if p is not None and p not in self._words:
             found: Iterable[Any] = self._graph.triples(pattern)
             return found
-        # The closure of a large ontology has many triples, so it is indexed by both ends.
-        near: Iterable[Triple] = self.closed if s is None else self._by_subject.get(s, ())
-        if s is None and o is not None:
-            near = self._by_object.get(o, ())
-        closed = [t for t in near if p in (None, t[1]) and o in (None, t[2])]
-        if p is None:
-            # schema triples of the graph are in the closed schema, and must not come twice
-            closed += [t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._schema]
-        return closed
+        closed = self._schema.entailed(pattern) if self.sees_schema else iter(())
+        if p is not None:
+            return closed
+        # schema triples of the graph are in the closed schema, and must not come twice
+        return chain(
+            closed, (t for t in map(_triple, self._graph.triples(pattern)) if t[1] not in self._words)
+        )
 
     def matches(
         self, atom: Atom, known: Collection[Any], subject: Any = None, value: Any = None

@@ -134,6 +134,8 @@ class Table:
 
     def settle(self) -> None:
         """Release constants that no atom has any more."""
+        if len(self._constants) == len(self.kind) - self.kind.count(None):
+            return
         used = {*self.kind, *(term for atom in self.ways.atoms for term in (atom.subject, atom.object))}
         for term in [term for term in self._constants if term not in used]:
             self._dictionary.drop([self._constants.pop(term)])

@@ -1,4 +1,4 @@
-"""What the explicit triples of a kind entail, computed once per kind and not per triple: closed templates.
+"""How explicit triples entail those of a kind, computed once per kind and not per triple.
 
 Every instance rule of Goasdoué et al., Figure 8, has exactly one instance triple in its body. So what an
 explicit triple entails depends only on its *kind*: its property, or for a type triple its class. The template
@@ -8,18 +8,23 @@ per triple, so cycles of the schema do no harm.
 Example: with `:delay rdfs:domain :Train` and `:Train rdfs:subClassOf :Vehicle`, the template of kind :delay
 is (SUBJECT, :delay, OBJECT), (SUBJECT, a, :Train), (SUBJECT, a, :Vehicle). Each of the three is an atom of
 the kind that it gives: kind :Vehicle has the atom "every subject of :delay".
+
+There are two ways to the same atoms. *Back* from each kind that is asked for, by the rules turned around:
+this costs as much as leads to these kinds. *Ahead* from each kind of which there are explicit triples, if
+all kinds are asked for: this costs as much as they entail, and of a class without instances nothing is made
+until it gets one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from rdflive.entail.schema import Schema
+from rdflive.entail.schema import Schema, reach
+from rdflive.model import Triple
 
-__all__ = ["Atom", "Atoms", "Item", "Kind", "Placeholder", "Templates", "self_atom", "steps_from"]
+__all__ = ["Atom", "Atoms", "Item", "Kind", "Placeholder", "Templates", "self_atom"]
 
 Kind: TypeAlias = tuple[Any, Any]
 """(property, None), or (`rdf:type` or a subproperty of it, class); (`rdf:type`, None) is the type triples of
@@ -37,12 +42,13 @@ class Placeholder(Enum):
     __hash__ = object.__hash__
 
 
+SUBJECT, OBJECT = Placeholder
+
 Item: TypeAlias = tuple[Any, Any, Any]
 """A triple of a template: terms, or placeholders as subject and object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """One way to entail triples of a kind: each explicit triple of the kind `source` entails one.
 
     `subject` and `object` are placeholders or terms. For a class `object` is None.
@@ -61,40 +67,17 @@ class Atom:
 
 Atoms: TypeAlias = dict[Atom, int]
 """Atoms with their weights: 1, or with counts="paths" the number of derivations."""
+Entailed: TypeAlias = tuple[Kind, Atom, int]
+"""An atom, with the kind that it entails triples of and its weight."""
 
 
 def self_atom(kind: Kind, *, other: bool = False) -> Atom:
     """Give the atom by which explicit triples of a kind entail themselves."""
-    return Atom(
-        kind, Placeholder.SUBJECT, Placeholder.OBJECT if kind[1] is None else None, other=other, own=True
-    )
-
-
-def steps_from(
-    item: Item, schema: Schema, *, literal: bool, is_literal: Callable[[Any], bool]
-) -> Iterable[tuple[Item, str, tuple[Any, Any, Any]]]:
-    """List what one application of an instance rule gives: the new item, the rule, the schema triple.
-
-    `literal` tells whether the object of the explicit triple is a literal.
-    """
-    s, p, o = item
-    words = schema.vocabulary
-    for above in schema.sub_property.get(p, ()):
-        yield (s, above, o), "rdfs7", (p, words.sub_property, above)
-    for kind in schema.domain.get(p, ()):
-        yield (s, words.type, kind), "rdfs2", (p, words.domain, kind)
-    if not (literal if o is Placeholder.OBJECT else is_literal(o)):
-        for kind in schema.range.get(p, ()):
-            yield (o, words.type, kind), "rdfs3", (p, words.range, kind)
-    if p == words.type and o is not Placeholder.OBJECT:
-        for above in schema.sub_class.get(o, ()):
-            yield (s, p, above), "rdfs9", (o, words.sub_class, above)
+    return Atom(kind, SUBJECT, OBJECT if kind[1] is None else None, other=other, own=True)
 
 
 class Templates:
-    """The templates of all kinds that are *known*: named by the schema and leading to a kind that is asked
-    for.
-    """
+    """The atoms of all kinds that are asked for, and of others that the way to these leads through."""
 
     def __init__(
         self,
@@ -102,31 +85,33 @@ class Templates:
         *,
         is_iri: Callable[[Any], bool],
         is_literal: Callable[[Any], bool],
+        is_used: Callable[[Kind], bool],
         paths: bool = False,
     ) -> None:
         self._schema = schema
         self._word = schema.vocabulary.type
-        self._is_iri, self._is_literal, self._paths = is_iri, is_literal, paths
+        self._is_iri, self._is_literal, self._is_used, self._paths = is_iri, is_literal, is_used, paths
         self.classes: set[Any] = set()
+        """The classes whose triples may entail one of a kind that is asked for."""
         self.properties: set[Any] = set()
         self.typing: set[Any] = {self._word}
         """`rdf:type` and its subproperties."""
+        self.goes_ahead = False
+        """Whether atoms are made from their sources."""
+        self.idle: set[Kind] = set()
+        """The sources that are left out because there are no explicit triples of them."""
         self.atoms: dict[Kind, Atoms] = {}
-        """Per known kind, the atoms that entail its triples."""
+        """Per kind, the atoms that entail its triples."""
         self.cycles: dict[Kind, list[Any]] = {}
-        """With counts="paths": kinds with endless derivations, each with the cycle of the schema that is the
-        cause.
+        """With counts="paths": kinds or sources with endless derivations, each with the cycle of the schema
+        that is the cause.
         """
-        self._entails: dict[Kind, list[tuple[Kind, Atom, int]]] = {}
-        """Source kind → the atoms that its template gives, with the kind of each."""
-        self._visits: dict[Kind, frozenset[Any]] = {}
-        """Source kind → the classes and properties that its template depends on, to find stale templates."""
+        self._made: dict[Kind, list[Entailed]] = {}
+        """The atoms by what they were made from: the kind that they entail, or their source."""
+        self._visits: dict[Kind, set[Any]] = {}
+        """The classes and properties that were passed on the way, to find what a change makes stale."""
         self._visitors: dict[Any, set[Kind]] = {}
         """The same by class or property."""
-
-    def is_trivial(self, kind: Kind, atoms: Atoms) -> bool:
-        """Tell whether, by these atoms, only explicit triples are of a kind."""
-        return len(atoms) == 1 and self_atom(kind, other=kind == (self._word, None)) in atoms
 
     def atoms_of(self, kind: Kind) -> Atoms:
         """Give the atoms that entail the triples of any kind, known or not."""
@@ -143,154 +128,215 @@ class Templates:
             for atom, weight in atoms.get((p, None), {}).items()
         }
 
-    def refresh(self, changed: set[Any], asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
-        """Follow a change of the schema at these subjects, and of the kinds asked for by name or altogether.
+    def refresh(
+        self, changed: Collection[Triple], asked: Collection[Kind], *, everything: bool
+    ) -> dict[Kind, Atoms]:
+        """Follow changes of the schema, and of the kinds asked for by name or altogether.
 
         Returns the kinds whose atoms changed, or that became or ceased to be known, each with its old atoms.
         """
-        typing = self._schema.typing
+        typing, went_ahead = self._schema.typing, self.goes_ahead
+        self.goes_ahead = self.must_go_ahead(everything=everything)
         # a new subproperty of rdf:type, or a schema triple about rdf:type itself, may change every template
-        is_new = typing != self.typing or self._word in changed
+        is_new = typing != self.typing or went_ahead != self.goes_ahead
+        is_new |= any(self._word == s for s, _, _ in changed)
         self.typing = typing
-        before = self.classes | self.properties
-        self.classes, self.properties = self._leading(asked, everything=everything)
-        # templates stop at names that lead to nothing wanted; some may have stopped at one that now does
-        changed = changed | (self.classes | self.properties) - before
-        sources = self._sources()
-        passing = self._visiting(changed)
-        stale = {s for s in self._entails if is_new or s not in sources or s in passing}
-        return self._renew(stale, sources)
+        # one end of a new schema triple was passed, at which it leads on
+        changed_ends = {triple[0 if self.goes_ahead else 2] for triple in changed}
+        before: dict[Kind, Atoms] = {}
+        for start in list(self._made) if is_new else self._visiting(changed_ends):
+            self._drop(start, before)
+        known = self.classes
+        self.classes, self.properties = self._leading(asked)
+        sources = self._sources(self.classes, self.properties)
+        self.idle &= sources
+        starts = self._starts(asked, sources)
+        for start in self._made.keys() - starts:
+            self._drop(start, before)
+        return self._renew(before, starts, {(self._word, c) for c in known ^ self.classes})
 
-    def ask(self, asked: Collection[Kind], everything: bool) -> dict[Kind, Atoms]:
+    def ask(self, asked: Collection[Kind]) -> dict[Kind, Atoms]:
         """Make more kinds known. Returns what `refresh` does, although nothing new is entailed."""
-        classes, properties = self._leading(asked, everything=everything)
-        classes, properties = classes - self.classes, properties - self.properties
+        classes, properties = self._leading(asked)
+        sources = self._sources(classes - self.classes, properties - self.properties)
         self.classes |= classes
         self.properties |= properties
-        # one that is a class was known as a property perhaps, and the reverse; its templates are made anew
-        stale = self._visiting(classes | properties)
-        return self._renew(stale, stale | self._sources_of(classes, properties))
+        return self._renew({}, self._starts(asked, sources), ())
 
-    def _visiting(self, nodes: set[Any]) -> set[Kind]:
-        return {source for node in nodes for source in self._visitors.get(node, ())}
+    def wake(self, source: Kind) -> list[Entailed]:
+        """Make the atoms of a source that was idle; nothing of it may be explicit yet."""
+        self.idle.discard(source)
+        self._add(source, None)
+        return self._made[source]
 
-    def _sources(self) -> set[Kind]:
-        return self._sources_of(self.classes, self.properties)
+    def must_go_ahead(self, *, everything: bool) -> bool:
+        """Tell whether atoms are made from their sources.
 
-    def _sources_of(self, classes: set[Any], properties: set[Any]) -> set[Kind]:
+        A rule about rdf:type itself may lead from any class to any other: all of them are then known.
+        """
+        words, above = self._schema.vocabulary, self._schema.above
+        return (
+            everything
+            or len(self._schema.typing) > 1
+            or any(self._word in above[word] for word in (words.sub_property, words.domain, words.range))
+        )
+
+    def _leading(self, asked: Collection[Kind]) -> tuple[set[Any], set[Any]]:
+        """Give the classes and properties whose triples may entail one of the kinds that are asked for.
+
+        A large ontology costs nothing for the parts that no query reads.
+        """
+        schema, words = self._schema, self._schema.vocabulary
+        classes = {c for _, c in asked if c is not None}
+        properties = {p for p, _ in asked} | self.typing
+        if self.goes_ahead:
+            return schema.classes | classes, schema.properties | properties
+        classes = reach(schema.below[words.sub_class], classes)
+        for edges in (schema.below[words.domain], schema.below[words.range]):
+            properties |= {p for c in classes for p in edges.get(c, ())}
+        return classes, reach(schema.below[words.sub_property], properties)
+
+    def _sources(self, classes: set[Any], properties: set[Any]) -> set[Kind]:
+        if not self.goes_ahead:
+            return set()
         return {(p, None) for p in properties} | {(p, c) for p in self.typing for c in classes}
 
-    def _renew(self, stale: set[Kind], sources: set[Kind]) -> dict[Kind, Atoms]:
-        before: dict[Kind, Atoms] = {}
-        for source in stale:
-            self._drop(source, before)
-        for source in sources.difference(self._entails):
-            self._add(source, before)
+    def _starts(self, asked: Collection[Kind], sources: set[Kind]) -> set[Kind]:
+        """Give what atoms are made from: the kinds that are asked for, or the sources that are used."""
+        if not self.goes_ahead:
+            return {(self._word, None), *asked}
+        # the triples of all other classes and of the schema are never asked for one by one
+        always = {(p, None) for p in (*self.typing, *self._schema.vocabulary.schema)}
+        self.idle -= always
+        self.idle |= {s for s in sources.difference(self._made, self.idle, always) if not self._is_used(s)}
+        return sources - self.idle
+
+    def _visiting(self, nodes: set[Any]) -> set[Kind]:
+        return {start for node in nodes for start in self._visitors.get(node, ())}
+
+    def _renew(
+        self, before: dict[Kind, Atoms], starts: set[Kind], named: Collection[Kind]
+    ) -> dict[Kind, Atoms]:
+        """Make what is missing, and compare with what was before; `named` began or ceased to be known."""
+        for start in starts.difference(self._made):
+            self._add(start, before)
         for kind in before:
             if not self.atoms[kind]:
                 del self.atoms[kind]
         old = {**self.atoms, **before}
-        return {
+        different = {
             kind: atoms or self._unknown(kind, old)
             for kind, atoms in before.items()
             if atoms != self.atoms.get(kind, {})
         }
+        # also without atoms it has triples of its own now, or has them no more
+        return different | {kind: self._unknown(kind, old) for kind in named if kind not in old}
 
-    def _leading(self, asked: Collection[Kind], *, everything: bool) -> tuple[set[Any], set[Any]]:
-        """Give the classes and properties whose triples may entail one of the kinds that are asked for.
+    def _drop(self, start: Kind, before: dict[Kind, Atoms]) -> None:
+        for node in self._visits.pop(start):
+            self._visitors[node].discard(start)
+            if not self._visitors[node]:
+                del self._visitors[node]
+        self.cycles.pop(start, None)
+        for kind, atom, _ in self._made.pop(start):
+            del self._touch(kind, before)[atom]
 
-        Templates stop at these, so that a large ontology costs nothing for the parts that no query reads.
-        """
-        schema, word = self._schema, self._word
-        classes = {c for _, c in asked if c is not None}
-        properties = {p for p, _ in asked} | self.typing
-        if everything or any(word in edges for edges in (schema.sub_property, schema.domain, schema.range)):
-            # A rule about rdf:type itself may make any property or class lead to any other.
-            return schema.classes | classes, schema.properties | properties
-        classes = schema.below(schema.vocabulary.sub_class, classes)
-        for edges in (schema.domain, schema.range):
-            properties |= {p for p, above in edges.items() if not classes.isdisjoint(above)}
-        return classes, schema.below(schema.vocabulary.sub_property, properties)
-
-    def _touch(self, kind: Kind, before: dict[Kind, Atoms]) -> Atoms:
+    def _touch(self, kind: Kind, before: dict[Kind, Atoms] | None) -> Atoms:
         """Give the atoms of a kind for changing, after saving the old ones in `before`."""
+        if before is None:
+            return self.atoms.setdefault(kind, {})
         if kind not in before:
             before[kind] = self.atoms.get(kind, {})
             self.atoms[kind] = dict(before[kind])
         return self.atoms[kind]
 
-    def _drop(self, source: Kind, before: dict[Kind, Atoms]) -> None:
-        for node in self._visits.pop(source, ()):
-            self._visitors[node].discard(source)
-            if not self._visitors[node]:
-                del self._visitors[node]
-        self.cycles.pop(source, None)
-        for kind, atom, _ in self._entails.pop(source, ()):
-            del self._touch(kind, before)[atom]
+    def _add(self, start: Kind, before: dict[Kind, Atoms] | None) -> None:
+        self._visits[start] = set()
+        made = self._made[start] = list(self._ahead(start) if self.goes_ahead else self._back(start))
+        for kind, atom, weight in made:
+            self._touch(kind, before)[atom] = weight
+        for node in self._visits[start]:
+            self._visitors.setdefault(node, set()).add(start)
 
-    def _add(self, source: Kind, before: dict[Kind, Atoms]) -> None:
+    def _back(self, kind: Kind) -> Iterator[Entailed]:
+        """Give the atoms of a kind by the rules turned around: the items that lead to a triple of it."""
+        p, c = kind
+        goal: Item = (SUBJECT, p, OBJECT if c is None else c)
+        # A schema may speak of a literal or blank node as of a property, but no triple can have one.
+        steps = self._schema.premises if self._is_iri(p) else lambda _: ()
+        for item, weight in self._closed(kind, goal, steps).items():
+            s, q, o = item
+            source = (q, o) if q == self._word and c is not None else (q, None)
+            # the subject of the goal is the object of a triple whose property has a range
+            guard = s is not SUBJECT
+            place = OBJECT if guard else SUBJECT
+            is_own = item == goal
+            other = is_own and kind == (self._word, None)
+            yield kind, Atom(source, place, OBJECT if c is None else None, guard, other, is_own), weight
+
+    def _ahead(self, source: Kind) -> Iterator[Entailed]:
+        """Give the atoms that a source has: its template."""
         p, c = source
-        start: Item = (Placeholder.SUBJECT, p, Placeholder.OBJECT if c is None else c)
-        self._visits[source] = frozenset()  # each of the two templates below adds to it
+        start: Item = (SUBJECT, p, OBJECT if c is None else c)
         # With a literal as object, ranges do not apply and fewer items follow. Both templates are made; what
         # only the larger one has gets a guard.
-        items = self._template(source, start, literal=False)
-        is_typed = c is None and any(item[0] is Placeholder.OBJECT for item in items)
-        always = self._template(source, start, literal=True) if is_typed else items
-        entails = self._entails[source] = []
+        items = self._template(source, start, self._is_literal)
+        is_typed = c is None and any(item[0] is OBJECT for item in items)
+        always = self._template(source, start, self._is_literal_object) if is_typed else items
+        other = c is None and p in self.typing
         for item, weight in items.items():
+            s, q, o = item
+            is_own = item is start
+            # see `_back`
+            if not (is_own or self._is_iri(q)):
+                continue
+            kind, place = ((q, o), None) if q == self._word and o is not OBJECT else ((q, None), o)
             known = always.get(item, 0)
             for guard, times in ((False, known), (True, weight - known)):
-                # A schema may speak of a literal or blank node as of a property, but no triple can have one.
-                if times > 0 and (item == start or self._is_iri(item[1])):
-                    kind, atom = self._atom(source, item, guard=guard, own=item == start)
-                    entails.append((kind, atom, times))
-                    self._touch(kind, before)[atom] = times
+                if times > 0:
+                    yield kind, Atom(source, s, place, guard, other, is_own), times
 
-    def _atom(self, source: Kind, item: Item, *, guard: bool, own: bool) -> tuple[Kind, Atom]:
-        s, p, o = item
-        other = source[1] is None and source[0] in self.typing
-        if p == self._word and o is not Placeholder.OBJECT:
-            return (p, o), Atom(source, s, None, guard, other, own)
-        return (p, None), Atom(source, s, o, guard, other, own)
+    def _is_literal_object(self, term: Any) -> bool:
+        return term is OBJECT or self._is_literal(term)
 
-    def _template(self, source: Kind, start: Item, *, literal: bool) -> dict[Item, int]:
+    def _template(self, source: Kind, start: Item, is_literal: Callable[[Any], bool]) -> dict[Item, int]:
         """Close the triple of a kind under the rules; each item with its weight."""
-        visits: set[Any] = {start[1]}
 
-        def steps(item: Item) -> list[Item]:
-            found = [
-                new
-                for new, _, _ in steps_from(item, self._schema, literal=literal, is_literal=self._is_literal)
-            ]
-            visits.update(o if p == self._word else p for _, p, o in found)
-            return [new for new in found if self._leads(new)]
+        def steps(item: Item) -> Iterable[Item]:
+            return [new for new, _, _ in self._schema.conclusions(item, is_literal)]
 
-        ordered, cycle = _depth_first(start, steps)
-        ways = dict.fromkeys(ordered, 1)
-        if self._paths and cycle is not None:
-            self.cycles[source] = [o if p == self._word else p for _, p, o in cycle]
-        elif self._paths:
-            ways = {start: 1}
-            # An item comes after all that lead to it, so its number of paths is complete when it is passed
-            # on.
-            for item in reversed(ordered):
-                for new in steps(item):
-                    ways[new] = ways.get(new, 0) + ways[item]
-        if start[1] == self._word:
-            visits.add(start[2])
-        self._visits[source] |= visits
-        for node in visits:
-            self._visitors.setdefault(node, set()).add(source)
+        return self._closed(source, start, steps)
+
+    def _closed(self, start: Kind, item: Item, steps: Callable[[Item], Iterable[Item]]) -> dict[Item, int]:
+        """List what steps lead to from an item, with the weight of each: 1, or the number of paths."""
+        ways = {item: 1}
+        if self._paths:
+            ways = self._counted(start, item, steps)
+        else:
+            waiting = [item]
+            # it grows while it is read
+            for passed in waiting:
+                new = dict.fromkeys((new for new in steps(passed) if new not in ways), 1)
+                ways |= new
+                waiting += new
+        self._visits[start].update(o if p == self._word and o is not OBJECT else p for _, p, o in ways)
         return ways
 
-    def _leads(self, item: Item) -> bool:
-        _, p, o = item
-        return p in self.properties if p != self._word else o is Placeholder.OBJECT or o in self.classes
+    def _counted(self, start: Kind, item: Item, steps: Callable[[Item], Iterable[Item]]) -> dict[Item, int]:
+        ordered, cycle = _depth_first(item, steps)
+        if cycle is not None:
+            self.cycles[start] = [o if p == self._word else p for _, p, o in cycle]
+            return dict.fromkeys(ordered, 1)
+        ways = {item: 1}
+        # An item comes after all that lead to it, so its number of paths is complete when it is passed on.
+        for passed in reversed(ordered):
+            for new in steps(passed):
+                ways[new] = ways.get(new, 0) + ways[passed]
+        return ways
 
 
 def _depth_first(
-    start: Item, successors: Callable[[Item], list[Item]]
+    start: Item, successors: Callable[[Item], Iterable[Item]]
 ) -> tuple[list[Item], list[Item] | None]:
     """List what can be reached, each item after all items that it leads to, and one cycle if there is any."""
     done: list[Item] = []

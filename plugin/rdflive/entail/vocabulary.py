@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rdflib import RDF, RDFS
@@ -26,8 +26,12 @@ class Vocabulary:
     @classmethod
     def of(cls, to_native: Callable[[Any], Any], *, only_classes: bool = False) -> Vocabulary:
         """Give the words as a store knows them."""
-        words = (RDF.type, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
-        return replace(cls(*map(to_native, words)), only_classes=only_classes)
+        return replace(cls(*map(to_native, cls().native)), only_classes=only_classes)
+
+    @property
+    def native(self) -> dict[Any, Any]:
+        """The words of the store, by those of rdflib."""
+        return {field.default: getattr(self, field.name) for field in fields(self)[:5]}
 
     @property
     def schema(self) -> tuple[Any, ...]:

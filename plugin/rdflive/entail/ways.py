@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from typing import Any
 
 from rdflive.entail.sources import Sources
@@ -20,36 +21,58 @@ class Ways:
     in a set.
     """
 
-    __slots__ = ("_classes", "_single", "atoms", "known")
-
     def __init__(self, atoms: Atoms, known: Collection[Any] = ()) -> None:
         self.atoms = atoms
         self.known = known
-        self._single: list[Atom] = []
-        self._classes: dict[Any, set[Any]] = {}
-        for atom in atoms:
-            p, c = atom.source
-            # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
-            plain = not (atom.guard or atom.own)
-            if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
-                self._classes.setdefault(p, set()).add(c)
-            else:
-                self._single.append(atom)
+
+    def add(self, atom: Atom, weight: int) -> None:
+        """Take one more atom."""
+        self.atoms[atom] = weight
+        if "_sorted" in self.__dict__:
+            _sort(atom, *self._sorted)
+
+    @cached_property
+    def _sorted(self) -> tuple[list[Atom], dict[Any, set[Any]]]:
+        """The atoms that are asked one by one, and the classes of the others by their property.
+
+        They are sorted when something is looked up, which may be never.
+        """
+        single: list[Atom] = []
+        classes: dict[Any, set[Any]] = {}
+        for atom in self.atoms:
+            _sort(atom, single, classes)
+        return single, classes
+
+    @property
+    def is_trivial(self) -> bool:
+        """True if, by these atoms, only explicit triples are of the kind."""
+        return all(atom.own for atom in self.atoms)
 
     def __len__(self) -> int:
         """Give the number of look-ups in the graph that asking for one triple may need."""
-        return len(self._single) + len(self._classes)
+        return sum(map(len, self._sorted))
 
     def entailing(
         self, sources: Sources, known: Collection[Any], subject: Any, value: Any
     ) -> Iterator[Triple]:
         """List the explicit triples that entail a triple of the kind; for a class `value` is None."""
-        for atom in self._single:
+        single, by_property = self._sorted
+        for atom in single:
             yield from sources.matches(atom, known, subject, value)
         # such a triple entails only itself, by an own atom, and these are among the single ones
         if sources.is_literal(subject):
             return
-        for p, classes in self._classes.items():
+        for p, classes in by_property.items():
             for triple in sources.explicit((subject, p, None)):
                 if triple[2] in classes:
                     yield triple
+
+
+def _sort(atom: Atom, single: list[Atom], classes: dict[Any, set[Any]]) -> None:
+    p, c = atom.source
+    # A guard must see the object, and an own atom also takes literal subjects; both are asked singly.
+    plain = not (atom.guard or atom.own)
+    if plain and c is not None and atom.subject is Placeholder.SUBJECT and atom.object is None:
+        classes.setdefault(p, set()).add(c)
+    else:
+        single.append(atom)

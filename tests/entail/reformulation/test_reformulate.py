@@ -444,3 +444,10 @@ def test_evaluate_runs_beside_writers() -> None:
         writer.join()
     assert sizes == sorted(sizes)
     assert len(reformulation.evaluate(graph)) == 2000
+
+
+def test_a_class_is_a_class_behind_rdf_type_only() -> None:
+    """What is below a class says nothing of triples that have the class as the object of another property."""
+    below = [(URIRef("urn:Dog"), RDFS.subClassOf, URIRef("urn:Animal"))]
+    assert len(reformulate("SELECT ?x { ?x <urn:likes> <urn:Animal> }", below)) == 1
+    assert len(reformulate("SELECT ?x { ?x a <urn:Animal> }", below)) == 2

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS
 
+from rdflive.entail.rdfs_rules import STEPS, Step
 from rdflive.entail.reformulation.partial import Atom, Fresh, PartialQuery, is_variable
 from rdflive.entail.reformulation.schema import KnownSchema
 
@@ -39,31 +40,14 @@ def _class(values: Callable[[KnownSchema], Iterable[Any]]) -> Rule:
     return rule
 
 
-def _subclass(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
-    s, p, c = query.body[place]
-    if p == RDF.type:
-        for lower in schema.below(RDFS.subClassOf, c):
-            yield query.replace(place, (s, p, lower))
+def _back(step: Step) -> Rule:
+    """Make a rule that replaces an atom by one that it follows from (14 to 17)."""
 
+    def rule(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
+        premises = step.premises(query.body[place], schema.below[step.word], RDF.type, Fresh(0))
+        yield from (query.replace(place, premise) for premise in premises)
 
-def _domain(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
-    s, p, c = query.body[place]
-    if p == RDF.type:
-        for typed in schema.below(RDFS.domain, c):
-            yield query.replace(place, (s, typed, Fresh(0)))
-
-
-def _range(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
-    s, p, c = query.body[place]
-    if p == RDF.type:
-        for typed in schema.below(RDFS.range, c):
-            yield query.replace(place, (Fresh(0), typed, s))
-
-
-def _subproperty(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
-    s, p, o = query.body[place]
-    for lower in schema.below(RDFS.subPropertyOf, p):
-        yield query.replace(place, (s, lower, o))
+    return rule
 
 
 def _closed(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[PartialQuery | None]:
@@ -73,20 +57,19 @@ def _closed(schema: KnownSchema, query: PartialQuery, place: int) -> Iterator[Pa
         yield query.drop(place, triple)
 
 
+_NUMBERS: Final = {"rdfs9": 14, "rdfs2": 15, "rdfs3": 16, "rdfs7": 17}
+
 RULES: Final[Mapping[int | str, Rule]] = {
     5: _property(lambda _: (RDF.type,)),
     6: _property(lambda schema: schema.used.properties),
-    7: _property(lambda schema: schema.objects(RDFS.subPropertyOf)),
+    7: _property(lambda schema: schema.below[RDFS.subPropertyOf]),
     8: _property(lambda schema: schema.subjects(RDFS.subPropertyOf)),
     9: _class(lambda schema: schema.used.classes),
-    10: _class(lambda schema: schema.objects(RDFS.subClassOf)),
+    10: _class(lambda schema: schema.below[RDFS.subClassOf]),
     11: _class(lambda schema: schema.subjects(RDFS.subClassOf)),
-    12: _class(lambda schema: schema.objects(RDFS.domain)),
-    13: _class(lambda schema: schema.objects(RDFS.range)),
-    14: _subclass,
-    15: _domain,
-    16: _range,
-    17: _subproperty,
+    12: _class(lambda schema: schema.below[RDFS.domain]),
+    13: _class(lambda schema: schema.below[RDFS.range]),
+    **{_NUMBERS[step.rule]: _back(step) for step in STEPS},
     "Figure 6": _closed,
 }
 """The rules by their numbers in the paper."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from rdflib import RDF, RDFS, URIRef
@@ -71,31 +72,16 @@ class KnownSchema:
         return self.use()
 
     @cached_property
-    def _below(self) -> dict[tuple[Any, Any], list[Any]]:
-        below: dict[tuple[Any, Any], list[Any]] = {}
+    def below(self) -> Mapping[URIRef, Mapping[Any, Sequence[Any]]]:
+        """Per schema property the subjects of the explicit triples with each object."""
+        below: dict[URIRef, dict[Any, list[Any]]] = {word: {} for word in SCHEMA_PROPERTIES}
         for s, p, o in self.triples:
-            below.setdefault((p, o), []).append(s)
+            below[p].setdefault(o, []).append(s)
         return below
-
-    def below(self, constraint: URIRef, term: Any) -> Sequence[Any]:
-        """List the subjects of the explicit triples with this schema property and object."""
-        return self._below.get((constraint, term), ())
-
-    @cached_property
-    def _ends(self) -> dict[tuple[Any, int], tuple[Any, ...]]:
-        return {
-            (word, place): tuple(dict.fromkeys(t[place] for t in self.triples if t[1] == word))
-            for word in SCHEMA_PROPERTIES
-            for place in (0, 2)
-        }
 
     def subjects(self, constraint: URIRef) -> tuple[Any, ...]:
         """List the distinct subjects of a schema property."""
-        return self._ends[constraint, 0]
-
-    def objects(self, constraint: URIRef) -> tuple[Any, ...]:
-        """List the distinct objects of a schema property."""
-        return self._ends[constraint, 2]
+        return tuple(dict.fromkeys(chain.from_iterable(self.below[constraint].values())))
 
     @cached_property
     def terms(self) -> frozenset[Any]:
@@ -108,7 +94,7 @@ class KnownSchema:
         for triple in self.triples:
             schema.change(1, triple)
         index: dict[tuple[Any, ...], list[Atom]] = {}
-        for triple in _in_order(schema.closure):
+        for triple in _in_order(schema.entailed((None, None, None))):
             s, p, o = triple
             # `entailed` always asks with a property, and with or without the other two
             for key in ((None, p, None), (s, p, None), (None, p, o), (s, p, o)):

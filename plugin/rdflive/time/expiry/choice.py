@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias, get_args
 
 from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Rdfs
+from rdflive.entail.rdfs_rules import RDFS_RULES
 from rdflive.entail.rules import SETS, Program, RuleRegime
-from rdflive.time.expiry.rdfs import RDFS_RULES
 from rdflive.time.expiry.recompute import Recompute
 
 __all__ = ["Expiry", "Way", "choose", "program_of", "regime_for"]
