@@ -80,10 +80,10 @@ class Labels:
         """The label of each triple; only this class changes it."""
         self._by_label: SortedDict[int, IdTriple | set[IdTriple]] = SortedDict()
         """A lone triple is stored bare."""
-        self._indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]] = {}
-        """Of these too."""
         self._watching: list[Before] = []
-        self._write()
+        self._indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]]
+        """Of these too a lone triple is stored bare."""
+        self._write({})
 
     def watch(self) -> Before:
         """Note every change of a label, with the first label it replaced, until `unwatch`.
@@ -231,9 +231,8 @@ class Labels:
         index = self._indexes.get(places)
         if index is None:
             index = {}
-            self._indexes[places] = index
-            self._write()
-            self._fill(places)
+            _index_writer({places: index}, write_insert)(self.table)
+            self._write(self._indexes | {places: index})
         return index
 
     def containers(self) -> list[Any]:
@@ -244,10 +243,14 @@ class Labels:
     def clear(self) -> None:
         """Remove everything, with notes."""
         held = self._note_gone(list(self.table))
-        self.table.clear()
-        self._by_label.clear()
-        for index in self._indexes.values():
-            index.clear()
+        try:
+            self.table.clear()
+            self._by_label.clear()
+            for index in self._indexes.values():
+                index.clear()
+        except BaseException:
+            self._mend()
+            raise
         self._drop(held)
 
     def _mend(self) -> None:
@@ -257,7 +260,7 @@ class Labels:
             self._join(label, [triple])
         for places, index in self._indexes.items():
             index.clear()
-            self._fill(places)
+            _index_writer({places: index}, write_insert)(self.table)
 
     def _note_gone(self, triples: Collection[IdTriple]) -> Collection[IdTriple]:
         """Note that triples go. Gives those that the dictionary is to hold no more.
@@ -314,13 +317,12 @@ class Labels:
         if triples and self._dictionary is not None:
             self._dictionary.drop(chain.from_iterable(triples))
 
-    def _write(self) -> None:
-        """Write what puts triples into the indexes, or takes them out: called when an index is new."""
-        self._enter = _index_writer(self._indexes, write_insert)
-        self._leave_all = _index_writer(self._indexes, write_delete)
-
-    def _fill(self, places: tuple[int, ...]) -> None:
-        _index_writer({places: self._indexes[places]}, write_insert)(self.table)
+    def _write(self, indexes: dict[tuple[int, ...], dict[Any, IdTriple | set[IdTriple]]]) -> None:
+        """Write what puts triples into these indexes, or takes them out."""
+        self._enter = _index_writer(indexes, write_insert)
+        self._leave_all = _index_writer(indexes, write_delete)
+        # last, so that an interruption leaves no index that is found and does not follow changes
+        self._indexes = indexes
 
 
 def _index_writer(
