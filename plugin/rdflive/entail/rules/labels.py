@@ -170,7 +170,8 @@ class Labels:
             if self._ordered:
                 for triple in triples:
                     self._leave(self.table[triple], triple)
-            self._forget(self._note_gone(triples), triples)
+            self._note_gone(triples)
+            self._forget(triples)
         except BaseException:
             self._mend()
             raise
@@ -193,7 +194,7 @@ class Labels:
             while self._by_label and self._by_label.peekitem(0)[0] < below:
                 there = self._by_label.popitem(0)[1]
                 dropped += there if isinstance(there, set) else (there,)
-            self._forget(dropped, dropped)
+            self._forget(dropped)
         except BaseException:
             self._mend()
             raise
@@ -242,7 +243,8 @@ class Labels:
 
     def clear(self) -> None:
         """Remove everything, with notes."""
-        held = self._note_gone(list(self.table))
+        held = list(self.table)
+        self._note_gone(held)
         try:
             self.table.clear()
             self._by_label.clear()
@@ -262,26 +264,17 @@ class Labels:
             index.clear()
             _index_writer({places: index}, write_insert)(self.table)
 
-    def _note_gone(self, triples: Collection[IdTriple]) -> Collection[IdTriple]:
-        """Note that triples go. Gives those that the dictionary is to hold no more.
-
-        The first watcher takes over what the table held.
-        """
-        table, dropped = self.table, triples
-        for number, before in enumerate(self._watching):
-            gone, known = before.gone, []
+    def _note_gone(self, triples: Collection[IdTriple]) -> None:
+        table = self.table
+        for before in self._watching:
+            gone = before.gone
             for triple in triples:
                 if triple not in before:
                     before[triple] = table[triple]
-                if triple in gone:
-                    known.append(triple)
-                else:
+                if triple not in gone:
+                    # first: an interruption may leave a term held for ever, and never one that is not held
+                    self._hold((triple,))
                     gone.add(triple)
-                    if number:
-                        self._hold((triple,))
-            if not number:
-                dropped = known
-        return dropped
 
     def _join(self, label: int, triples: list[IdTriple]) -> None:
         there = self._by_label.get(label)
@@ -303,11 +296,11 @@ class Labels:
                 return
         del self._by_label[label]
 
-    def _forget(self, dropped: Collection[IdTriple], triples: Collection[IdTriple]) -> None:
+    def _forget(self, triples: Collection[IdTriple]) -> None:
         for triple in triples:
             del self.table[triple]
         self._leave_all(triples)
-        self._drop(dropped)  # after the labels are gone, as in `put_all`
+        self._drop(triples)  # after the labels are gone, as in `put_all`
 
     def _hold(self, triples: Collection[IdTriple]) -> None:
         if triples and self._dictionary is not None:
