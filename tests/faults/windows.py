@@ -7,6 +7,7 @@ from faults.planting import Fault
 CORNERS = ("time/test_window_corners.py",)
 STREAM = ("time/test_stream.py",)
 DIFFERENTIAL = ("time/test_windows_differential.py",)
+PROVENANCE = ("time/test_window_provenance.py",)
 LABELLED = ("time/expiry/test_labelled.py",)
 MATCHER = ("time/matching/test_matcher.py",)
 
@@ -178,6 +179,20 @@ FAULTS: tuple[Fault, ...] = (
         "label = before.get(triple, table[triple])",
         "label = table[triple]",
         CORNERS,
+    ),
+    Fault(
+        "what a window held before counts as explicit in it",
+        "rdflive/time/labelled_proofs.py",
+        "return self._shown(triple for triple, label in self._labelled(self._key(pattern)) if label >= begin)",
+        "return self._shown(triple for triple, label in self._labelled(self._key(pattern)))",
+        PROVENANCE,
+    ),
+    Fault(
+        "of a window that tells only what came, what went is still counted as known",
+        "rdflive/delivery/delta_maker.py",
+        "origins = self._tracer.trace(traced, weights, initial=initial)",
+        "origins = self._tracer.trace(traced, {t: w for t, w in weights.items() if w > 0}, initial=initial)",
+        PROVENANCE,
     ),
     Fault(
         "what follows lasts as long as the newest of its premises",

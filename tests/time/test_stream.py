@@ -102,7 +102,7 @@ def test_subscribe_refuses_what_does_not_go_with_windows() -> None:
         (TypeError, stream, {"window": 10}),
         (TypeError, stream, {"window": rdflive.Sliding}),
         (ValueError, stream, {"window": window, "resume": "x", "name": "n"}),
-        (ValueError, stream, {"window": window, "provenance": True, "rules": RULE}),
+        (ValueError, stream, {"window": window, "provenance": True}),
         (ValueError, stream, {"window": window, "output": "all"}),
         (ValueError, rdflib.Graph(), {"output": "istream"}),
         (ValueError, rdflib.Graph(), {"expires": True}),

@@ -40,6 +40,7 @@ def register(
     entailment: str | None = None,
     rules: Rules | None = None,
     strategy: Strategy = "auto",
+    provenance: bool = False,
     expiry: Expiry = "auto",
     expires: bool = False,
 ) -> Subscription:
@@ -83,7 +84,8 @@ def register(
                 init_bindings=initBindings,
                 windows=frozenset(windows),
                 merges=bool(default),
-                family=algorithm in ("auto", "join", "product"),
+                # what is traced has a plan of its own
+                family=algorithm in ("auto", "join", "product") and not provenance,
             )
         except QuerySyntaxError as error:
             raise _as_written(error, given.text) from error
@@ -91,6 +93,7 @@ def register(
             query.text,
             make_plan(parsed, algorithm),
             regime_of(entailment, rules, strategy, None),
+            provenance=provenance,
             prefixes=Prefixes(query.text, initNs, graph),
         )
         name = None if query.name is None else str(query.name)

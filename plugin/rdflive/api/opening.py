@@ -127,8 +127,8 @@ def open_subscriptions(
     check_key(question.key, plan.query.form, plan.query.names)
     if question.provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
-    if windows.streams and (resume is not None or question.provenance):
-        raise ValueError("resume= and provenance= need a graph: what a window held is not kept when it ends")
+    if windows.streams and resume is not None:
+        raise ValueError("resume= needs a graph: what a window held is not kept when it ends")
     if regime is not None:
         refuse_quads(plan)
         windows.check(regime)
