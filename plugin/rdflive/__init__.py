@@ -47,6 +47,7 @@ from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
+from rdflive.time.watermark import Watermark
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [
@@ -104,6 +105,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "WaitError",
+    "Watermark",
     "__version__",
     "aendpoint",
     "amirror",

@@ -7,6 +7,7 @@ from faults.planting import Fault
 CORNERS = ("time/test_window_corners.py",)
 STREAM = ("time/test_stream.py",)
 DIFFERENTIAL = ("time/test_windows_differential.py",)
+WATERMARK = ("time/test_watermark.py",)
 PROVENANCE = ("time/test_window_provenance.py",)
 LABELLED = ("time/expiry/test_labelled.py",)
 MATCHER = ("time/matching/test_matcher.py",)
@@ -35,9 +36,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an element at the edge of lateness is dropped",
-        "rdflive/time/timeline.py",
-        "if self._first_taken is not None and instant < self._first_taken:",
-        "if self._first_taken is not None and instant <= self._first_taken:",
+        "rdflive/time/watermark.py",
+        "return come is not None and instant < (come.released - lateness if lateness else come.closed)",
+        "return come is not None and instant <= (come.released - lateness if lateness else come.closed)",
         STREAM,
     ),
     Fault(
@@ -71,8 +72,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an element of the instant that all has come of is taken",
         "rdflive/time/timeline.py",
-        "self._close(instant - self.lateness if self.lateness or not closes else instant + 1)",
-        "self._close(instant - self.lateness)",
+        "self._reach(Come(instant + closes, instant, instant))",
+        "self._reach(Come(instant, instant, instant))",
         CORNERS,
     ),
     Fault(
@@ -133,14 +134,49 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a window that was not due stays at its last report",
-        "rdflive/time/timeline.py",
-        "self._follow(self.done)",
+        "rdflive/time/watermark.py",
+        "self.follow(self.done)",
         "pass",
         CORNERS,
     ),
     Fault(
+        "streams have come as far together as the first of them",
+        "rdflive/time/watermark.py",
+        "lowest = [min(place) for place in places]",
+        "lowest = [max(place) for place in places]",
+        WATERMARK,
+    ),
+    Fault(
+        "an idle stream that goes on takes back how far the others have come",
+        "rdflive/time/watermark.py",
+        "come = self._come = Come(*(lowest if self._come is None else map(max, lowest, self._come)))",
+        "come = self._come = Come(*lowest)",
+        WATERMARK,
+    ),
+    Fault(
+        "nothing goes on without a stream that has not begun, though it is idle",
+        "rdflive/time/watermark.py",
+        "known = [timeline.come for timeline in self.timelines if not timeline.is_idle]",
+        "known = [timeline.come for timeline in self.timelines if not timeline.is_idle or not timeline.come]",
+        WATERMARK,
+    ),
+    Fault(
+        "what goes at the instant of an element is told behind it",
+        "rdflive/time/watermark.py",
+        "if pane.is_continuous and pane.due() == position:",
+        "if False:",
+        WATERMARK,
+    ),
+    Fault(
+        "elements of one instant are taken stream by stream",
+        "rdflive/time/watermark.py",
+        "return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]), default=None)",
+        "return min(ready, key=lambda timeline: -self.timelines.index(timeline), default=None)",
+        WATERMARK,
+    ),
+    Fault(
         "windows that report at one instant are told one after the other",
-        "rdflive/time/timeline.py",
+        "rdflive/time/watermark.py",
         "return max(group.report(due) for group, at in dues.items() if at == due)",
         "return next(group.report(due) for group, at in dues.items() if at == due)",
         CORNERS,
@@ -183,8 +219,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what a window held before counts as explicit in it",
         "rdflive/time/labelled_proofs.py",
-        "return self._shown(triple for triple, label in self._labelled(self._key(pattern)) if label >= begin)",
-        "return self._shown(triple for triple, label in self._labelled(self._key(pattern)))",
+        "return self._shown(triple for triple, label in listed if label >= begin)",
+        "return self._shown(triple for triple, label in listed)",
         PROVENANCE,
     ),
     Fault(

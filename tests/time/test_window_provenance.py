@@ -15,7 +15,8 @@ import rdflive
 from support.effort import drawn_from, rounds
 
 EX = rdflib.Namespace("http://example.org/")
-RULES = f"@prefix : <{EX}> . {{ ?x :in ?y . ?y :in ?z }} => {{ ?x :in ?z }} . {{ ?x :near ?y }} => {{ ?y :near ?x }} ."
+TRANSITIVE = f"@prefix : <{EX}> . {{ ?x :in ?y . ?y :in ?z }} => {{ ?x :in ?z }} . "
+RULES = TRANSITIVE + "{ ?x :near ?y } => { ?y :near ?x } ."
 QUERY = f"SELECT ?x ?y {{ ?x <{EX['in']}> ?y }}"
 EXPLICIT = rdflive.Origin(inferred=False)
 WAYS = ("labels", "keep-all", "dred", "recompute")
@@ -67,6 +68,23 @@ def test_rdfs_over_a_window_names_its_rules(expiry: Any) -> None:
         whole = next(subscription.deltas())
         assert {s.x: s.origin for s in whole.added} == {EX.rex: inferred("rdfs9"), EX.tom: EXPLICIT}
         assert whole.time == 2
+
+
+def test_what_only_a_longer_window_holds_is_not_explicit() -> None:
+    """Windows share what a stream holds: what has left a short one and still follows there is inferred."""
+    stream, told = rdflive.Stream(), []
+    options: Any = {"rules": RULES, "initial": False}
+    long = rdflive.subscribe(stream, QUERY, window=rdflive.Landmark(), **options)
+    with rdflive.subscribe(stream, QUERY, told.append, window=rdflive.Sliding(5), provenance=True, **options):
+        stream.add((EX.a, EX["in"], EX.c), at=1)
+        stream.advance_to(9)
+        stream.add((EX.a, EX["in"], EX.b), at=10)
+        stream.add((EX.b, EX["in"], EX.c), at=11)
+    assert {(s.x, s.y): s.origin.inferred for s in told[-1].added} == {
+        (EX.b, EX.c): False,
+        (EX.a, EX.c): True,
+    }
+    long.close()
 
 
 def test_a_text_and_other_outputs_are_traced() -> None:

@@ -28,6 +28,7 @@ from rdflive.time.instants import (
 )
 from rdflive.time.timeline import Timeline
 from rdflive.time.timer import Timer
+from rdflive.time.watermark import Watermark
 
 __all__ = ["Clock", "Stream"]
 
@@ -64,20 +65,19 @@ class Stream:
         clock: Literal["event", "wall"] | Clock = "event",
         delay: DurationLike | None = None,
         lateness: DurationLike | None = None,
+        watermark: Watermark | None = None,
     ) -> None:
         if clock not in ("event", "wall") and not callable(clock):
             raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
         if graph is not None:
             _check_beside(graph)
-        self.graph: GraphLike = rdflib.Graph() if graph is None else graph
-        """The graph beside the stream; an empty one of its own where none was given."""
-        self.is_alone = graph is None
-        """Whether there is none."""
-        self.timeline = Timeline(delay=_optional(delay), lateness=_optional(lateness), commit=self._commit)
+        self._watermark = _watermark(watermark, graph, clock)
+        self.timeline = Timeline(
+            delay=_optional(delay), lateness=_optional(lateness), watermark=self._watermark
+        )
         """The course of the stream, for the windows over it."""
         self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
         self._dated = self._wall is not None
-        self._adapter: Adapter | None = None
         self._timer: Timer | None = None
         self._closed = False
 
@@ -107,6 +107,25 @@ class Stream:
         adapter.capture.deliver()
         self._wake()
 
+    def mark_idle(self) -> None:
+        """Have the other streams of the watermark go on without this one, until something comes here.
+
+        Then it counts again; what has come meanwhile elsewhere is not undone, so its elements may be late.
+        """
+        self._check_open()
+        self._rest()
+
+    @property
+    def graph(self) -> GraphLike:
+        """The graph beside the stream; an empty one of its own where none was given."""
+        assert self._watermark.graph is not None  # noqa: S101 - set since the stream was made
+        return self._watermark.graph
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no graph was given."""
+        return self._watermark.is_alone
+
     @property
     def now(self) -> Any:
         """The last instant that any element had or that the stream was advanced to; None before the first."""
@@ -127,12 +146,12 @@ class Stream:
 
         So streams that were made alone can be read by one query.
         """
-        if self.is_alone and not self.timeline.groups:
-            self.graph, self._adapter = graph, None
+        if self.is_alone and not any(self._watermark.groups):
+            self._watermark.graph, self._watermark.adapter = graph, None
 
     def opened(self, adapter: Adapter) -> None:
         """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
-        self._adapter = adapter
+        self._watermark.adapter = adapter
         if self._wall is not None and not self._closed and self._timer is None:
             self._timer = Timer(self._report_due)
         self._wake()
@@ -140,15 +159,19 @@ class Stream:
     def close(self) -> None:
         """Take no more elements and report no more; subscriptions keep their answers. May be repeated.
 
+        Other streams of the same watermark go on without it, and so does time in windows over it.
         Deltas of reports that the timer has made before may still be on their way.
         """
-        self._closed = True
-        if self._adapter is None:
+        closed, self._closed = self._closed, True
+        adapter = self._watermark.adapter
+        if adapter is None:
             return
-        with self._adapter.capture.reading():  # a report that has begun ends
+        with adapter.capture.reading():  # a report that has begun ends
             timer, self._timer = self._timer, None
         if timer is not None:
             timer.stop()
+        if not closed and len(self._watermark.timelines) > 1:
+            self._rest()
 
     def __repr__(self) -> str:
         windows = sum(len(group.panes) for group in self.timeline.groups.values())
@@ -180,34 +203,33 @@ class Stream:
             return max([to_instant(self._wall()), *self._known()])
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
-        if self.timeline.latest is None and self.timeline.done is None:
+        if self.timeline.come is None:
             self._dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
 
     def _known(self) -> list[Instant]:
         """List how far the stream has come, by its elements and by what it was told."""
-        return [at for at in (self.timeline.latest, self.timeline.done) if at is not None]
+        come = self.timeline.come
+        return [at for at in (self.timeline.latest, come and come.complete) if at is not None]
 
     @contextmanager
     def _locked(self) -> Iterator[Adapter]:
         """Hold the lock of the graph beside the stream."""
-        adapter = self._adapter
+        adapter = self._watermark.adapter
         if adapter is not None:
             with adapter.capture.reading():
                 # A store with open windows stays hooked, so this is its adapter. Otherwise the last window
                 # was closed, or the graph beside the stream replaced, before the lock was taken.
-                if self.timeline.groups and adapter is self._adapter:
+                if any(self._watermark.groups) and adapter is self._watermark.adapter:
                     yield adapter
                     return
         with manager.locked(manager.store_of(self.graph)) as found:
             yield found
 
-    def _commit(self) -> None:
-        """Have the windows' views commit; called under the lock."""
-        # one of the views is enough: those of one store commit together
-        pane = next((pane for group in self.timeline.groups.values() for pane in group.panes), None)
-        if pane is not None and self._adapter is not None:
-            self._adapter.capture.tick(pane.view)
+    def _rest(self) -> None:
+        with self._locked() as adapter, adapter.capture.changing():
+            self.timeline.rest()
+        adapter.capture.deliver()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -229,6 +251,24 @@ class Stream:
             due = self.timeline.next_due()
         adapter.capture.deliver()
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
+
+
+def _watermark(given: Watermark | None, graph: GraphLike | None, clock: object) -> Watermark:
+    """Give the watermark of a stream, which knows the graph beside all of its streams."""
+    watermark = Watermark() if given is None else given
+    if not isinstance(watermark, Watermark):
+        raise TypeError(f"watermark must be an rdflive.Watermark, got {watermark!r}")
+    if given is not None and clock != "event":
+        raise ValueError(
+            f"watermark= goes with clock='event', got clock={clock!r}: by a clock none is behind"
+        )
+    if watermark.graph is None:
+        watermark.graph, watermark.is_alone = rdflib.Graph() if graph is None else graph, graph is None
+    elif graph is not None and graph is not watermark.graph:
+        raise ValueError(
+            f"streams of one watermark stand beside the same graph: {watermark.graph!r}, got {graph!r}"
+        )
+    return watermark
 
 
 def _check_beside(graph: GraphLike) -> None:

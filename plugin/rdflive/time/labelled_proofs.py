@@ -39,8 +39,8 @@ class LabelledProofs:
 
     def explicit(self, pattern: TermPattern) -> Iterator[Triple]:
         """List what the window and the graph beside it hold and that matches."""
-        begin = self._pane.begin
-        return self._shown(triple for triple, label in self._labelled(self._key(pattern)) if label >= begin)
+        begin, listed = self._pane.begin, self._labelled(self._key(pattern))
+        return self._shown(triple for triple, label in listed if label >= begin)
 
     def entailed(self, pattern: TermPattern) -> Iterator[Triple]:
         """List the entailed triples that match a wanted pattern."""

@@ -100,7 +100,7 @@ def _pane(
         group.explicit if labels is None else labels,
         view,
         ahead=partial(source.timeline.ahead, group),
-        current=lambda: source.timeline.current,
+        current=lambda: source.timeline.watermark.current,
         every=windowing.every,
     )
     # run from the last to the first: a pane leaves its group before empty groups are removed
