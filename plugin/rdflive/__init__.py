@@ -14,7 +14,7 @@ from rdflive.api.mirror import Mirrored, endpoint, mirror
 from rdflive.api.prepared import Prepared, Subscriptions, prepare
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
-from rdflive.api.stream import Stream
+from rdflive.api.stream import Durable, Stream
 from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.api.validation import validate
@@ -62,6 +62,7 @@ __all__ = [
     "ClosedError",
     "Count",
     "Delta",
+    "Durable",
     "EventError",
     "Explanation",
     "FeedError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from heapq import heappop, heappush
+from typing import Any
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.entail.entailment import Sign
@@ -43,6 +44,10 @@ class Timeline:
         """The highest instant of any element."""
         self.late = 0
         """How many elements came too late and were dropped."""
+        self.given = 0
+        """The number of the last element, which counts them where its source does not."""
+        self.is_dated = False
+        """Whether instants are shown as datetimes."""
         self.waiting: list[Element] = []
         """A heap of the elements that are in no window yet."""
         self._arrived: Instant | None = None
@@ -55,9 +60,13 @@ class Timeline:
     def group(self, window: Window, dictionary: Dictionary) -> Group:
         """Give the group of a window, making it if there is none."""
         axis = window.cadence.axis
-        # With lateness, labels must not be ahead of a window's report, so only equal windows share them.
-        key = (axis, window if self.lateness else None)
+        is_kept = self.watermark.log is not None
+        # With lateness, labels must not be ahead of a window's report, so only equal windows share them. Nor
+        # where they are kept: from what came the labels of one report can be made again.
+        key = (axis, window if self.lateness or is_kept else None, is_kept)
         group = self.groups.get(key)
+        if group is None and (group := self.watermark.kept_group(self, window, dictionary)) is not None:
+            self.groups[key] = group
         if group is None:
             alike = [
                 other for other in self.groups.values() if other.axis == axis and other.first() is not None
@@ -75,7 +84,7 @@ class Timeline:
         """Give the first position on a group's axis that is not complete; None before the stream begins."""
         if group.axis == "time":
             return None if self.watermark.done is None else self.watermark.done + 1
-        return (self._elements if group.axis == "elements" else self._triples) + 1
+        return self.counted(group.axis) + 1
 
     @property
     def reached(self) -> Instant | None:
@@ -83,12 +92,44 @@ class Timeline:
         known = [at for at in (self.watermark.done, self._arrived) if at is not None]
         return max(known, default=None)
 
+    @property
+    def known(self) -> Instant | None:
+        """The highest instant of any element, or that the stream was advanced to; None before the first."""
+        known = [at for at in (self.latest, self.come and self.come.complete) if at is not None]
+        return max(known, default=None)
+
     def release(self) -> None:
         """Remove groups without windows."""
         self.groups = {key: group for key, group in self.groups.items() if group.panes}
 
-    def insert(self, sign: Sign, triples: tuple[Triple, ...], instant: Instant) -> bool:
-        """Take an element; False if it is too late."""
+    @property
+    def state(self) -> list[Any]:
+        """Tell how far the stream has come, without what is in windows."""
+        at = [self.come, self.is_idle, self.latest, self.late, self.given, self.is_dated, self._arrived]
+        return [*at, self._elements, self._triples, list(self.waiting)]
+
+    def load(self, state: list[Any]) -> None:
+        """Come as far as another stream had, of which `state` told."""
+        come, self.is_idle, self.latest, self.late, self.given, self.is_dated, self._arrived = state[:7]
+        self.come = None if come is None else Come(*come)
+        self._elements, self._triples, waiting = state[7:]
+        self.waiting = list(waiting)  # one state is loaded for each window
+
+    def like(self, watermark: Watermark) -> Timeline:
+        """Make a stream of the same options."""
+        return Timeline(delay=self.delay, lateness=self.lateness, watermark=watermark)
+
+    def counted(self, axis: Axis) -> int:
+        """Tell how many elements or triples are in windows."""
+        return self._elements if axis == "elements" else self._triples
+
+    def insert(
+        self, sign: Sign, triples: tuple[Triple, ...], instant: Instant, number: int | None = None
+    ) -> bool:
+        """Take an element; False if it is too late. It has the next number where it has none of its own."""
+        number = self.given + 1 if number is None else number
+        self.watermark.note(self, "add" if sign > 0 else "remove", instant, number, triples)
+        self.given = number
         is_late = self.watermark.is_late(instant, self.lateness)
         if is_late:
             self.late += 1
@@ -105,10 +146,12 @@ class Timeline:
         """Make everything up to an instant complete; with `closes`, further elements of that instant are
         late.
         """
+        self.watermark.note(self, "advance" if closes else "present", instant)
         self._reach(Come(instant + closes, instant, instant))
 
     def rest(self) -> None:
         """Let the other streams of the watermark go on without this one, until something comes."""
+        self.watermark.note(self, "rest")
         self.is_idle = True
         self.watermark.run()
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from rdflive.engine.dictionary import Dictionary
+from rdflive.model import Triple
 from rdflive.store import Adapter, GraphLike
 from rdflive.time.group import Group
 from rdflive.time.instants import Instant
+from rdflive.time.pane import Pane, Unseen
+from rdflive.time.windows import Window
 
 if TYPE_CHECKING:
     from rdflive.time.timeline import Timeline
 
-__all__ = ["Come", "Watermark", "report_first"]
+__all__ = ["Act", "Come", "Course", "Log", "Watermark", "report_first"]
 
 
 class Come(NamedTuple):
@@ -25,6 +30,37 @@ class Come(NamedTuple):
     """Elements up to here wait for no older ones of the stream."""
     complete: Instant
     """All elements up to here have come."""
+
+
+class Act(NamedTuple):
+    """What a stream was given or told."""
+
+    stream: int
+    """Which of the streams of its watermark."""
+    kind: Literal["add", "remove", "advance", "present", "rest"]
+    """An element, an instant that all has come of, one that more may come of, or that it is idle."""
+    instant: Instant = 0
+    number: int = 0
+    """The number of the element."""
+    triples: tuple[Triple, ...] = ()
+
+
+class Course(NamedTuple):
+    """What streams did: how far they had come, what came behind that, and the instant of the last report."""
+
+    state: list[Any]
+    acts: list[Act]
+    current: Instant | None = None
+
+
+class Log(Protocol):
+    """Keeps what streams do, so that other streams can go on where they ended."""
+
+    course: Course | None
+    """What was kept, while windows are opened that begin with it."""
+
+    def note(self, act: Act, /) -> None:
+        """Keep an act that is about to be done. Called under the store's lock."""
 
 
 class Watermark:
@@ -43,7 +79,9 @@ class Watermark:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, name: str = "") -> None:
+        self.name = name
+        """The name of the streams in the file of subscriptions that resume."""
         self.timelines: list[Timeline] = []
         """Those of the streams, in the order in which these were made."""
         self.graph: GraphLike | None = None
@@ -56,6 +94,8 @@ class Watermark:
         """Everything up to here is complete in all streams; None before that is known."""
         self.current: Instant | None = None
         """The instant of the last report."""
+        self.log: Log | None = None
+        """Keeps what the streams do; None where nobody resumes."""
         self._come: Come | None = None
         self._number = 0
 
@@ -64,8 +104,84 @@ class Watermark:
         """The windows over all streams."""
         return (group for timeline in self.timelines for group in timeline.groups.values())
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any stream was given anything."""
+        return any(timeline.come is not None for timeline in self.timelines)
+
+    @property
+    def holds(self) -> bool:
+        """Whether any element is in a window, or waits to be."""
+        return any(t.waiting for t in self.timelines) or any(g.first() is not None for g in self.groups)
+
+    @property
+    def state(self) -> list[Any]:
+        """Tell how far the streams have come, without what is in windows; see `load`."""
+        return [self.done, self.current, self._come, self._number, [t.state for t in self.timelines]]
+
+    def load(self, state: list[Any]) -> None:
+        """Come as far as other streams had, of which `state` told; windows that are open hold nothing."""
+        self.done, self.current, come, self._number, timelines = state
+        self._come = None if come is None else Come(*come)
+        for timeline, each in zip(self.timelines, timelines, strict=True):
+            timeline.load(each)
+        if self.done is not None:
+            for group in self.groups:
+                for pane in group.panes:
+                    pane.begin_time(self.done)
+
+    def note(self, timeline: Timeline, *act: Any) -> None:
+        """Have an act kept before it is done."""
+        if self.log is not None:
+            self.log.note(Act(self.timelines.index(timeline), *act))
+
+    def play(self, course: Course) -> Watermark:
+        """Let streams like these, which nobody looks at, do what was kept, and give their watermark."""
+        played = Watermark()
+        for timeline in self.timelines:
+            timeline.like(played)
+        self._play(played, course)
+        return played
+
+    def kept_group(self, timeline: Timeline, window: Window, dictionary: Dictionary) -> Group | None:
+        """Make a group of what was kept, as of the last report of its window; None where nothing is read."""
+        course = None if self.log is None else self.log.course
+        if course is None:
+            return None
+        played = Watermark()
+        alike = [each.like(played) for each in self.timelines][self.timelines.index(timeline)]
+        group = alike.group(window, dictionary)
+        unseen: Any = Unseen()  # it commits nothing, so it need not listen
+        # opened before the streams begin, so that it makes all reports of what was kept
+        pane = Pane(
+            window,
+            group.explicit,
+            unseen,
+            ahead=partial(alike.ahead, group),
+            current=lambda: None,
+            every=False,
+        )
+        group.open(pane, None)
+        self._play(played, course)
+        group.leave_to_others(pane)
+        return group
+
+    def _play(self, played: Watermark, course: Course) -> None:
+        played.load(course.state)
+        if played.done is not None:
+            played.follow(played.done)
+        for act in course.acts:
+            timeline = played.timelines[act.stream]
+            if act.kind in ("add", "remove"):
+                timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
+            elif act.kind == "rest":
+                timeline.rest()
+            else:
+                timeline.advance(act.instant, closes=act.kind == "advance")
+        played.current = course.current
+
     def number(self) -> int:
-        """Number the next element of any stream: of those with one instant, the first to come is taken first."""
+        """Number the next element of any stream: of one instant, the first to come is taken first."""
         self._number += 1
         return self._number
 
