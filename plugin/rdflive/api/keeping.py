@@ -11,6 +11,7 @@ from rdflive.delivery.resume import Journal, ResumeError, StreamLog
 from rdflive.delivery.resume.outbox import texts_for
 from rdflive.delivery.subscription import Subscription
 from rdflive.store import Adapter
+from rdflive.time.course import load, play, state_of
 from rdflive.time.view import WindowView
 from rdflive.time.watermark import Watermark
 
@@ -60,10 +61,10 @@ def _begin(watermark: Watermark, name: str, journal: Journal, adapter: Adapter) 
         if course is None and watermark.holds:
             raise _refused(journal, "what it holds is not in the file")
         if course is not None:
-            played = watermark.play(course).state
-            if watermark.has_begun and watermark.state != played:
+            played = play(watermark, course)
+            if watermark.has_begun and state_of(watermark) != played:
                 raise _refused(journal, "it is not where the file says that it was")
-            watermark.load(played)
+            load(watermark, played)
             log.settle()
     except BaseException:
         log.leave(journal.name)

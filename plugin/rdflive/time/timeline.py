@@ -60,13 +60,16 @@ class Timeline:
     def group(self, window: Window, dictionary: Dictionary) -> Group:
         """Give the group of a window, making it if there is none."""
         axis = window.cadence.axis
-        is_kept = self.watermark.log is not None
+        log = self.watermark.log
+        is_kept = log is not None
         # With lateness, labels must not be ahead of a window's report, so only equal windows share them. Nor
         # where they are kept: from what came the labels of one report can be made again.
         key = (axis, window if self.lateness or is_kept else None, is_kept)
         group = self.groups.get(key)
-        if group is None and (group := self.watermark.kept_group(self, window, dictionary)) is not None:
-            self.groups[key] = group
+        if group is None and log is not None:
+            group = log.group(self.watermark.timelines.index(self), window, dictionary)
+            if group is not None:
+                self.groups[key] = group
         if group is None:
             alike = [
                 other for other in self.groups.values() if other.axis == axis and other.first() is not None
@@ -114,10 +117,6 @@ class Timeline:
         self.come = None if come is None else Come(*come)
         self._elements, self._triples, waiting = state[7:]
         self.waiting = list(waiting)  # one state is loaded for each window
-
-    def like(self, watermark: Watermark) -> Timeline:
-        """Make a stream of the same options."""
-        return Timeline(delay=self.delay, lateness=self.lateness, watermark=watermark)
 
     def counted(self, axis: Axis) -> int:
         """Tell how many elements or triples are in windows."""

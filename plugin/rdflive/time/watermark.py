@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Hashable, Iterable, Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.model import Triple
 from rdflive.store import Adapter, GraphLike
-from rdflive.time.group import Group
+from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
-from rdflive.time.pane import Pane, Unseen
 from rdflive.time.windows import Window
 
-if TYPE_CHECKING:
-    from rdflive.time.timeline import Timeline
-
-__all__ = ["Act", "Come", "Course", "Log", "Watermark", "report_first"]
+__all__ = ["Act", "Come", "Input", "Log", "Watermark", "report_first"]
 
 
 class Come(NamedTuple):
@@ -45,22 +40,27 @@ class Act(NamedTuple):
     triples: tuple[Triple, ...] = ()
 
 
-class Course(NamedTuple):
-    """What streams did: how far they had come, what came behind that, and the instant of the last report."""
+class Input(Protocol):
+    """What a watermark asks of a stream; a `Timeline` is one."""
 
-    state: list[Any]
-    acts: list[Act]
-    current: Instant | None = None
+    groups: dict[Hashable, Group]
+    come: Come | None
+    is_idle: bool
+    waiting: list[Element]
+    lateness: int
+
+    def take(self) -> None:
+        """Take the first waiting element."""
 
 
 class Log(Protocol):
     """Keeps what streams do, so that other streams can go on where they ended."""
 
-    course: Course | None
-    """What was kept, while windows are opened that begin with it."""
-
     def note(self, act: Act, /) -> None:
         """Keep an act that is about to be done. Called under the store's lock."""
+
+    def group(self, stream: int, window: Window, dictionary: Dictionary, /) -> Group | None:
+        """Make the group of a window that begins with what was kept; None where it begins with nothing."""
 
 
 class Watermark:
@@ -82,7 +82,7 @@ class Watermark:
     def __init__(self, *, name: str = "") -> None:
         self.name = name
         """The name of the streams in the file of subscriptions that resume."""
-        self.timelines: list[Timeline] = []
+        self.timelines: list[Input] = []
         """Those of the streams, in the order in which these were made."""
         self.graph: GraphLike | None = None
         """The graph that the streams stand beside; None before the first."""
@@ -96,8 +96,10 @@ class Watermark:
         """The instant of the last report."""
         self.log: Log | None = None
         """Keeps what the streams do; None where nobody resumes."""
-        self._come: Come | None = None
-        self._number = 0
+        self.come: Come | None = None
+        """How far all streams have come together."""
+        self.last = 0
+        """The number of the last element, which orders those of one instant."""
 
     @property
     def groups(self) -> Iterator[Group]:
@@ -114,80 +116,19 @@ class Watermark:
         """Whether any element is in a window, or waits to be."""
         return any(t.waiting for t in self.timelines) or any(g.first() is not None for g in self.groups)
 
-    @property
-    def state(self) -> list[Any]:
-        """Tell how far the streams have come, without what is in windows; see `load`."""
-        return [self.done, self.current, self._come, self._number, [t.state for t in self.timelines]]
-
-    def load(self, state: list[Any]) -> None:
-        """Come as far as other streams had, of which `state` told; windows that are open hold nothing."""
-        self.done, self.current, come, self._number, timelines = state
-        self._come = None if come is None else Come(*come)
-        for timeline, each in zip(self.timelines, timelines, strict=True):
-            timeline.load(each)
-        if self.done is not None:
-            for group in self.groups:
-                for pane in group.panes:
-                    pane.begin_time(self.done)
-
-    def note(self, timeline: Timeline, *act: Any) -> None:
+    def note(self, timeline: Input, *act: Any) -> None:
         """Have an act kept before it is done."""
         if self.log is not None:
             self.log.note(Act(self.timelines.index(timeline), *act))
 
-    def play(self, course: Course) -> Watermark:
-        """Let streams like these, which nobody looks at, do what was kept, and give their watermark."""
-        played = Watermark()
-        for timeline in self.timelines:
-            timeline.like(played)
-        self._play(played, course)
-        return played
-
-    def kept_group(self, timeline: Timeline, window: Window, dictionary: Dictionary) -> Group | None:
-        """Make a group of what was kept, as of the last report of its window; None where nothing is read."""
-        course = None if self.log is None else self.log.course
-        if course is None:
-            return None
-        played = Watermark()
-        alike = [each.like(played) for each in self.timelines][self.timelines.index(timeline)]
-        group = alike.group(window, dictionary)
-        unseen: Any = Unseen()  # it commits nothing, so it need not listen
-        # opened before the streams begin, so that it makes all reports of what was kept
-        pane = Pane(
-            window,
-            group.explicit,
-            unseen,
-            ahead=partial(alike.ahead, group),
-            current=lambda: None,
-            every=False,
-        )
-        group.open(pane, None)
-        self._play(played, course)
-        group.leave_to_others(pane)
-        return group
-
-    def _play(self, played: Watermark, course: Course) -> None:
-        played.load(course.state)
-        if played.done is not None:
-            played.follow(played.done)
-        for act in course.acts:
-            timeline = played.timelines[act.stream]
-            if act.kind in ("add", "remove"):
-                timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
-            elif act.kind == "rest":
-                timeline.rest()
-            else:
-                timeline.advance(act.instant, closes=act.kind == "advance")
-        played.current = course.current
-
     def number(self) -> int:
         """Number the next element of any stream: of one instant, the first to come is taken first."""
-        self._number += 1
-        return self._number
+        self.last += 1
+        return self.last
 
     def is_late(self, instant: Instant, lateness: int) -> bool:
         """Tell whether an element comes too late for the reports that were made."""
-        come = self._come
+        come = self.come
         # with a lateness, elements of the instant itself may still correct its report
         return come is not None and instant < (come.released - lateness if lateness else come.closed)
 
@@ -199,7 +140,7 @@ class Watermark:
         places = zip(*(come for come in known if come is not None), strict=True)
         lowest = [min(place) for place in places]
         # an input that is idle no longer may be behind, and time does not go back
-        come = self._come = Come(*(lowest if self._come is None else map(max, lowest, self._come)))
+        come = self.come = Come(*(lowest if self.come is None else map(max, lowest, self.come)))
         # Windows opened before the streams began could not know when to report.
         if self.done is None:
             for group in self.groups:
@@ -245,7 +186,7 @@ class Watermark:
     def __repr__(self) -> str:
         return f"<Watermark of {len(self.timelines)} streams>"
 
-    def _next(self, released: Instant) -> Timeline | None:
+    def _next(self, released: Instant) -> Input | None:
         """Give the stream of the next element that is to be taken."""
         ready = [t for t in self.timelines if t.waiting and t.waiting[0].position <= released]
         return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]), default=None)

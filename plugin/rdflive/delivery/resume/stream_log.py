@@ -13,13 +13,15 @@ from typing import Any, ClassVar, Final, TypeAlias
 from rdflive.delivery.resume.journal import Journal, ResumeError
 from rdflive.delivery.resume.record import row_mark, wrap
 from rdflive.delivery.resume.row_texts import TermTexts, read_row, write_row
+from rdflive.engine.dictionary import Dictionary
 from rdflive.errors import ClosedError
 from rdflive.model import Triple
-from rdflive.time.group import Element
+from rdflive.time.course import Course, play_window, state_of, timelines_of
+from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
 from rdflive.time.pane import Pane
-from rdflive.time.watermark import Act, Course, Watermark
-from rdflive.time.windows import Axis
+from rdflive.time.watermark import Act, Watermark
+from rdflive.time.windows import Axis, Window
 
 __all__ = ["BATCH", "StreamLog"]
 
@@ -93,10 +95,11 @@ class StreamLog:
     ) -> None:
         self._watermark = watermark
         self._texts = texts
-        options = (f"delay={t.delay} lateness={t.lateness}" for t in watermark.timelines)
+        options = (f"delay={t.delay} lateness={t.lateness}" for t in timelines_of(watermark))
         self._journal = StreamJournal(path, f"stream {name}".rstrip(), f"streams with {', '.join(options)}")
         self.path = self._journal.path
         self.course: Course | None = None
+        """What was kept, while windows are opened that begin with it."""
         self.durable: list[tuple[int, Instant | None]] = []
         """By stream, the number of the last element that is in the file, and the last instant."""
         self.settle()
@@ -122,8 +125,14 @@ class StreamLog:
         """Keep an act that is about to be done."""
         with self._lock:
             if not self._acts and (not self._segments or self._length >= _SEGMENT):
-                self._state = self._watermark.state
+                self._state = state_of(self._watermark)
             self._acts.append(act)
+
+    def group(self, stream: int, window: Window, dictionary: Dictionary) -> Group | None:
+        """Make the group of a window that begins with what was kept; None where it begins with nothing."""
+        if self.course is None:
+            return None
+        return play_window(self._watermark, self.course, stream, window, dictionary)
 
     def read(self) -> Course | None:
         """Read what the file has, after writing what it has not; None for nothing."""
@@ -144,7 +153,7 @@ class StreamLog:
 
     def settle(self) -> None:
         """Take what the streams have come to for what the file says."""
-        self.durable = [(timeline.given, timeline.known) for timeline in self._watermark.timelines]
+        self.durable = [(timeline.given, timeline.known) for timeline in timelines_of(self._watermark)]
 
     def join(self, name: str, panes: Collection[Pane], fail: Callable[[ResumeError], object]) -> None:
         """Keep what a subscriber needs, whose windows these are; `fail` ends it."""
@@ -211,7 +220,7 @@ class StreamLog:
         for segment in self._segments:
             if segment.counted is None and max(segment.highest.values(), default=0) <= (watermark.done or 0):
                 axes: tuple[Axis, ...] = "elements", "triples"
-                segment.counted = [{a: t.counted(a) for a in axes} for t in watermark.timelines]
+                segment.counted = [{a: t.counted(a) for a in axes} for t in timelines_of(watermark)]
         moved = {}
         for name, (panes, _) in self._readers.items():
             needed = (segment.row for segment in self._segments if _is_needed(segment, panes))
