@@ -88,7 +88,7 @@ class Stream:
         )
         """The course of the stream, for the windows over it."""
         self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
-        self.timeline.is_dated = self._wall is not None
+        self._watermark.is_dated = self._wall is not None
         self._timer: Timer | None = None
         self._closed = False
 
@@ -120,6 +120,7 @@ class Stream:
         with self._locked() as adapter, adapter.capture.changing():
             self.timeline.advance(at, closes=self._wall is None)
         self._deliver(adapter)
+        self._wake()
 
     def mark_idle(self) -> None:
         """Have the other streams of the watermark go on without this one, until something comes here.
@@ -172,7 +173,7 @@ class Stream:
 
     def show(self, instant: Instant) -> Any:
         """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
-        return dated(instant) if self.timeline.is_dated else numbered(instant)
+        return dated(instant) if self._watermark.is_dated else numbered(instant)
 
     def stand_beside(self, graph: GraphLike) -> None:
         """Stand beside a graph, where the stream stands beside none and no window looks at it.
@@ -196,6 +197,7 @@ class Stream:
         Deltas of reports that the timer has made before may still be on their way.
         """
         closed, self._closed = self._closed, True
+        self.flush()
         adapter = self._watermark.adapter
         if adapter is None:
             return
@@ -227,6 +229,7 @@ class Stream:
             is_new = number is None or number > self.timeline.given
             taken = is_new and self.timeline.insert(sign, triples, instant, number)
         self._deliver(adapter)
+        self._wake()
         return taken
 
     def _deliver(self, adapter: Adapter) -> None:
@@ -234,7 +237,6 @@ class Stream:
         log = self._watermark.log
         if isinstance(log, StreamLog) and log.is_full:
             log.flush_or_end()
-        self._wake()
 
     def _instant(self, at: InstantLike | None) -> Instant:
         if self._wall is not None:
@@ -247,8 +249,8 @@ class Stream:
             return now if known is None else max(now, known)
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
-        if self.timeline.come is None:
-            self.timeline.is_dated = isinstance(at, datetime | str | RdflibLiteral)
+        if not self._watermark.has_begun:
+            self._watermark.is_dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
 
     @contextmanager
@@ -288,7 +290,7 @@ class Stream:
             with adapter.capture.changing():
                 self.timeline.advance(self._instant(None), closes=False)  # more may come of this instant
             due = self.timeline.next_due()
-        adapter.capture.deliver()
+        self._deliver(adapter)
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
 
 

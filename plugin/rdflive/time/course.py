@@ -32,12 +32,14 @@ def timelines_of(watermark: Watermark) -> list[Timeline]:
 def state_of(watermark: Watermark) -> list[Any]:
     """Tell how far streams have come, without what is in windows; see `load`."""
     timelines = [timeline.state for timeline in timelines_of(watermark)]
-    return [watermark.done, watermark.current, watermark.come, watermark.last, timelines]
+    instants = [watermark.done, watermark.arrived, watermark.current, watermark.come]
+    return [*instants, watermark.is_dated, watermark.last, timelines]
 
 
 def load(watermark: Watermark, state: list[Any]) -> None:
     """Have streams come as far as others had, of which `state_of` told; open windows hold nothing of it."""
-    watermark.done, watermark.current, come, watermark.last, timelines = state
+    watermark.done, watermark.arrived, watermark.current, come = state[:4]
+    watermark.is_dated, watermark.last, timelines = state[4:]
     watermark.come = None if come is None else Come(*come)
     for timeline, each in zip(timelines_of(watermark), timelines, strict=True):
         timeline.load(each)

@@ -46,12 +46,8 @@ class Timeline:
         """How many elements came too late and were dropped."""
         self.given = 0
         """The number of the last element, which counts them where its source does not."""
-        self.is_dated = False
-        """Whether instants are shown as datetimes."""
         self.waiting: list[Element] = []
         """A heap of the elements that are in no window yet."""
-        self._arrived: Instant | None = None
-        """The highest instant of an element that is in the windows."""
         self._elements = 0
         self._triples = 0
         self._counted: dict[int, tuple[int, int]] = {}
@@ -92,7 +88,7 @@ class Timeline:
     @property
     def reached(self) -> Instant | None:
         """The highest instant that is complete or has elements in windows; None before the stream begins."""
-        known = [at for at in (self.watermark.done, self._arrived) if at is not None]
+        known = [at for at in (self.watermark.done, self.watermark.arrived) if at is not None]
         return max(known, default=None)
 
     @property
@@ -108,14 +104,14 @@ class Timeline:
     @property
     def state(self) -> list[Any]:
         """Tell how far the stream has come, without what is in windows."""
-        at = [self.come, self.is_idle, self.latest, self.late, self.given, self.is_dated, self._arrived]
-        return [*at, self._elements, self._triples, list(self.waiting)]
+        come = [self.come, self.is_idle, self.latest, self.late, self.given]
+        return [*come, self._elements, self._triples, list(self.waiting)]
 
     def load(self, state: list[Any]) -> None:
         """Come as far as another stream had, of which `state` told."""
-        come, self.is_idle, self.latest, self.late, self.given, self.is_dated, self._arrived = state[:7]
+        come, self.is_idle, self.latest, self.late, self.given = state[:5]
         self.come = None if come is None else Come(*come)
-        self._elements, self._triples, waiting = state[7:]
+        self._elements, self._triples, waiting = state[5:]
         self.waiting = list(waiting)  # one state is loaded for each window
 
     def counted(self, axis: Axis) -> int:
@@ -183,14 +179,15 @@ class Timeline:
         self.watermark.run()
 
     def _arrive(self, element: Element) -> None:
-        self._arrived = element.position if self._arrived is None else max(element.position, self._arrived)
+        arrived, position = self.watermark.arrived, element.position
+        self.watermark.arrived = position if arrived is None else max(position, arrived)
         elements, triples = self._count_in(element)
         changed = False
         for group in self.groups.values():
             if group.axis == "time":
                 changed |= group.arrive(element)
+        changed |= self.watermark.catch_up(element.position)
         if changed:
-            self.watermark.catch_up(element.position)
             self.watermark.finish(element.position)
         axes = {group.axis for group in self.groups.values()}
         if "elements" in axes:

@@ -86,12 +86,16 @@ class Watermark:
         """Those of the streams, in the order in which these were made."""
         self.graph: GraphLike | None = None
         """The graph that the streams stand beside; None before the first."""
+        self.is_dated = False
+        """Whether instants are shown as datetimes."""
         self.is_alone = False
         """Whether no graph was given, and the streams stand beside an empty one of their own."""
         self.adapter: Adapter | None = None
         """The adapter of that graph, once a window was opened."""
         self.done: Instant | None = None
         """Everything up to here is complete in all streams; None before that is known."""
+        self.arrived: Instant | None = None
+        """The highest instant of an element that is in windows."""
         self.current: Instant | None = None
         """The instant of the last report."""
         self.log: Log | None = None
@@ -164,13 +168,16 @@ class Watermark:
                 if timeline.lateness:
                     group.forget(complete - timeline.lateness)
 
-    def catch_up(self, position: Instant) -> None:
+    def catch_up(self, position: Instant) -> bool:
         """Have what goes at the instant of an element go with it, in windows that report every change."""
-        for group in self.groups if len(self.timelines) > 1 else ():
-            if group.axis == "time":
-                for pane in group.panes:
-                    if pane.is_continuous and pane.due() == position:
-                        pane.move(position)
+        if len(self.timelines) < 2:
+            return False  # a stream moves its own windows
+        groups = (group for group in self.groups if group.axis == "time")
+        due = [pane for group in groups for pane in group.panes if pane.is_continuous]
+        due = [pane for pane in due if pane.due() == position]
+        for pane in due:
+            pane.move(position)
+        return bool(due)
 
     def finish(self, instant: Instant) -> None:
         """Have the windows' views commit what they report."""

@@ -96,7 +96,7 @@ class StreamLog:
         self._watermark = watermark
         self._texts = texts
         options = (f"delay={t.delay} lateness={t.lateness}" for t in timelines_of(watermark))
-        self._journal = StreamJournal(path, f"stream {name}".rstrip(), f"streams with {', '.join(options)}")
+        self._journal = StreamJournal(path, f"(stream) {name}".rstrip(), f"streams with {', '.join(options)}")
         self.path = self._journal.path
         self.course: Course | None = None
         """What was kept, while windows are opened that begin with it."""
@@ -174,6 +174,7 @@ class StreamLog:
     def leave(self, name: str) -> None:
         """Write what is not written, for one that leaves; without any the streams are not kept any more."""
         with self._lock:
+            self.course = None
             if self._readers.pop(name, None) is None and self._readers:
                 return
             with suppress(ResumeError, ClosedError):  # what is not in the file is given again
@@ -189,12 +190,11 @@ class StreamLog:
         Unless it is `durable`, a commit of the file that is must follow.
         """
         with self._lock:
-            # before the acts: what has moved the windows is among these
-            moved, below = self._dropped()
-            if not self._acts and not moved:
+            if not self._acts:
                 return
-            texts = [self._written()] if self._acts else []
-            last = self._journal.append(texts, moved, below, durable=durable)
+            # all that has moved the windows is written before, or now
+            moved, below = self._dropped()
+            last = self._journal.append([self._written()], moved, below, durable=durable)
             for name, more in moved.items():
                 self._needed[name] += more
             self._last = last
@@ -216,11 +216,12 @@ class StreamLog:
         """Give how far each reader moves where a segment begins, and the first row that anybody needs."""
         if self._state is None or not self._segments:
             return {}, 0
-        watermark = self._watermark
+        timelines, done = timelines_of(self._watermark), self._watermark.done
+        axes: tuple[Axis, ...] = "elements", "triples"
         for segment in self._segments:
-            if segment.counted is None and max(segment.highest.values(), default=0) <= (watermark.done or 0):
-                axes: tuple[Axis, ...] = "elements", "triples"
-                segment.counted = [{a: t.counted(a) for a in axes} for t in timelines_of(watermark)]
+            is_taken = done is not None and all(at <= done for at in segment.highest.values())
+            if segment.counted is None and is_taken:
+                segment.counted = [{axis: timeline.counted(axis) for axis in axes} for timeline in timelines]
         moved = {}
         for name, (panes, _) in self._readers.items():
             needed = (segment.row for segment in self._segments if _is_needed(segment, panes))
