@@ -163,8 +163,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "what goes at the instant of an element is told behind it",
         "rdflive/time/watermark.py",
-        "due = [pane for pane in due if pane.due() == position]",
-        "due = []",
+        "if pane.due() == position:",
+        "if False:",
         WATERMARK,
     ),
     Fault(

@@ -169,15 +169,17 @@ class Watermark:
                     group.forget(complete - timeline.lateness)
 
     def catch_up(self, position: Instant) -> bool:
-        """Have what goes at the instant of an element go with it, in windows that report every change."""
-        if len(self.timelines) < 2:
-            return False  # a stream moves its own windows
-        groups = (group for group in self.groups if group.axis == "time")
-        due = [pane for group in groups for pane in group.panes if pane.is_continuous]
-        due = [pane for pane in due if pane.due() == position]
-        for pane in due:
-            pane.move(position)
-        return bool(due)
+        """Bring windows that report every change to the instant of an element, with what goes then."""
+        moved = False
+        for group in self.groups if len(self.timelines) > 1 else ():  # a stream moves its own
+            for pane in group.panes if group.axis == "time" else ():
+                if pane.is_continuous and (pane.report is None or pane.report < position):
+                    if pane.due() == position:
+                        pane.move(position)
+                        moved = True
+                    else:
+                        pane.follow(position)
+        return moved
 
     def finish(self, instant: Instant) -> None:
         """Have the windows' views commit what they report."""
