@@ -7,6 +7,7 @@ from faults.planting import Fault
 CORNERS = ("time/test_window_corners.py",)
 STREAM = ("time/test_stream.py",)
 DIFFERENTIAL = ("time/test_windows_differential.py",)
+RESUMED = ("resume/test_resumed_streams.py",)
 WATERMARK = ("time/test_watermark.py",)
 PROVENANCE = ("time/test_window_provenance.py",)
 LABELLED = ("time/expiry/test_labelled.py",)
@@ -140,6 +141,99 @@ FAULTS: tuple[Fault, ...] = (
         CORNERS,
     ),
     Fault(
+        "what a stream was given is written behind the delta that follows from it",
+        "rdflive/delivery/resume/journal.py",
+        "self._flush()",
+        "pass",
+        RESUMED,
+        after='        """Write down a delta before it is handed out, and give its number."""',
+    ),
+    Fault(
+        "the instant and what expired become a row of the answer",
+        "rdflive/delivery/resume/journal.py",
+        "WHERE subscriber = :id AND substr(row, 1, 1) != '@'",
+        "WHERE subscriber = :id",
+        RESUMED,
+    ),
+    Fault(
+        "a delta that comes again does not say what expired",
+        "rdflive/delivery/resume/reports.py",
+        '"expired": {rows[row]: weight for row, weight in found["expired"].items()},',
+        '"expired": {},',
+        RESUMED,
+    ),
+    Fault(
+        "what one window needs no more is dropped for all",
+        "rdflive/delivery/resume/stream_log.py",
+        "return moved, min(first + moved.get(name, 0) for name, first in self._needed.items())",
+        "return moved, max(first + moved.get(name, 0) for name, first in self._needed.items())",
+        RESUMED,
+    ),
+    Fault(
+        "a window of counts does not need what is not counted yet",
+        "rdflive/delivery/resume/stream_log.py",
+        "last = pane.begin if segment.counted is None else segment.counted[stream][axis]",
+        "last = -1 if segment.counted is None else segment.counted[stream][axis]",
+        RESUMED,
+    ),
+    Fault(
+        "the file keeps all that a stream was given",
+        "rdflive/delivery/resume/stream_log.py",
+        "needed = (segment.row for segment in self._segments if _is_needed(segment, panes))",
+        "needed = (segment.row for segment in self._segments)",
+        RESUMED,
+    ),
+    Fault(
+        "a stream that goes on counts its elements anew",
+        "rdflive/time/timeline.py",
+        "come, self.is_idle, self.latest, self.late, self.given = state[:5]",
+        "come, self.is_idle, self.latest, self.late, _ = state[:5]",
+        RESUMED,
+    ),
+    Fault(
+        "the first window that is filled takes the elements that wait from the others",
+        "rdflive/time/timeline.py",
+        "self.waiting = list(waiting)  # one state is loaded for each window",
+        "self.waiting = waiting",
+        RESUMED,
+    ),
+    Fault(
+        "a window with a step that goes on waits for its next report",
+        "rdflive/time/group.py",
+        "self._last = pane.report, pane.begin",
+        "pass",
+        RESUMED,
+    ),
+    Fault(
+        "what came behind the last report is forgotten by a window that goes on",
+        "rdflive/time/group.py",
+        "pane.note(self._queue[0].position)",
+        "pass",
+        RESUMED,
+        after="            pane.report, pane.begin = last",
+    ),
+    Fault(
+        "time goes back for a window that goes on",
+        "rdflive/time/course.py",
+        "played.current = course.current",
+        "played.current = None",
+        RESUMED,
+    ),
+    Fault(
+        "an element that is sent again counts again",
+        "rdflive/api/stream.py",
+        "is_new = number is None or number > self.timeline.given",
+        "is_new = True",
+        RESUMED,
+    ),
+    Fault(
+        "a stream that has gone on without its file is taken to be where the file says",
+        "rdflive/api/keeping.py",
+        "if watermark.has_begun and state_of(watermark) != played:",
+        "if False:",
+        RESUMED,
+    ),
+    Fault(
         "streams have come as far together as the first of them",
         "rdflive/time/watermark.py",
         "lowest = [min(place) for place in places]",
@@ -149,8 +243,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an idle stream that goes on takes back how far the others have come",
         "rdflive/time/watermark.py",
-        "come = self._come = Come(*(lowest if self._come is None else map(max, lowest, self._come)))",
-        "come = self._come = Come(*lowest)",
+        "come = self.come = Come(*(lowest if self.come is None else map(max, lowest, self.come)))",
+        "come = self.come = Come(*lowest)",
         WATERMARK,
     ),
     Fault(

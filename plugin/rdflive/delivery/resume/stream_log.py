@@ -76,7 +76,7 @@ class _Segment:
 
     row: int
     highest: dict[int, int] = field(default_factory=dict)
-    """By stream, the last instant of an element in these rows, or that waited before them."""
+    """By stream, the last instant of an element in these rows."""
     counted: list[dict[str, int]] | None = None
     """By stream, how many elements and triples were in windows when all of these were; None before."""
 
@@ -145,7 +145,7 @@ class StreamLog:
             for number, text in rows:
                 state, acts, current = self._read(text)
                 if state is not None:
-                    self._begin(number, state)
+                    self._begin(number)
                 course = course._replace(current=current) if course else Course(state or [], [], current)
                 course.acts.extend(acts)
                 self._enter(acts)
@@ -200,7 +200,7 @@ class StreamLog:
             self._last = last
             self._segments = [segment for segment in self._segments if segment.row >= below]
             if self._state is not None:
-                self._begin(last, self._state)
+                self._begin(last)
             self._enter(self._acts)
             self._state, self._acts = None, []
 
@@ -230,10 +230,9 @@ class StreamLog:
                 moved[name] = first - self._needed[name]
         return moved, min(first + moved.get(name, 0) for name, first in self._needed.items())
 
-    def _begin(self, row: int, state: list[Any]) -> None:
+    def _begin(self, row: int) -> None:
         """Note that a segment begins."""
-        waiting = enumerate(each[-1] for each in state[-1])
-        self._segments.append(_Segment(row, {n: max(e[0] for e in found) for n, found in waiting if found}))
+        self._segments.append(_Segment(row))
         self._length = 0
 
     def _enter(self, acts: Sequence[Act]) -> None:
