@@ -243,8 +243,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an idle stream that goes on takes back how far the others have come",
         "rdflive/time/watermark.py",
-        "come = self.come = Come(*(lowest if self.come is None else map(max, lowest, self.come)))",
-        "come = self.come = Come(*lowest)",
+        "return Come(*(lowest if self.come is None else map(max, lowest, self.come)))",
+        "return Come(*lowest)",
         WATERMARK,
     ),
     Fault(
@@ -264,8 +264,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "elements of one instant are taken stream by stream",
         "rdflive/time/watermark.py",
-        "return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]), default=None)",
-        "return min(ready, key=lambda timeline: -self.timelines.index(timeline), default=None)",
+        "return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]))",
+        "return min(ready, key=lambda timeline: -self.timelines.index(timeline))",
         WATERMARK,
     ),
     Fault(

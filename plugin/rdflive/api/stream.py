@@ -180,7 +180,7 @@ class Stream:
 
         So streams that were made alone can be read by one query.
         """
-        if self.is_alone and not any(self._watermark.groups):
+        if self.is_alone and not self._watermark.groups:
             self._watermark.graph, self._watermark.adapter = graph, None
 
     def opened(self, adapter: Adapter) -> None:
@@ -261,7 +261,7 @@ class Stream:
             with adapter.capture.reading():
                 # A store with open windows stays hooked, so this is its adapter. Otherwise the last window
                 # was closed, or the graph beside the stream replaced, before the lock was taken.
-                if any(self._watermark.groups) and adapter is self._watermark.adapter:
+                if self._watermark.groups and adapter is self._watermark.adapter:
                     yield adapter
                     return
         with manager.locked(manager.store_of(self.graph)) as found:

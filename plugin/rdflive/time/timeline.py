@@ -11,7 +11,7 @@ from rdflive.entail.entailment import Sign
 from rdflive.model import Triple
 from rdflive.time.group import Element, Group
 from rdflive.time.instants import Instant
-from rdflive.time.watermark import Come, Watermark, report_first
+from rdflive.time.watermark import Act, Come, Watermark, report_first
 from rdflive.time.windows import Axis, Window
 
 __all__ = ["Timeline"]
@@ -123,14 +123,17 @@ class Timeline:
     ) -> bool:
         """Take an element; False if it is too late. It has the next number where it has none of its own."""
         number = self.given + 1 if number is None else number
-        self.watermark.note(self, "add" if sign > 0 else "remove", instant, number, triples)
+        watermark = self.watermark
+        if watermark.log is not None:
+            self._note("add" if sign > 0 else "remove", instant, number, triples)
         self.given = number
-        is_late = self.watermark.is_late(instant, self.lateness)
+        is_late = watermark.is_late(instant, self.lateness)
         if is_late:
             self.late += 1
         else:
-            # The number breaks ties, so that elements of one instant keep their order.
-            heappush(self.waiting, Element(instant, self.watermark.number(), sign, triples))
+            # The number breaks ties, so that elements of one instant keep their order, in all streams.
+            watermark.last += 1
+            heappush(self.waiting, Element(instant, watermark.last, sign, triples))
         self.latest = instant if self.latest is None else max(instant, self.latest)
         complete = self.latest - self.delay
         # more elements of this instant may follow, so it is taken, but reports at it wait
@@ -141,12 +144,12 @@ class Timeline:
         """Make everything up to an instant complete; with `closes`, further elements of that instant are
         late.
         """
-        self.watermark.note(self, "advance" if closes else "present", instant)
+        self._note("advance" if closes else "present", instant)
         self._reach(Come(instant + closes, instant, instant))
 
     def rest(self) -> None:
         """Let the other streams of the watermark go on without this one, until something comes."""
-        self.watermark.note(self, "rest")
+        self._note("rest")
         self.is_idle = True
         self.watermark.run()
 
@@ -173,8 +176,15 @@ class Timeline:
                 heappop(self.waiting)
                 self._counted.pop(element.number, None)
 
+    def _note(self, *act: Any) -> None:
+        """Have an act kept before it is done."""
+        if self.watermark.log is not None:
+            self.watermark.log.note(Act(self.watermark.timelines.index(self), *act))
+
     def _reach(self, come: Come) -> None:
-        self.come = come if self.come is None else Come(*map(max, come, self.come))
+        before = self.come
+        is_further = before is None or come.released > before.released  # then all of it is
+        self.come = come if is_further or before is None else Come(*map(max, come, before))
         self.is_idle = False
         self.watermark.run()
 

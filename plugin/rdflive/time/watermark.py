@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from rdflive.engine.dictionary import Dictionary
 from rdflive.model import Triple
@@ -106,9 +106,9 @@ class Watermark:
         """The number of the last element, which orders those of one instant."""
 
     @property
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> list[Group]:
         """The windows over all streams."""
-        return (group for timeline in self.timelines for group in timeline.groups.values())
+        return [group for timeline in self.timelines for group in timeline.groups.values()]
 
     @property
     def has_begun(self) -> bool:
@@ -120,16 +120,6 @@ class Watermark:
         """Whether any element is in a window, or waits to be."""
         return any(t.waiting for t in self.timelines) or any(g.first() is not None for g in self.groups)
 
-    def note(self, timeline: Input, *act: Any) -> None:
-        """Have an act kept before it is done."""
-        if self.log is not None:
-            self.log.note(Act(self.timelines.index(timeline), *act))
-
-    def number(self) -> int:
-        """Number the next element of any stream: of one instant, the first to come is taken first."""
-        self.last += 1
-        return self.last
-
     def is_late(self, instant: Instant, lateness: int) -> bool:
         """Tell whether an element comes too late for the reports that were made."""
         come = self.come
@@ -138,13 +128,10 @@ class Watermark:
 
     def run(self) -> None:
         """Take the elements that are not waited for any more, and make all reports up to there."""
-        known = [timeline.come for timeline in self.timelines if not timeline.is_idle]
-        if not known or None in known:
-            return  # nothing tells how far an input has come that has not begun
-        places = zip(*(come for come in known if come is not None), strict=True)
-        lowest = [min(place) for place in places]
-        # an input that is idle no longer may be behind, and time does not go back
-        come = self.come = Come(*(lowest if self.come is None else map(max, lowest, self.come)))
+        come = self._lowest()
+        if come is None:
+            return
+        self.come = come
         # Windows opened before the streams began could not know when to report.
         if self.done is None:
             for group in self.groups:
@@ -157,6 +144,18 @@ class Watermark:
         self.done = come.complete
         self._report(self.done)
         self.follow(self.done)
+
+    def _lowest(self) -> Come | None:
+        """Tell how far the streams have come together, and never less than before; None where none tells."""
+        if len(self.timelines) == 1:  # the common case, and quicker
+            return self.timelines[0].come
+        known = [timeline.come for timeline in self.timelines if not timeline.is_idle]
+        if not known or None in known:
+            return None  # nothing tells how far an input has come that has not begun
+        places = zip(*(come for come in known if come is not None), strict=True)
+        lowest = [min(place) for place in places]
+        # an input that is idle no longer may be behind, and time does not go back
+        return Come(*(lowest if self.come is None else map(max, lowest, self.come)))
 
     def follow(self, complete: Instant) -> None:
         """Move windows without a due report to their last report all the same, and forget old removals."""
@@ -171,7 +170,9 @@ class Watermark:
     def catch_up(self, position: Instant) -> bool:
         """Bring windows that report every change to the instant of an element, with what goes then."""
         moved = False
-        for group in self.groups if len(self.timelines) > 1 else ():  # a stream moves its own
+        if len(self.timelines) == 1:
+            return False  # a stream moves its own
+        for group in self.groups:
             for pane in group.panes if group.axis == "time" else ():
                 if pane.is_continuous and (pane.report is None or pane.report < position):
                     if pane.due() == position:
@@ -198,12 +199,14 @@ class Watermark:
     def _next(self, released: Instant) -> Input | None:
         """Give the stream of the next element that is to be taken."""
         ready = [t for t in self.timelines if t.waiting and t.waiting[0].position <= released]
-        return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]), default=None)
+        if len(ready) < 2:
+            return ready[0] if ready else None
+        return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]))
 
     def _report(self, complete: Instant) -> None:
         """Let all windows report that are due, earliest first."""
         while True:
-            reported = report_first((group for group in self.groups if group.axis == "time"), complete)
+            reported = report_first([group for group in self.groups if group.axis == "time"], complete)
             if reported is None:
                 return
             self.finish(reported)
