@@ -220,6 +220,13 @@ FAULTS: tuple[Fault, ...] = (
         RESUMED,
     ),
     Fault(
+        "what an interruption has had written twice is done twice",
+        "rdflive/time/course.py",
+        "if act.number > timeline.given:",
+        "if True:",
+        RESUMED,
+    ),
+    Fault(
         "an element that is sent again counts again",
         "rdflive/api/stream.py",
         "is_new = number is None or number > self.timeline.given",

@@ -14,7 +14,7 @@ import rdflib
 from rdflib import URIRef
 
 import rdflive
-from rdflive.delivery.resume import stream_log
+from rdflive.delivery.resume import journal, stream_log
 from support.effort import drawn_from, rounds
 from support.waiting import until
 
@@ -464,6 +464,46 @@ def test_a_disk_that_fails_ends_those_who_resume(tmp_path: Path, monkeypatch: py
         assert stream.durable is None
         errors.clear()
         plain.close()
+
+
+def test_what_an_interruption_has_written_twice_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted behind the commit, acts are written again with the next ones, and done once."""
+    path, stream = tmp_path / "streams.db", rdflive.Stream()
+    options: Any = {"window": rdflive.Count(3), "query": "SELECT * { ?x <urn:none> ?y }"}
+    with resumed(stream, path, [], **options):
+        for at in range(3):
+            stream.add(triple("a", f"b{at}"), at=at)
+        with monkeypatch.context() as patched:
+            patched.setattr(stream_log.StreamLog, "_enter", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                stream.flush()
+        stream.add(triple("a", "b3"), at=3)
+    again = rdflive.Stream()
+    with resumed(again, path, [], **options):
+        assert again.durable == (4, 3)
+        held = rdflive.subscribe(again, QUERY, window=rdflive.Count(3))
+        assert {solution.y for solution in held.answers()} == {URIRef(f"urn:b{at}") for at in (1, 2, 3)}
+        assert again.timeline.counted("elements") == 4
+        held.close()
+
+
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_another_program_takes_a_stream_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two programs that keep one stream, the first ends its subscriptions at the next delta."""
+    path, stream = tmp_path / "streams.db", rdflive.Stream()
+    first = resumed(stream, path, [])
+    monkeypatch.setattr(journal, "_opened", set())  # as in another process
+    with resumed(rdflive.Stream(), path, [], name="other") as second:
+        stream.add(triple("a", "b"), at=1)
+        assert first.closed
+        assert "taken over" in str(first.last_error)
+        assert second.last_error is None
+        assert len(second.answers()) == 0
 
 
 def test_a_changed_bit_of_what_a_stream_was_given_is_noticed(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ def _play(played: Watermark, course: Course) -> None:
     for act in course.acts:
         timeline = timelines[act.stream]
         if act.kind in ("add", "remove"):
-            timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
+            # an interruption may have had it written twice
+            if act.number > timeline.given:
+                timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
         elif act.kind == "rest":
             timeline.rest()
         else:

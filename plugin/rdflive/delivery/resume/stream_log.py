@@ -60,10 +60,11 @@ class StreamJournal(Journal):
                 last += 1
                 rows[f"{last:016d} {text}"] = 1
             total = record.answer + self._insert(connection, "answer", rows)
-            old = self._id, f"{below:016d}"
-            for (row,) in connection.execute("SELECT row FROM answer WHERE subscriber = ? AND row < ?", old):
-                total -= row_mark(row)
-            connection.execute("DELETE FROM answer WHERE subscriber = ? AND row < ?", old)
+            if below:
+                old = self._id, f"{below:016d}"
+                found = connection.execute("SELECT row FROM answer WHERE subscriber = ? AND row < ?", old)
+                total -= sum(row_mark(row) for (row,) in found)
+                connection.execute("DELETE FROM answer WHERE subscriber = ? AND row < ?", old)
             record = replace(record, begun=1, written=last, acknowledged=last, answer=wrap(total))
             record.store(connection)
         self._file.stamp(record)
