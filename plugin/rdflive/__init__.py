@@ -14,7 +14,7 @@ from rdflive.api.mirror import Mirrored, endpoint, mirror
 from rdflive.api.prepared import Prepared, Subscriptions, prepare
 from rdflive.api.reformulate import Reformulation, reformulate
 from rdflive.api.saturated import SaturatedGraph, saturate
-from rdflive.api.stream import Stream
+from rdflive.api.stream import Durable, Stream
 from rdflive.api.target import to_feed
 from rdflive.api.thresholds import Thresholds, thresholds
 from rdflive.api.validation import validate
@@ -47,6 +47,7 @@ from rdflive.query.explain import Explanation
 from rdflive.query.segment import ALGORITHMS
 from rdflive.shacl import LiveValidation, ShapesError
 from rdflive.store import GraphLike
+from rdflive.time.watermark import Watermark
 from rdflive.time.windows import Count, Landmark, Sliding, Tumbling
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "ClosedError",
     "Count",
     "Delta",
+    "Durable",
     "EventError",
     "Explanation",
     "FeedError",
@@ -104,6 +106,7 @@ __all__ = [
     "UnsupportedQueryError",
     "UnsupportedStoreError",
     "WaitError",
+    "Watermark",
     "__version__",
     "aendpoint",
     "amirror",

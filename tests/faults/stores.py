@@ -140,7 +140,7 @@ FAULTS: tuple[Fault, ...] = (
         "with self._locked() as adapter, adapter.capture.changing():",
         "with self._locked() as adapter:",
         MARKS,
-        after="def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:",
+        after='            raise ValueError(f"number must be a whole number from 1 on, got {number!r}")',
     ),
     Fault(
         "a report that was interrupted is taken for whole",

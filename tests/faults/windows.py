@@ -7,6 +7,9 @@ from faults.planting import Fault
 CORNERS = ("time/test_window_corners.py",)
 STREAM = ("time/test_stream.py",)
 DIFFERENTIAL = ("time/test_windows_differential.py",)
+RESUMED = ("resume/test_resumed_streams.py",)
+WATERMARK = ("time/test_watermark.py",)
+PROVENANCE = ("time/test_window_provenance.py",)
 LABELLED = ("time/expiry/test_labelled.py",)
 WALK = ("time/matching/test_walk.py",)
 MATCHER = ("time/matching/test_matcher.py",)
@@ -35,9 +38,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an element at the edge of lateness is dropped",
-        "rdflive/time/timeline.py",
-        "if self._first_taken is not None and instant < self._first_taken:",
-        "if self._first_taken is not None and instant <= self._first_taken:",
+        "rdflive/time/watermark.py",
+        "return come is not None and instant < (come.released - lateness if lateness else come.closed)",
+        "return come is not None and instant <= (come.released - lateness if lateness else come.closed)",
         STREAM,
     ),
     Fault(
@@ -71,8 +74,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an element of the instant that all has come of is taken",
         "rdflive/time/timeline.py",
-        "self._close(instant - self.lateness if self.lateness or not closes else instant + 1)",
-        "self._close(instant - self.lateness)",
+        "self._reach(Come(instant + closes, instant, instant))",
+        "self._reach(Come(instant, instant, instant))",
         CORNERS,
     ),
     Fault(
@@ -133,14 +136,149 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a window that was not due stays at its last report",
-        "rdflive/time/timeline.py",
-        "self._follow(self.done)",
+        "rdflive/time/watermark.py",
+        "self.follow(self.done)",
         "pass",
         CORNERS,
     ),
     Fault(
-        "windows that report at one instant are told one after the other",
+        "what a stream was given is written behind the delta that follows from it",
+        "rdflive/delivery/resume/journal.py",
+        "self._flush()",
+        "pass",
+        RESUMED,
+        after='        """Write down a delta before it is handed out, and give its number."""',
+    ),
+    Fault(
+        "the instant and what expired become a row of the answer",
+        "rdflive/delivery/resume/journal.py",
+        "WHERE subscriber = :id AND substr(row, 1, 1) != '@'",
+        "WHERE subscriber = :id",
+        RESUMED,
+    ),
+    Fault(
+        "a delta that comes again does not say what expired",
+        "rdflive/delivery/resume/reports.py",
+        '"expired": {rows[row]: weight for row, weight in found["expired"].items()},',
+        '"expired": {},',
+        RESUMED,
+    ),
+    Fault(
+        "what one window needs no more is dropped for all",
+        "rdflive/delivery/resume/stream_log.py",
+        "return moved, min(first + moved.get(name, 0) for name, first in self._needed.items())",
+        "return moved, max(first + moved.get(name, 0) for name, first in self._needed.items())",
+        RESUMED,
+    ),
+    Fault(
+        "a window of counts does not need what is not counted yet",
+        "rdflive/delivery/resume/stream_log.py",
+        "last = pane.begin if segment.counted is None else segment.counted[stream][axis]",
+        "last = -1 if segment.counted is None else segment.counted[stream][axis]",
+        RESUMED,
+    ),
+    Fault(
+        "the file keeps all that a stream was given",
+        "rdflive/delivery/resume/stream_log.py",
+        "needed = (segment.row for segment in self._segments if _is_needed(segment, panes))",
+        "needed = (segment.row for segment in self._segments)",
+        RESUMED,
+    ),
+    Fault(
+        "a stream that goes on counts its elements anew",
         "rdflive/time/timeline.py",
+        "come, self.is_idle, self.latest, self.late, self.given = state[:5]",
+        "come, self.is_idle, self.latest, self.late, _ = state[:5]",
+        RESUMED,
+    ),
+    Fault(
+        "the first window that is filled takes the elements that wait from the others",
+        "rdflive/time/timeline.py",
+        "self.waiting = list(waiting)  # one state is loaded for each window",
+        "self.waiting = waiting",
+        RESUMED,
+    ),
+    Fault(
+        "a window with a step that goes on waits for its next report",
+        "rdflive/time/group.py",
+        "self._last = pane.report, pane.begin",
+        "pass",
+        RESUMED,
+    ),
+    Fault(
+        "what came behind the last report is forgotten by a window that goes on",
+        "rdflive/time/group.py",
+        "pane.note(self._queue[0].position)",
+        "pass",
+        RESUMED,
+        after="            pane.report, pane.begin = last",
+    ),
+    Fault(
+        "time goes back for a window that goes on",
+        "rdflive/time/course.py",
+        "played.current = course.current",
+        "played.current = None",
+        RESUMED,
+    ),
+    Fault(
+        "what an interruption has had written twice is done twice",
+        "rdflive/time/course.py",
+        "if act.number > timeline.given:",
+        "if True:",
+        RESUMED,
+    ),
+    Fault(
+        "an element that is sent again counts again",
+        "rdflive/api/stream.py",
+        "is_new = number is None or number > self.timeline.given",
+        "is_new = True",
+        RESUMED,
+    ),
+    Fault(
+        "a stream that has gone on without its file is taken to be where the file says",
+        "rdflive/api/keeping.py",
+        "if watermark.has_begun and state_of(watermark) != played:",
+        "if False:",
+        RESUMED,
+    ),
+    Fault(
+        "streams have come as far together as the first of them",
+        "rdflive/time/watermark.py",
+        "lowest = [min(place) for place in places]",
+        "lowest = [max(place) for place in places]",
+        WATERMARK,
+    ),
+    Fault(
+        "an idle stream that goes on takes back how far the others have come",
+        "rdflive/time/watermark.py",
+        "return Come(*(lowest if self.come is None else map(max, lowest, self.come)))",
+        "return Come(*lowest)",
+        WATERMARK,
+    ),
+    Fault(
+        "nothing goes on without a stream that has not begun, though it is idle",
+        "rdflive/time/watermark.py",
+        "known = [timeline.come for timeline in self.timelines if not timeline.is_idle]",
+        "known = [timeline.come for timeline in self.timelines if not timeline.is_idle or not timeline.come]",
+        WATERMARK,
+    ),
+    Fault(
+        "what goes at the instant of an element is told behind it",
+        "rdflive/time/watermark.py",
+        "if pane.due() == position:",
+        "if False:",
+        WATERMARK,
+    ),
+    Fault(
+        "elements of one instant are taken stream by stream",
+        "rdflive/time/watermark.py",
+        "return min(ready, key=lambda timeline: itemgetter(0, 1)(timeline.waiting[0]))",
+        "return min(ready, key=lambda timeline: -self.timelines.index(timeline))",
+        WATERMARK,
+    ),
+    Fault(
+        "windows that report at one instant are told one after the other",
+        "rdflive/time/watermark.py",
         "return max(group.report(due) for group, at in dues.items() if at == due)",
         "return next(group.report(due) for group, at in dues.items() if at == due)",
         CORNERS,
@@ -179,6 +317,20 @@ FAULTS: tuple[Fault, ...] = (
         "label = before.get(triple, table[triple])",
         "label = table[triple]",
         CORNERS,
+    ),
+    Fault(
+        "what a window held before counts as explicit in it",
+        "rdflive/time/labelled_proofs.py",
+        "return self._shown(triple for triple, label in listed if label >= begin)",
+        "return self._shown(triple for triple, label in listed)",
+        PROVENANCE,
+    ),
+    Fault(
+        "of a window that tells only what came, what went is still counted as known",
+        "rdflive/delivery/delta_maker.py",
+        "origins = self._tracer.trace(traced, weights, initial=initial)",
+        "origins = self._tracer.trace(traced, {t: w for t, w in weights.items() if w > 0}, initial=initial)",
+        PROVENANCE,
     ),
     Fault(
         "what follows lasts as long as the newest of its premises",

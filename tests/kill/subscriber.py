@@ -44,38 +44,44 @@ class Outcome:
 
 def run(folder: Path, *, kills: int, batches: int, seed: int) -> Outcome:
     """Let a subscriber live through so many kills and batches, and check what it was told."""
+    live(folder, Path(__file__), kills=kills, batches=batches, seed=seed)
+    return check(folder / "told.log", _answers(folder), lives=kills + 1)
+
+
+def live(folder: Path, script: Path, *, kills: int, batches: int, seed: int) -> None:
+    """Start a script as a child again and again, killing it, until it has ended by itself."""
     chance = random.Random(seed)
     targets = sorted(chance.randrange(batches) for _ in range(kills))
     for target in targets:
-        with _child(folder, batches, seed) as child:
+        with _child(script, folder, batches, seed) as child:
             _kill(child, target, chance)
-    with _child(folder, batches, seed) as child:
+    with _child(script, folder, batches, seed) as child:
         _end(child)
-    return check(folder, lives=kills + 1)
 
 
-def check(folder: Path, *, lives: int) -> Outcome:
-    """Add up the log, ignoring numbers seen before, and compare with what the store answers."""
+def check(log: Path, answers: Counter[str], *, lives: int) -> Outcome:
+    """Add up a log, ignoring numbers seen before, and compare with what the answers are."""
+    contents: dict[int, Any] = {}
     told: dict[int, dict[str, int]] = {}
     lines = repeated = torn = 0
-    for line in (folder / "told.log").read_bytes().splitlines():
+    for line in log.read_bytes().splitlines():
         if not line:
             continue
         try:
-            number, weights = json.loads(line)
+            number, *content = json.loads(line)
         except ValueError:
             torn += 1
             continue
         lines += 1
         repeated += number in told
-        if told.setdefault(number, weights) != weights:
-            raise AssertionError(f"number {number} was told with two contents: {told[number]} and {weights}")
+        if contents.setdefault(number, content) != content:
+            raise AssertionError(f"number {number} has two contents: {contents[number]} and {content}")
+        told[number] = content[0]
     if sorted(told) != list(range(1, len(told) + 1)):
         raise AssertionError(f"{len(told)} deltas, but not numbered 1 to {len(told)}")
     total: Counter[str] = Counter()
     for weights in told.values():
         total.update(weights)
-    answers = _answers(folder)
     if {row: weight for row, weight in total.items() if weight} != answers:
         raise AssertionError(f"too much: {total - answers}, too little: {answers - total}")
     return Outcome(lives, len(told), repeated, torn, answers.total())
@@ -144,8 +150,8 @@ def _text(*terms: Any) -> str:
 
 
 @contextlib.contextmanager
-def _child(folder: Path, batches: int, seed: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, __file__, "--follow", str(folder)]
+def _child(script: Path, folder: Path, batches: int, seed: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(script), "--follow", str(folder)]
     command += ["--batches", str(batches), "--seed", str(seed)]
     pipes: dict[str, IO[str] | int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as child:  # type: ignore[call-overload]  # pipes

@@ -11,7 +11,9 @@ from rdflive.api.stream import Stream
 from rdflive.delivery.calling import Callback
 from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
+from rdflive.delivery.resume import query_identity
 from rdflive.delivery.subscription import OnError, Subscription
+from rdflive.entail.entailment import Regime
 from rdflive.entail.regimes import Rules, Strategy, regime_of
 from rdflive.errors import QuerySyntaxError
 from rdflive.query.given import namespaces, read_query
@@ -35,15 +37,18 @@ def register(
     initNs: Mapping[str, Any] | None = None,  # noqa: N803 - the names of rdflib's Graph.query
     initBindings: Mapping[str, Any] | None = None,  # noqa: N803
     initial: bool = True,
+    name: str | None = None,
+    resume: str | os.PathLike[str] | None = None,
     on_error: OnError = "log",
     algorithm: Algorithm = "auto",
     entailment: str | None = None,
     rules: Rules | None = None,
     strategy: Strategy = "auto",
+    provenance: bool = False,
     expiry: Expiry = "auto",
     expires: bool = False,
 ) -> Subscription:
-    """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's.
+    """Subscribe to an RSP-QL or C-SPARQL query over streams; its name is the subscription's, without `name`.
 
     `text` may be the path of a file that holds it, as a `pathlib.Path`.
 
@@ -72,6 +77,7 @@ def register(
             query = parse_continuous(given.text)
             default = tuple((_stream(w, named), w.window) for w in query.windows if w.name is None)
             windows = {w.name: (_stream(w, named), w.window) for w in query.windows if w.name is not None}
+            names = {named[str(w.stream)]: str(w.stream) for w in query.windows}
             read = [stream for stream, _ in (*default, *windows.values())]
             # the graph that one of them stands beside; streams that were made alone are put beside it
             graph = next((stream.graph for stream in read if not stream.is_alone), read[0].graph)
@@ -83,7 +89,8 @@ def register(
                 init_bindings=initBindings,
                 windows=frozenset(windows),
                 merges=bool(default),
-                family=algorithm in ("auto", "join", "product"),
+                # what is traced has a plan of its own
+                family=algorithm in ("auto", "join", "product") and not provenance,
             )
         except QuerySyntaxError as error:
             raise _as_written(error, given.text) from error
@@ -91,18 +98,37 @@ def register(
             query.text,
             make_plan(parsed, algorithm),
             regime_of(entailment, rules, strategy, None),
+            provenance=provenance,
             prefixes=Prefixes(query.text, initNs, graph),
         )
-        name = None if query.name is None else str(query.name)
+        name = name if name is not None or query.name is None else str(query.name)
+        identity = (
+            ""
+            if resume is None
+            else _identity(given.text, initBindings, namespaces(graph, initNs), question.regime)
+        )
+        if resume is not None and not name:
+            raise ValueError(f"resume needs the name of the subscriber in the file {resume!r}, got {name!r}")
         receiver = Receiver.checked(callback, initial=initial, name=name, on_error=on_error)
         (subscription,) = open_subscriptions(
             graph,
             question,
             [tuple(parsed.parameters.values())],
             receiver,
-            windows=Windows(default, windows, parsed.beside, expiry, query.output, expires),
+            windows=Windows(default, windows, parsed.beside, expiry, query.output, expires, names),
+            resume=None if resume is None else (resume, identity),
         )
         return subscription
+
+
+def _identity(
+    text: str,
+    bindings: Mapping[str, Any] | None,
+    init_ns: Mapping[str, Any],
+    regime: Regime | None,
+) -> str:
+    identity = query_identity(text, bindings or {}, init_ns)
+    return identity if regime is None else f"{identity} # entailment: {regime.identity}"
 
 
 def _as_written(error: QuerySyntaxError, text: str) -> QuerySyntaxError:

@@ -13,13 +13,14 @@ from typing import Any, Final, get_args
 from rdflib import URIRef
 from rdflib.term import Node
 
+from rdflive.api.keeping import join, keep
 from rdflive.api.stream import Stream
 from rdflive.delivery.keys import check_key
 from rdflive.delivery.members import start
 from rdflive.delivery.membership import holds
 from rdflive.delivery.question import Question
 from rdflive.delivery.receiver import Receiver
-from rdflive.delivery.resume import Journal, ResumeError
+from rdflive.delivery.resume import Journal, ResumeError, StreamLog
 from rdflive.delivery.subscription import Subscription
 from rdflive.delivery.unheld import log_notes, unsaid_notes
 from rdflive.entail.entailment import Regime
@@ -51,6 +52,8 @@ class Windows:
     expiry: Expiry = "auto"
     output: Output = "delta"
     expires: bool = False
+    stream_names: Mapping[Stream, str] = field(default_factory=dict)
+    """How a text calls the streams."""
 
     def __post_init__(self) -> None:
         if self.output not in get_args(Output):
@@ -88,6 +91,20 @@ class Windows:
     @property
     def _all(self) -> tuple[tuple[Stream, Window], ...]:
         return *self.default, *self.named.values()
+
+    @property
+    def identity(self) -> str:
+        """What tells a query over these windows from the same over others; empty without any."""
+        if not self.streams:
+            return ""
+        default = [("", *self._seen(pair)) for pair in self.default]
+        places = [*default, *((str(name), *self._seen(pair)) for name, pair in self.named.items())]
+        beside = self.beside if isinstance(self.beside, bool) else self.beside.n3()
+        return f" # windows: {places} beside {beside}"
+
+    def _seen(self, pair: tuple[Stream, Window]) -> tuple[str, str]:
+        stream, window = pair
+        return stream.timeline.watermark.name or self.stream_names.get(stream, ""), repr(window)
 
     def windowed(self, plan: Plan, adapter: Adapter) -> Windowed | None:
         """Give what a subscription knows of its windows, None without any."""
@@ -127,8 +144,10 @@ def open_subscriptions(
     check_key(question.key, plan.query.form, plan.query.names)
     if question.provenance and (regime is None or resume is not None):
         raise ValueError("provenance needs entailment= or rules=, and does not go together with resume=")
-    if windows.streams and (resume is not None or question.provenance):
-        raise ValueError("resume= and provenance= need a graph: what a window held is not kept when it ends")
+    if windows.output != "delta" and resume is not None:
+        raise ValueError(
+            f"output={windows.output!r} does not go with resume=: a restart tells a difference of answers"
+        )
     if regime is not None:
         refuse_quads(plan)
         windows.check(regime)
@@ -138,9 +157,13 @@ def open_subscriptions(
     with ExitStack() as undo:
         journal = None
         if resume is not None:
-            journal = Journal(resume[0], str(receiver.name), resume[1])
+            journal = Journal(resume[0], str(receiver.name), resume[1] + windows.identity)
             undo.callback(journal.close)
         with manager.locked(manager.store_of(graph)) as adapter:
+            logs: list[StreamLog] = []
+            if windows.streams and journal is not None:
+                named = [(stream, windows.stream_names.get(stream, "")) for stream in windows.streams]
+                logs = keep(named, journal, adapter)
             if windows.streams:
                 question = replace(question, windowed=windows.windowed(plan, adapter))
             header = Header(
@@ -169,6 +192,8 @@ def open_subscriptions(
                 ]
                 start(began, budget)
                 opened += began
+            if logs:
+                join(logs, opened[0], str(receiver.name))
             notes = [] if question.is_own else unsaid_notes(adapter, graph, question, rows)
             for stream in windows.streams:
                 stream.opened(adapter)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import rdflib
 from rdflib import Literal as RdflibLiteral
 
+from rdflive.delivery.resume import StreamLog
 from rdflive.errors import ClosedError, UnsupportedStoreError
 from rdflive.plugins import manager
 from rdflive.store import Adapter, GraphLike
@@ -28,11 +29,21 @@ from rdflive.time.instants import (
 )
 from rdflive.time.timeline import Timeline
 from rdflive.time.timer import Timer
+from rdflive.time.watermark import Watermark
 
-__all__ = ["Clock", "Stream"]
+__all__ = ["Clock", "Durable", "Stream"]
 
 Clock = Callable[[], float]
 """Gives the present in seconds since 1970."""
+
+
+class Durable(NamedTuple):
+    """How much of a stream is in the file of the subscriptions that resume."""
+
+    number: int
+    """The number of the last element, 0 for none."""
+    instant: Any
+    """The highest instant of any element, or that the stream was advanced to; None for none."""
 
 
 class Stream:
@@ -64,36 +75,40 @@ class Stream:
         clock: Literal["event", "wall"] | Clock = "event",
         delay: DurationLike | None = None,
         lateness: DurationLike | None = None,
+        watermark: Watermark | None = None,
+        name: str = "",
     ) -> None:
         if clock not in ("event", "wall") and not callable(clock):
             raise ValueError(f"clock must be 'event', 'wall' or a function that gives seconds, got {clock!r}")
         if graph is not None:
             _check_beside(graph)
-        self.graph: GraphLike = rdflib.Graph() if graph is None else graph
-        """The graph beside the stream; an empty one of its own where none was given."""
-        self.is_alone = graph is None
-        """Whether there is none."""
-        self.timeline = Timeline(delay=_optional(delay), lateness=_optional(lateness), commit=self._commit)
+        self._watermark = _watermark(watermark, graph, clock, name)
+        self.timeline = Timeline(
+            delay=_optional(delay), lateness=_optional(lateness), watermark=self._watermark
+        )
         """The course of the stream, for the windows over it."""
         self._wall: Clock | None = None if clock == "event" else time.time if clock == "wall" else clock
-        self._dated = self._wall is not None
-        self._adapter: Adapter | None = None
+        self._watermark.is_dated = self._wall is not None
         self._timer: Timer | None = None
         self._closed = False
 
-    def add(self, element: Any, *, at: InstantLike | None = None) -> bool:
+    def add(self, element: Any, *, at: InstantLike | None = None, number: int | None = None) -> bool:
         """Add a triple, a graph, or triples, which are one element; false where it is too late and dropped.
 
         Windows that report every change have told their subscribers when this returns.
-        """
-        return self._put(1, element, at)
 
-    def remove(self, element: Any, *, at: InstantLike | None = None) -> bool:
+        A source that may send an element again gives each its `number`, from 1 on and rising: one whose
+        number is not higher than that of the last is known, and ignored, which gives false too. Without
+        them the elements are counted. See `durable`.
+        """
+        return self._put(1, element, at, number)
+
+    def remove(self, element: Any, *, at: InstantLike | None = None, number: int | None = None) -> bool:
         """Take triples out of all windows early, as far as they arrived at the instant or before.
 
-        False where it is too late, and dropped.
+        False where it is too late, and dropped. A removal is an element too, and has a `number` as in `add`.
         """
-        return self._put(-1, element, at)
+        return self._put(-1, element, at, number)
 
     def advance_to(self, instant: InstantLike | None = None) -> None:
         """Say that all up to an instant has come, it included, so that windows report; time does not go back.
@@ -104,14 +119,52 @@ class Stream:
         at = self._instant(instant)
         with self._locked() as adapter, adapter.capture.changing():
             self.timeline.advance(at, closes=self._wall is None)
-        adapter.capture.deliver()
+        self._deliver(adapter)
         self._wake()
+
+    def mark_idle(self) -> None:
+        """Have the other streams of the watermark go on without this one, until something comes here.
+
+        Then it counts again; what has come meanwhile elsewhere is not undone, so its elements may be late.
+        """
+        self._check_open()
+        self._rest()
+
+    @property
+    def durable(self) -> Durable | None:
+        """What a source need not send again after a crash; None where no subscription resumes.
+
+        That is the number of the last element which is in the file, 0 for none, and how far the stream had
+        come with it. An element is in the file at the latest before a delta that follows from it is
+        delivered, after `flush`, and when the subscriptions are closed.
+        """
+        log = self._watermark.log
+        if not isinstance(log, StreamLog):
+            return None
+        number, instant = log.durable[self._watermark.timelines.index(self.timeline)]
+        return Durable(number, None if instant is None else self.show(instant))
+
+    def flush(self) -> None:
+        """Write all elements into the file of the subscriptions that resume, with one sync of the disk."""
+        if isinstance(self._watermark.log, StreamLog):
+            self._watermark.log.flush_or_end()
+
+    @property
+    def graph(self) -> GraphLike:
+        """The graph beside the stream; an empty one of its own where none was given."""
+        assert self._watermark.graph is not None  # noqa: S101 - set since the stream was made
+        return self._watermark.graph
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no graph was given."""
+        return self._watermark.is_alone
 
     @property
     def now(self) -> Any:
         """The last instant that any element had or that the stream was advanced to; None before the first."""
-        known = self._known()
-        return self.show(max(known)) if known else None
+        known = self.timeline.known
+        return None if known is None else self.show(known)
 
     @property
     def late(self) -> int:
@@ -120,19 +173,19 @@ class Stream:
 
     def show(self, instant: Instant) -> Any:
         """Write an instant as the stream does: as seconds, or as a datetime where it was given those."""
-        return dated(instant) if self._dated else numbered(instant)
+        return dated(instant) if self._watermark.is_dated else numbered(instant)
 
     def stand_beside(self, graph: GraphLike) -> None:
         """Stand beside a graph, where the stream stands beside none and no window looks at it.
 
         So streams that were made alone can be read by one query.
         """
-        if self.is_alone and not self.timeline.groups:
-            self.graph, self._adapter = graph, None
+        if self.is_alone and not self._watermark.groups:
+            self._watermark.graph, self._watermark.adapter = graph, None
 
     def opened(self, adapter: Adapter) -> None:
         """Be told that a window over the stream was opened; called under the lock of the graph beside it."""
-        self._adapter = adapter
+        self._watermark.adapter = adapter
         if self._wall is not None and not self._closed and self._timer is None:
             self._timer = Timer(self._report_due)
         self._wake()
@@ -140,15 +193,20 @@ class Stream:
     def close(self) -> None:
         """Take no more elements and report no more; subscriptions keep their answers. May be repeated.
 
+        Other streams of the same watermark go on without it, and so does time in windows over it.
         Deltas of reports that the timer has made before may still be on their way.
         """
-        self._closed = True
-        if self._adapter is None:
+        closed, self._closed = self._closed, True
+        self.flush()
+        adapter = self._watermark.adapter
+        if adapter is None:
             return
-        with self._adapter.capture.reading():  # a report that has begun ends
+        with adapter.capture.reading():  # a report that has begun ends
             timer, self._timer = self._timer, None
         if timer is not None:
             timer.stop()
+        if not closed and len(self._watermark.timelines) > 1:
+            self._rest()
 
     def __repr__(self) -> str:
         windows = sum(len(group.panes) for group in self.timeline.groups.values())
@@ -162,13 +220,23 @@ class Stream:
     ) -> None:
         self.close()
 
-    def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None) -> bool:
+    def _put(self, sign: Literal[1, -1], element: Any, at: InstantLike | None, number: int | None) -> bool:
         self._check_open()
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+            raise ValueError(f"number must be a whole number from 1 on, got {number!r}")
         with self._locked() as adapter, adapter.capture.changing():
-            taken = self.timeline.insert(sign, read_element(element, adapter), self._instant(at))
-        adapter.capture.deliver()
+            triples, instant = read_element(element, adapter), self._instant(at)
+            is_new = number is None or number > self.timeline.given
+            taken = is_new and self.timeline.insert(sign, triples, instant, number)
+        self._deliver(adapter)
         self._wake()
         return taken
+
+    def _deliver(self, adapter: Adapter) -> None:
+        adapter.capture.deliver()
+        log = self._watermark.log
+        if isinstance(log, StreamLog) and log.is_full:
+            log.flush_or_end()
 
     def _instant(self, at: InstantLike | None) -> Instant:
         if self._wall is not None:
@@ -177,37 +245,32 @@ class Stream:
                     f"at={at!r} does not go with clock='wall', where elements are of the present"
                 )
             # the wall clock may be set back, and time in a stream does not go back
-            return max([to_instant(self._wall()), *self._known()])
+            now, known = to_instant(self._wall()), self.timeline.known
+            return now if known is None else max(now, known)
         if at is None:
             raise ValueError("the instant is missing: with clock='event' the program says what time it is")
-        if self.timeline.latest is None and self.timeline.done is None:
-            self._dated = isinstance(at, datetime | str | RdflibLiteral)
+        if not self._watermark.has_begun:
+            self._watermark.is_dated = isinstance(at, datetime | str | RdflibLiteral)
         return to_instant(at)
-
-    def _known(self) -> list[Instant]:
-        """List how far the stream has come, by its elements and by what it was told."""
-        return [at for at in (self.timeline.latest, self.timeline.done) if at is not None]
 
     @contextmanager
     def _locked(self) -> Iterator[Adapter]:
         """Hold the lock of the graph beside the stream."""
-        adapter = self._adapter
+        adapter = self._watermark.adapter
         if adapter is not None:
             with adapter.capture.reading():
                 # A store with open windows stays hooked, so this is its adapter. Otherwise the last window
                 # was closed, or the graph beside the stream replaced, before the lock was taken.
-                if self.timeline.groups and adapter is self._adapter:
+                if self._watermark.groups and adapter is self._watermark.adapter:
                     yield adapter
                     return
         with manager.locked(manager.store_of(self.graph)) as found:
             yield found
 
-    def _commit(self) -> None:
-        """Have the windows' views commit; called under the lock."""
-        # one of the views is enough: those of one store commit together
-        pane = next((pane for group in self.timeline.groups.values() for pane in group.panes), None)
-        if pane is not None and self._adapter is not None:
-            self._adapter.capture.tick(pane.view)
+    def _rest(self) -> None:
+        with self._locked() as adapter, adapter.capture.changing():
+            self.timeline.rest()
+        self._deliver(adapter)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -227,8 +290,28 @@ class Stream:
             with adapter.capture.changing():
                 self.timeline.advance(self._instant(None), closes=False)  # more may come of this instant
             due = self.timeline.next_due()
-        adapter.capture.deliver()
+        self._deliver(adapter)
         return math.inf if due is None else max(0.0, numbered(due - to_instant(self._wall())))
+
+
+def _watermark(given: Watermark | None, graph: GraphLike | None, clock: object, name: str) -> Watermark:
+    """Give the watermark of a stream, which knows the graph beside all of its streams."""
+    watermark = Watermark(name=name) if given is None else given
+    if given is not None and name:
+        raise ValueError(f"name={name!r} goes with a stream alone: name the watermark that it shares")
+    if not isinstance(watermark, Watermark):
+        raise TypeError(f"watermark must be an rdflive.Watermark, got {watermark!r}")
+    if given is not None and clock != "event":
+        raise ValueError(
+            f"watermark= goes with clock='event', got clock={clock!r}: by a clock none is behind"
+        )
+    if watermark.graph is None:
+        watermark.graph, watermark.is_alone = rdflib.Graph() if graph is None else graph, graph is None
+    elif graph is not None and graph is not watermark.graph:
+        raise ValueError(
+            f"streams of one watermark stand beside the same graph: {watermark.graph!r}, got {graph!r}"
+        )
+    return watermark
 
 
 def _check_beside(graph: GraphLike) -> None:

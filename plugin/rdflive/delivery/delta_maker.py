@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rdflive.engine.query import TermWeights, Use
 from rdflive.engine.store_state import StoreState
-from rdflive.entail.provenance import Tracer
-from rdflive.entail.view import EntailedView
-from rdflive.model import Delta, Header, Terms
+from rdflive.entail.provenance import Traced, Tracer
+from rdflive.model import Delta, Header, Origin, Terms
+from rdflive.time.view import WindowView
 from rdflive.time.windowed import Windowed
 
 __all__ = ["DeltaMaker"]
@@ -41,6 +44,31 @@ class DeltaMaker:
         expired: TermWeights,
     ) -> Delta | None:
         """Make the delta that is reported; None if nothing is."""
+        origins = None
+        if self._tracer is not None:
+            # provenance is for a query of one basic graph pattern, so it looks at one view
+            view: Any = state.watched(use.query)[0]
+            traced: Traced = view.traced if isinstance(view, WindowView) else view
+            # all that changes, whatever of it is shown
+            origins = self._tracer.trace(traced, weights, initial=initial)
+        return self._report(state, use, weights, sequence, initial, expired, origins)
+
+    def whole(self, state: StoreState, use: Use, sequence: int) -> Delta | None:
+        """Make the initial delta for an iterator that starts now; None if nothing is reported."""
+        # what was traced is given again: `trace` would count the solutions a second time
+        return self._report(state, use, state.answer(use), sequence, True, {}, None)
+
+    def _report(
+        self,
+        state: StoreState,
+        use: Use,
+        weights: TermWeights,
+        sequence: int,
+        initial: bool,
+        expired: TermWeights,
+        origins: Mapping[Terms, Origin] | None,
+    ) -> Delta | None:
+        ends = time = None
         if self._windowed is not None:
             shown = self._windowed.shown(weights, initial=initial, whole=lambda: state.answer(use))
             if shown is None:
@@ -49,13 +77,6 @@ class DeltaMaker:
             whole = self._windowed.output == "rstream"
             initial, weights = initial or whole, shown
             expired = {} if whole else {terms: n for terms, n in expired.items() if terms in shown}
-        origins = ends = time = None
-        if self._tracer is not None:
-            # provenance is for a query of one basic graph pattern, so it looks at one view
-            view = state.watched(use.query)[0]
-            assert isinstance(view, EntailedView)  # noqa: S101 - there is entailment where there is a tracer
-            origins = self._tracer.trace(view, weights, initial=initial)
-        if self._windowed is not None:
             time = self._windowed.time(state, use.query)
             ends = self._windowed.ends(state, use, weights, expired)
         return Delta(
@@ -63,24 +84,9 @@ class DeltaMaker:
             weights,
             sequence=sequence,
             initial=initial,
-            origins=origins,
+            origins=self._tracer.origins() if initial and self._tracer is not None else origins,
             expired=expired,
             ends=ends,
             time=time,
-            asked=self._asked,
-        )
-
-    def whole(self, state: StoreState, use: Use, sequence: int) -> Delta | None:
-        """Make the initial delta for an iterator that starts now; None if nothing is reported."""
-        weights = state.answer(use)
-        if self._tracer is None:
-            return self.make(state, use, weights, sequence, True, {})
-        # what was traced is given again: `trace` would count the solutions a second time
-        return Delta(
-            self._header,
-            weights,
-            sequence=sequence,
-            initial=True,
-            origins=self._tracer.origins(),
             asked=self._asked,
         )

@@ -304,6 +304,11 @@ class Subscription(BaseSubscription):
         except ResumeError as error:
             failed(self, error)
 
+    def _fail(self, error: ResumeError) -> None:
+        """End, because what its streams were given cannot be written."""
+        self._stop(error)
+        failed(self, error)
+
     def _stop(self, error: BaseException) -> None:
         """Close, because the journal cannot be written. What is missed from now on can be resumed."""
         if isinstance(error, Exception):

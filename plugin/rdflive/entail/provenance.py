@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from rdflive.entail.view import EntailedView
+from rdflive.entail.proof import Proof
 from rdflive.errors import UnsupportedQueryError
 from rdflive.model import Origin, TermPattern, Terms, Triple
 from rdflive.query import algebra
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.plan import Plan
 
-__all__ = ["Tracer", "refuse_hidden"]
+__all__ = ["Traced", "Tracer", "refuse_hidden"]
 
 List: TypeAlias = Callable[[TermPattern], Iterable[tuple[Any, ...]]]
 Bindings: TypeAlias = dict[str, Any]
+
+
+class Traced(Protocol):
+    """What solutions are matched on: a graph or windows, with what they entail."""
+
+    def explicit(self, pattern: TermPattern, /) -> Iterable[tuple[Any, ...]]:
+        """List the triples that match and that nothing has to entail."""
+
+    def entailed(self, pattern: TermPattern, /) -> Iterable[tuple[Any, ...]]:
+        """List the triples that match a wanted pattern, explicit ones too."""
+
+    def why(self, triple: Triple, /) -> list[Proof]:
+        """Give proofs of a triple, the shortest first."""
 
 
 class Tracer:
@@ -33,9 +46,7 @@ class Tracer:
         self._preset = {name: to_native(term) for name, term in plan.query.preset.items()}
         self._known: dict[Terms, tuple[int, Origin]] = {}
 
-    def trace(
-        self, view: EntailedView, weights: Mapping[Terms, int], *, initial: bool
-    ) -> dict[Terms, Origin]:
+    def trace(self, view: Traced, weights: Mapping[Terms, int], *, initial: bool) -> dict[Terms, Origin]:
         """Give the origin of each solution of a delta; called under the store's lock.
 
         An initial delta must come first, whether it is delivered or not.
@@ -57,15 +68,15 @@ class Tracer:
         """Give the origin of each solution of the present answer."""
         return {terms: origin for terms, (_, origin) in self._known.items()}
 
-    def _origin(self, view: EntailedView, terms: Terms) -> Origin:
+    def _origin(self, view: Traced, terms: Terms) -> Origin:
         bound = zip(self._names, terms, strict=True)
         bindings = {**self._preset, **{name: term for name, term in bound if term is not None}}
         if next(_matches(self._patterns, bindings, view.explicit), None) is not None:
             return Origin(inferred=False)
-        match = next(_matches(self._patterns, bindings, view.entailment.triples), ())
+        match = next(_matches(self._patterns, bindings, view.entailed), ())
         # A match may mix explicit and entailed triples; only the latter have rules.
         implied = [triple for triple in match if next(iter(view.explicit(triple)), None) is None]
-        proofs = [view.entailment.why(triple)[:1] for triple in implied]
+        proofs = [view.why(triple)[:1] for triple in implied]
         rules = dict.fromkeys(rule for found in proofs for proof in found for rule in proof.rules)
         return Origin(inferred=True, rules=tuple(rules))
 

@@ -15,6 +15,7 @@ from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import Lister, State, View
 from rdflive.entail.entailment import Entailment, ExplicitGraph, Regime, Sign, Wanted
+from rdflive.entail.proof import Proof
 from rdflive.model import Term, TermPattern, Triple
 from rdflive.query.bgp import TriplePattern, Variable
 from rdflive.query.segment import Segment
@@ -186,6 +187,14 @@ class EntailedView(WantedView):
             self._told -= 1
             self._unwant([ANY])
         self._dictionary.sweep()
+
+    def entailed(self, pattern: TermPattern) -> Iterable[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        return self.entailment.triples(pattern)
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give proofs of a triple."""
+        return self.entailment.why(triple)
 
     def reset(self) -> None:
         """Start with a new entailment, because the old one failed.

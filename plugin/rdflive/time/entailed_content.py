@@ -10,6 +10,7 @@ from typing import Any
 from rdflive.engine.dictionary import UNBOUND
 from rdflive.engine.view import State
 from rdflive.entail.entailment import Entailment, ExplicitGraph, IdTriple, Regime, Sign
+from rdflive.entail.proof import Proof
 from rdflive.entail.rules.keys import Key
 from rdflive.model import TermPattern, Triple
 from rdflive.time.content import Changes, ExplicitContent
@@ -26,7 +27,7 @@ class EntailedContent:
         self._held = held
         self._regime = regime
         self._dictionary = state.dictionary
-        self._graph = ExplicitGraph(self._explicit, state.dictionary, state.terms, state.to_native)
+        self._graph = ExplicitGraph(self.explicit, state.dictionary, state.terms, state.to_native)
         self._entailment: Entailment = regime.start(self._graph)
 
     def want(self, patterns: Iterable[TermPattern]) -> None:
@@ -68,6 +69,21 @@ class EntailedContent:
         for s, p, o in self._entailment.triples((terms[key[0]], terms[key[1]], terms[key[2]])):
             yield intern(s), intern(p), intern(o)
 
+    def explicit(self, pattern: TermPattern) -> Iterator[Triple]:
+        """List what the windows and the graph beside them hold and that matches."""
+        terms, known = self._dictionary.terms, self._dictionary.intern
+        s, p, o = (UNBOUND if term is None else known(term) for term in pattern)
+        for triple in self._held.matching(Key(s, p, o)):
+            yield terms[triple[0]], terms[triple[1]], terms[triple[2]]
+
+    def entailed(self, pattern: TermPattern) -> Iterable[Triple]:
+        """List the entailed triples that match a wanted pattern."""
+        return self._entailment.triples(pattern)
+
+    def why(self, triple: Triple) -> list[Proof]:
+        """Give proofs of a triple."""
+        return self._entailment.why(triple)
+
     def end(self, triple: IdTriple) -> int | None:
         """Raise: without labels, nothing tells beforehand when a derived triple goes."""
         raise TypeError(f"only labels tell when {triple} goes")
@@ -99,9 +115,3 @@ class EntailedContent:
             # in their order: a triple may go and come back
             for sign, run in groupby(self._entailment.update(concerned), key=itemgetter(0)):
                 yield sign, [triple for _, triple in run]
-
-    def _explicit(self, pattern: TermPattern) -> Iterator[Triple]:
-        terms, known = self._dictionary.terms, self._dictionary.intern
-        s, p, o = (UNBOUND if term is None else known(term) for term in pattern)
-        for triple in self._held.matching(Key(s, p, o)):
-            yield terms[triple[0]], terms[triple[1]], terms[triple[2]]

@@ -45,6 +45,8 @@ class Group:
         """True while some window reports every change at once."""
         self.closures: dict[Any, Any] = {}
         """The labelled closures over these triples, by program and background graph."""
+        self._last: tuple[int | None, int] | None = None
+        """Of a group that was kept, the last report of its window, and the begin of that."""
         self._dictionary = dictionary
         self._queue: list[Element] = []
         """Elements after the last report, in order; they get labels before the next report."""
@@ -57,6 +59,7 @@ class Group:
         """Add a window, which begins with the labels there are. `reached` is the last instant of the
         stream.
         """
+        last = next(((other.report, other.begin) for other in self.panes), self._last) if self._last else None
         self.panes[pane] = None
         self.is_eager |= pane.is_continuous
         ahead = pane.ahead()
@@ -68,6 +71,11 @@ class Group:
                     closure.sync()
                 pane.labels.forget(pane.before)
                 pane.report, pane.begin = reached, pane.scope.begin(reached)
+        elif last is not None:
+            # the group is as of a report, so the window begins with that
+            pane.report, pane.begin = last
+            if self._queue:
+                pane.note(self._queue[0].position)
         elif ahead is not None and (self.explicit.table or self._queue):
             pane.note(ahead)
 
@@ -79,6 +87,13 @@ class Group:
             self.explicit.clear()
             self._queue.clear()
             self._deleted.clear()
+
+    def leave_to_others(self, pane: Pane) -> None:
+        """Remove a window, and keep what it held for others that are like it."""
+        pane.close()
+        self.panes.clear()
+        self.is_eager = False
+        self._last = pane.report, pane.begin
 
     def copy(self, other: Group) -> None:
         """Begin with the labels and elements of another group on the same axis."""

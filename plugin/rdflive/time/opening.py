@@ -16,6 +16,7 @@ from rdflive.time.content import ExplicitContent, ReportedBackground
 from rdflive.time.entailed_content import EntailedContent
 from rdflive.time.expiry import Expiry, choose, program_of, regime_for
 from rdflive.time.labelled_content import LabelledContent, SharedClosure
+from rdflive.time.labelled_proofs import LabelledProofs
 from rdflive.time.pane import Pane
 from rdflive.time.timeline import Timeline
 from rdflive.time.view import WindowView
@@ -76,14 +77,16 @@ def open_view(
             if shared.is_behind:
                 pane.note_now()
             view.content = LabelledContent(pane, shared)
+            view.traced = LabelledProofs(program_of(regime), shared._explicit, pane, state)
         else:
             panes = [_pane(source, None, view, windowing, undo) for source in sources]
             held = ExplicitContent(
                 panes, None if background is None else ReportedBackground(background, state.dictionary)
             )
-            view.content = (
-                held if regime is None else EntailedContent(held, regime_for(expiry, regime), state)
-            )
+            if regime is None:
+                view.content = held
+            else:
+                view.content = view.traced = EntailedContent(held, regime_for(expiry, regime), state)
         view.on_release = undo.pop_all().close
     return view
 
@@ -97,7 +100,7 @@ def _pane(
         group.explicit if labels is None else labels,
         view,
         ahead=partial(source.timeline.ahead, group),
-        current=lambda: source.timeline.current,
+        current=lambda: source.timeline.watermark.current,
         every=windowing.every,
     )
     # run from the last to the first: a pane leaves its group before empty groups are removed

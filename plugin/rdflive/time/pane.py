@@ -11,7 +11,7 @@ from rdflive.entail.rules.labels import Labels
 from rdflive.store import Listener
 from rdflive.time.windows import ALWAYS, Window
 
-__all__ = ["Moves", "Pane"]
+__all__ = ["Moves", "Pane", "Unseen"]
 
 Moves: TypeAlias = tuple[tuple[Sign, list[IdTriple]], ...]
 """Triples that came in (+1) or went (-1), together; each triple is in one of the lists."""
@@ -22,6 +22,15 @@ class Reporting(Listener, Protocol):
 
     def await_report(self, pane: Pane) -> None:
         """Take what a window reports at the next commit."""
+
+
+class Unseen:
+    """Stands for the view of a window that nobody looks at: what it reports is taken at once."""
+
+    def await_report(self, pane: Pane) -> None:
+        """Take what a window reports."""
+        pane.labels.forget(pane.before)
+        pane.settle()
 
 
 class Pane:

@@ -10,6 +10,7 @@ from rdflive.engine.kernel import SegmentState
 from rdflive.engine.pattern import PatternState
 from rdflive.engine.relation import Relation
 from rdflive.engine.view import State
+from rdflive.entail.provenance import Traced
 from rdflive.entail.rules.keys import Key
 from rdflive.entail.view import WantedView
 from rdflive.model import Term
@@ -29,6 +30,8 @@ class WindowView(WantedView):
         super().__init__(state, lambda _: ())
         self.content: Content
         """What patterns are matched against; `open_view` sets it once it has made the panes."""
+        self.traced: Traced
+        """Tells where solutions come from; set with the content, where something is entailed."""
         self.on_release: Callable[[], object] = lambda: None
         """Called when nobody uses the view any more."""
         self._reporting: dict[Pane, None] = {}

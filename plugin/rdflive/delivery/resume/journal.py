@@ -6,10 +6,10 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 
 from rdflive.delivery.resume.journal_file import JournalFile, ResumeError
 from rdflive.delivery.resume.record import Record, row_mark, wrap
@@ -21,9 +21,13 @@ __all__ = ["Journal", "Pending", "ResumeError", "Rows", "subscriber_token"]
 Rows: TypeAlias = dict[str, int]
 """Rows of terms as text, and their weights, none of them zero."""
 
+_REPORT: Final = "@"
+"""What the text of a report begins with, and no row of terms."""
+
 # Added up in SQL, so that the work depends on the delta and not on the answer.
 _APPLY: Final = (
-    """INSERT INTO answer SELECT subscriber, row, spelling, weight FROM pending WHERE subscriber = :id
+    """INSERT INTO answer SELECT subscriber, row, spelling, weight FROM pending
+        WHERE subscriber = :id AND substr(row, 1, 1) != '@'
         ON CONFLICT (subscriber, row) DO UPDATE SET weight = weight + excluded.weight""",
     """DELETE FROM answer WHERE subscriber = :id AND weight = 0
         AND row IN (SELECT row FROM pending WHERE subscriber = :id)""",
@@ -38,6 +42,18 @@ class Pending:
     number: int
     initial: bool
     rows: Rows
+    report: str = ""
+    """What a window's report says besides, as it was given to `write`."""
+
+
+class Kept(Protocol):
+    """What a stream was given, which is in the file before what follows from it."""
+
+    def flush(self) -> None:
+        """Write what is not in the file yet."""
+
+    def leave(self, name: str, /) -> None:
+        """Be told that a subscriber is closed."""
 
 
 class Journal:
@@ -48,7 +64,12 @@ class Journal:
     whose file is gone. What SQLite raises becomes a `ResumeError` too, and then nothing was changed.
     """
 
+    _what: ClassVar = "the answers of another query"
+    """What a file holds under a name that was used for something else."""
+
     def __init__(self, path: str | os.PathLike[str], name: str, query: str) -> None:
+        self.streams: Sequence[Kept] = ()
+        """What is kept of the streams that the subscriber looks at."""
         self._file = JournalFile(path, name)
         self.path = self._file.path
         self.name = name
@@ -79,6 +100,8 @@ class Journal:
 
     def close(self) -> None:
         """Close the file. May be repeated."""
+        for stream in self.streams:
+            stream.leave(self.name)
         with self._lock:
             if self._close.alive:
                 _release(self._connection, self._opened)
@@ -90,7 +113,11 @@ class Journal:
             record = self._file.record(connection)
             if record.written == record.acknowledged:
                 return None
-            return Pending(record.written, bool(record.initial), dict(self._rows("pending")))
+            rows = dict(self._rows("pending"))
+            reports = [row for row in rows if row.startswith(_REPORT)]
+            for row in reports:
+                del rows[row]
+            return Pending(record.written, bool(record.initial), rows, "".join(reports)[1:])
 
     def missed(self, rows: Rows) -> Rows:
         """Subtract the answers that the subscriber was told from the rows that are the answers now."""
@@ -108,6 +135,7 @@ class Journal:
 
     def begin(self, rows: Rows) -> None:
         """Take rows for the answers that the subscriber was told, without telling it."""
+        self._flush()
         with self._transaction() as (connection, record):
             total = wrap(record.answer + self._insert(connection, "answer", rows))
             record = replace(record, begun=1, answer=total)
@@ -116,8 +144,11 @@ class Journal:
         self._file.stamp(record)
         self.begun = True
 
-    def write(self, rows: Rows, *, initial: bool = False) -> int:
+    def write(self, rows: Rows, *, initial: bool = False, report: str = "") -> int:
         """Write down a delta before it is handed out, and give its number."""
+        self._flush()
+        if report:
+            rows = {**rows, _REPORT + report: 1}
         with self._transaction() as (connection, record):
             if record.written != record.acknowledged:
                 raise self._file.error(
@@ -152,9 +183,13 @@ class Journal:
                     self._apply(connection, found)
 
     def _apply(self, connection: sqlite3.Connection, record: Record) -> None:
+        found = connection.execute(
+            "SELECT row FROM pending WHERE subscriber = ? AND substr(row, 1, 1) = ?", (self._id, _REPORT)
+        )
+        reports = sum(row_mark(row) for (row,) in found)
         for statement in _APPLY:
             connection.execute(statement, {"id": self._id})
-        total = wrap(record.answer + record.pending)
+        total = wrap(record.answer + record.pending - reports)
         replace(record, acknowledged=record.written, answer=total, pending=0).store(connection)
 
     def _take(self, opened: tuple[str, str]) -> None:
@@ -170,7 +205,7 @@ class Journal:
         record = self._file.record(connection)
         if record.query not in (None, query):
             raise self._file.error(
-                f"it holds the answers of another query: {record.query!r}, not {query!r}; give the new one "
+                f"it holds {self._what}: {record.query!r}, not {query!r}; give the new one "
                 "another name, or delete the file and begin anew"
             )
         self._id, self._token, self._session = record.id, record.token, record.session + 1
@@ -199,6 +234,11 @@ class Journal:
             values,
         )
         return wrap(total)
+
+    def _flush(self) -> None:
+        """Have what streams were given in the file first: SQLite keeps the order of what it writes."""
+        for stream in self.streams:
+            stream.flush()
 
     def _has(self, record: Record) -> bool:
         return (record.token, record.session) == (self._token, self._session)

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from rdflive.delivery.mailbox import Mailbox
 from rdflive.delivery.resume.journal import Journal, ResumeError, Rows
+from rdflive.delivery.resume.reports import read_report, write_report
 from rdflive.delivery.resume.row_texts import Row, TermTexts, read_row, texts_of, write_row
 from rdflive.errors import ClosedError
 from rdflive.model import Delta, Header
 
-__all__ = ["Consumer", "Outbox"]
+__all__ = ["Consumer", "Outbox", "texts_for"]
 
 _Result = TypeVar("_Result")
 
@@ -47,7 +48,7 @@ class Outbox:
         self._journal = journal
         self._header = header
         self._asked = asked
-        self._texts = _texts_of(sample)
+        self._texts = texts_for(sample)
         self._initial = initial
         self._call = call
         self._stop = stop
@@ -152,11 +153,15 @@ class Outbox:
             rows = self._journal.missed(rows)
         if not rows and not initial:
             return None
-        return self._to_delta(rows, terms, self._journal.write(rows, initial=initial), initial)
+        report = write_report(delta, {row: text for text, row in terms.items() if text in rows})
+        number = self._journal.write(rows, initial=initial, report=report)
+        return self._to_delta(rows, terms, number, initial, report)
 
     def _written(self) -> Delta | None:
-        pending = self._journal.pending()
-        return None if pending is None else self._to_delta(pending.rows, {}, pending.number, pending.initial)
+        found = self._journal.pending()
+        if found is None:
+            return None
+        return self._to_delta(found.rows, {}, found.number, found.initial, found.report)
 
     def _to_rows(self, delta: Delta) -> tuple[Rows, dict[str, Row]]:
         """Write rows as text: their weights, and their terms."""
@@ -173,9 +178,12 @@ class Outbox:
             terms[text] = row
         return {text: weight for text, weight in rows.items() if weight}, terms
 
-    def _to_delta(self, rows: Rows, terms: Mapping[str, Row], number: int, initial: bool) -> Delta:
+    def _to_delta(
+        self, rows: Rows, terms: Mapping[str, Row], number: int, initial: bool, report: str
+    ) -> Delta:
         width = 3 if self._header.form == "CONSTRUCT" else len(self._header.names)
         weights: dict[Any, int] = {}
+        read: dict[str, Row] = {}
         for text, weight in rows.items():
             try:
                 # what went while the program did not run is known from the file only
@@ -186,7 +194,9 @@ class Outbox:
                     f"this store: {error}; delete the file and begin anew"
                 ) from error
             weights[row] = weight
-        return Delta(self._header, weights, sequence=number, initial=initial, asked=self._asked)
+            read[text] = row
+        told = read_report(report, read)
+        return Delta(self._header, weights, sequence=number, initial=initial, asked=self._asked, **told)
 
 
 class Consumer:
@@ -237,7 +247,8 @@ def _nobody() -> None:
     """Wake nobody: the callback is called when the next delta is put, and a thread waits in the mailbox."""
 
 
-def _texts_of(term: Any) -> TermTexts:
+def texts_for(term: Any) -> TermTexts:
+    """Choose how the terms of a store are written, by one of them."""
     try:
         return texts_of(term)
     except ValueError as error:

@@ -1,0 +1,105 @@
+"""What streams did, played again: how they come to where others ended, and what windows held there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from rdflive.engine.dictionary import Dictionary
+from rdflive.time.group import Group
+from rdflive.time.instants import Instant
+from rdflive.time.pane import Pane, Unseen
+from rdflive.time.timeline import Timeline
+from rdflive.time.watermark import Act, Come, Watermark
+from rdflive.time.windows import Window
+
+__all__ = ["Course", "load", "play", "play_window", "state_of", "timelines_of"]
+
+
+class Course(NamedTuple):
+    """What streams did: how far they had come, what came behind that, and the instant of the last report."""
+
+    state: list[Any]
+    acts: list[Act]
+    current: Instant | None = None
+
+
+def timelines_of(watermark: Watermark) -> list[Timeline]:
+    """List the streams of a watermark."""
+    return [timeline for timeline in watermark.timelines if isinstance(timeline, Timeline)]
+
+
+def state_of(watermark: Watermark) -> list[Any]:
+    """Tell how far streams have come, without what is in windows; see `load`."""
+    timelines = [timeline.state for timeline in timelines_of(watermark)]
+    instants = [watermark.done, watermark.arrived, watermark.current, watermark.come]
+    return [*instants, watermark.is_dated, watermark.last, timelines]
+
+
+def load(watermark: Watermark, state: list[Any]) -> None:
+    """Have streams come as far as others had, of which `state_of` told; open windows hold nothing of it."""
+    watermark.done, watermark.arrived, watermark.current, come = state[:4]
+    watermark.is_dated, watermark.last, timelines = state[4:]
+    watermark.come = None if come is None else Come(*come)
+    for timeline, each in zip(timelines_of(watermark), timelines, strict=True):
+        timeline.load(each)
+    if watermark.done is not None:
+        for group in watermark.groups:
+            for pane in group.panes:
+                pane.begin_time(watermark.done)
+
+
+def play(watermark: Watermark, course: Course) -> list[Any]:
+    """Tell how far streams like these come, which nobody looks at, when they do what was kept."""
+    played = _like(watermark)
+    _play(played, course)
+    return state_of(played)
+
+
+def play_window(
+    watermark: Watermark, course: Course, stream: int, window: Window, dictionary: Dictionary
+) -> Group:
+    """Make the group of a window over one of the streams, as of the window's last report."""
+    played = _like(watermark)
+    timeline = timelines_of(played)[stream]
+    group = timeline.group(window, dictionary)
+    unseen: Any = Unseen()  # it commits nothing, so it need not listen
+    # opened before the streams begin, so that it makes all reports of what was kept
+    pane = Pane(
+        window,
+        group.explicit,
+        unseen,
+        ahead=partial(timeline.ahead, group),
+        current=lambda: None,
+        every=False,
+    )
+    group.open(pane, None)
+    _play(played, course)
+    group.leave_to_others(pane)
+    return group
+
+
+def _like(watermark: Watermark) -> Watermark:
+    """Make streams of the same options."""
+    alike = Watermark()
+    for timeline in timelines_of(watermark):
+        Timeline(delay=timeline.delay, lateness=timeline.lateness, watermark=alike)
+    return alike
+
+
+def _play(played: Watermark, course: Course) -> None:
+    load(played, course.state)
+    if played.done is not None:
+        played.follow(played.done)
+    timelines = timelines_of(played)
+    for act in course.acts:
+        timeline = timelines[act.stream]
+        if act.kind in ("add", "remove"):
+            # an interruption may have had it written twice
+            if act.number > timeline.given:
+                timeline.insert(1 if act.kind == "add" else -1, act.triples, act.instant, act.number)
+        elif act.kind == "rest":
+            timeline.rest()
+        else:
+            timeline.advance(act.instant, closes=act.kind == "advance")
+    played.current = course.current
