@@ -11,7 +11,7 @@ from rdflib import OWL, RDF, RDFS, URIRef
 
 from entail.rules.worlds import make_program, make_triple
 from rdflive.entail.rules import SETS, Program, RuleRegime, load_program
-from rdflive.time.expiry.recompute import Recompute
+from rdflive.time.recompute import Recompute
 from rdflive.time.windows import ALWAYS
 from support.effort import examples
 from support.expiry import ANY, Labelled, Timeline, draw, play, rules, triple

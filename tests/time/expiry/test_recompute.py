@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rdflive.entail.rules import RuleRegime
-from rdflive.time.expiry.recompute import Recompute
+from rdflive.time.recompute import Recompute
 from support.expiry import ANY, Peer, rules, triple
 
 TRANSITIVE = RuleRegime(rules("{ ?x :in ?y . ?y :in ?z } => { ?x :in ?z } ."))

@@ -1,4 +1,4 @@
-"""Chooses how entailed triples expire."""
+"""Expiry: how windows take back what they entailed, when time removes their content (IMaRS)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rdflive.entail.entailment import Regime
 from rdflive.entail.rdfs import Rdfs
 from rdflive.entail.rdfs_rules import RDFS_RULES
 from rdflive.entail.rules import SETS, Program, RuleRegime
-from rdflive.time.expiry.recompute import Recompute
+from rdflive.time.recompute import Recompute
 
 __all__ = ["Expiry", "Way", "choose", "program_of", "regime_for"]
 
